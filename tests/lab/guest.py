@@ -1,0 +1,262 @@
+"""Boot a real kernel in an emulator, run one script in it, and leave nothing behind.
+
+    result = boot(MACHINES["isolated-6.12"], "quiet status", timeout=120)
+    result.code, result.output, result.files, result.seconds
+
+The guest's root is a read-only view of this machine's own files under a throw-away overlay, so the checkout and its
+virtual environment run in it as they are. Script, output and exit status travel through a shared directory, never
+over the console: kernel messages cannot mix with output. What the script leaves in $LAB_OUT comes back in `files`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.lab import acpi, kernels
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SHARED = "/run/quiet-lab"  # where the guest sees the shared directory
+POLL_S = 0.1
+TAIL_LINES = 25
+PRELUDE_FAILED = 125
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is emulated. `prelude` prepares the guest (as root, sh -e) before every script."""
+
+    name: str
+    series: str
+    cpus: int = 4
+    memory: str = "2G"
+    append: str = ""
+    vng_options: tuple[str, ...] = ()
+    qemu_options: tuple[str, ...] = ()
+    cpufreq: bool = False
+    prelude: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    output: str
+    seconds: float
+    console_tail: str
+    files: dict[str, str] = field(default_factory=dict)
+
+
+class GuestError(Exception):
+    """The guest could not be booted, or ended before its script did; ends with the console's last lines."""
+
+
+class GuestTimeout(GuestError):
+    """The script was not done in time; `output` is what it had printed until then."""
+
+    def __init__(self, message: str, output: str) -> None:
+        super().__init__(message)
+        self.output = output
+
+
+def missing() -> list[str]:
+    """What has to be installed before anything can boot (Debian package names; virtme-ng is a Python package)."""
+    tools = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "iasl": "acpica-tools"}
+    absent = [package for tool, package in tools.items() if not shutil.which(tool)]
+    if not shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin"):
+        absent.append("kmod")
+    if not shutil.which("file"):
+        absent.append("file")
+    if not _vng():
+        absent.append("virtme-ng (pip install -e .[lab])")
+    return absent
+
+
+def boot(
+    machine: Machine,
+    script: str,
+    *,
+    timeout: float,
+    env: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Result:
+    """Run a bash script as root in a fresh guest. `timeout` counts from the start of the boot; one guest at a time."""
+    if lacking := missing():
+        raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
+    kernel = kernels.ensure(machine.series)
+    with (
+        _ending_on_signals(),
+        _one_guest_at_a_time(),
+        tempfile.TemporaryDirectory(prefix="quiet-lab-") as temporary,
+    ):
+        work = Path(temporary)
+        _write_shared(work / "share", machine, script, env or {})
+        command = _command(machine, kernel, work)
+        started = time.monotonic()
+        code = _supervise(machine, command, work, started + timeout, on_line or (lambda line: None))
+        seconds = time.monotonic() - started
+        files = {path.name: path.read_text() for path in sorted((work / "share/out").iterdir())}
+        return Result(code, _text(work / "share/output"), seconds, _tail(work), files)
+
+
+def _write_shared(share: Path, machine: Machine, script: str, env: Mapping[str, str]) -> None:
+    (share / "out").mkdir(parents=True)
+    (share / "output").touch()
+    exports = {
+        "PATH": f"{CHECKOUT}/.venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/tmp/lab-home",
+        "TMPDIR": "/tmp",
+        "LC_ALL": "C.UTF-8",
+        "LAB_OUT": f"{SHARED}/out",
+        "LAB_MACHINE": machine.name,
+        **env,
+    }
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in exports.items()]
+    # A directory of this name is how software recognises a booted systemd, and there is none in the guest.
+    lines += ["rm -rf /run/systemd/system", "mkdir -p $HOME", f"cd {shlex.quote(str(CHECKOUT))}", f"S={SHARED}"]
+    lines += [f"if sh -e $S/prelude; then bash $S/script; else (exit {PRELUDE_FAILED}); fi >$S/output 2>&1 </dev/null"]
+    lines += ["echo $? >$S/status.new; mv $S/status.new $S/status"]
+    (share / "enter").write_text("\n".join(lines) + "\n")
+    (share / "prelude").write_text(machine.prelude + "\n")
+    (share / "script").write_text(script + "\n")
+
+
+def _command(machine: Machine, kernel: kernels.Kernel, work: Path) -> list[str]:
+    for path in (kernel.root, work, CHECKOUT):
+        if any(character.isspace() for character in str(path)):
+            raise GuestError(f"{machine.name}: virtme-ng cannot handle the space in {path}")
+    qemu = list(machine.qemu_options)
+    if machine.cpufreq:
+        qemu += ["-acpitable", f"file={acpi.compile_table(machine.cpus, work)}", "-serial", "null"]
+    command = [_vng(), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--disable-microvm", "--force-9p"]
+    command += ["--user", "root", "--cpus", str(machine.cpus), "--memory", machine.memory]
+    command += [f"--rwdir={SHARED}={work / 'share'}", f"--overlay-rwdir={CHECKOUT}", *machine.vng_options]
+    if machine.append:
+        command += ["--append", machine.append]
+    command += [f"--qemu-opts={option}" for option in [shlex.join(qemu)] if qemu]
+    return [*command, "--exec", f"sh {SHARED}/enter"]
+
+
+def _supervise(
+    machine: Machine, command: list[str], work: Path, deadline: float, on_line: Callable[[str], None]
+) -> int:
+    status = work / "share/status"
+    (work / "home").mkdir()
+    (work / "tmp").mkdir()
+    # Its own HOME and TMPDIR: the user's virtme-ng settings do not leak in, and its temporary files go with ours.
+    scripts = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    env = {**os.environ, "PATH": scripts, "HOME": str(work / "home"), "TMPDIR": str(work / "tmp")}
+    # timeout(1) is the last resort: should this process be killed without notice, the guest still ends in bounded time.
+    last_resort = max(deadline - time.monotonic(), 0) + 60
+    with open(work / "console", "wb") as console:
+        process = subprocess.Popen(
+            ["timeout", "-s", "KILL", f"{last_resort:.0f}", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            env=env,
+            start_new_session=True,
+        )
+    lines = _Follower(work / "share/output", on_line)
+    try:
+        while not status.exists():
+            lines.poll()
+            if process.poll() is not None and not status.exists():
+                why = "its kernel panicked" if "Kernel panic" in _text(work / "console") else "it never got there"
+                raise GuestError(f"{machine.name}: the guest ended before its script did ({why})\n{_tail(work)}")
+            if time.monotonic() > deadline:
+                message = f"{machine.name}: the script was not done in time; last on the console:\n{_tail(work)}"
+                raise GuestTimeout(message, _text(work / "share/output"))
+            time.sleep(POLL_S)
+        lines.poll(last=True)
+        return int(status.read_text())
+    finally:
+        _end_group(process)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the session that virtme-ng and QEMU are in. Killing is clean: a guest holds nothing that outlives it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for _ in range(100):
+        if not _alive_in_session(process.pid):
+            return
+        time.sleep(0.05)
+
+
+def _alive_in_session(session: int) -> list[int]:
+    alive = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, _group, its_session = path.read_text().rpartition(")")[2].split()[:4]
+            if int(its_session) == session and state != "Z":
+                alive.append(int(path.parent.name))
+    return alive
+
+
+class _Follower:
+    """Hands over the lines that a growing file gains."""
+
+    def __init__(self, path: Path, on_line: Callable[[str], None]) -> None:
+        self.path, self.on_line, self.position, self.rest = path, on_line, 0, ""
+
+    def poll(self, *, last: bool = False) -> None:
+        with open(self.path, "rb") as file:
+            file.seek(self.position)
+            data = file.read()
+        if not last and (cut := data.rfind(b"\n") + 1) < len(data):
+            data = data[:cut]  # an unfinished line waits, which also keeps characters whole
+        self.position += len(data)
+        for line in data.decode(errors="replace").splitlines():
+            self.on_line(line)
+
+
+@contextlib.contextmanager
+def _one_guest_at_a_time() -> Iterator[None]:
+    """Emulation takes every core that there is; two guests at once would only run into each other's time-outs."""
+    folder = kernels.cache_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Turn a polite end from outside into an exception, so that the clean-up runs."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    old = {}
+    with contextlib.suppress(ValueError):  # not the main thread: its caller decides about signals
+        old = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _vng() -> str:
+    beside = Path(sys.executable).with_name("vng")
+    return str(beside) if beside.exists() else shutil.which("vng") or ""
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _tail(work: Path) -> str:
+    return "\n".join(_text(work / "console").splitlines()[-TAIL_LINES:])

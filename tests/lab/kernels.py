@@ -1,0 +1,144 @@
+"""Kernels to boot: Debian's own packages, unpacked (never installed) into a cache outside the checkout.
+
+`python -m tests.lab.kernels 6.12 6.1` makes sure that both are cached; a cached kernel is used without asking apt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+# Package name patterns by series, in order of preference; group 1 is the kernel's version. Signed packages only:
+# they are the ones that users boot, and "-unsigned", "-cloud", "-rt" and "-dbg" do not fit the pattern.
+PATTERNS = {
+    "6.1": [r"linux-image-(6\.1\.\d+-\d+-amd64)"],
+    "6.12": [r"linux-image-(6\.12\.\d+\+deb1\d-amd64)", r"linux-image-(6\.12\.\d+-\d+-amd64)"],
+    "any": [r"linux-image-unsigned-(\d+\.\d+\.\d+-\d+-generic)"],
+}
+APT_TIMEOUT_S = 900
+
+
+class KernelError(Exception):
+    """One line: why there is no kernel of that series."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    version: str
+    root: Path  # holds boot/vmlinuz-VERSION and lib/modules/VERSION
+
+    @property
+    def image(self) -> Path:
+        return self.root / "boot" / f"vmlinuz-{self.version}"
+
+
+def cache_dir() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "quiet-lab"
+
+
+def _newest(names: list[str]) -> str:
+    return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+
+
+def cached(series: str) -> Kernel | None:
+    """The newest kernel of the series that is already unpacked."""
+    folder = cache_dir() / "kernels"
+    versions = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    for pattern in PATTERNS[series]:
+        version_pattern = pattern[pattern.index("(") :]
+        if found := [version for version in versions if re.fullmatch(version_pattern, version)]:
+            version = _newest(found)
+            return Kernel(version, folder / version)
+    return None
+
+
+def ensure(series: str) -> Kernel:
+    """A kernel of the series: cached, or fetched with apt and unpacked. KernelError when neither works."""
+    if series not in PATTERNS:
+        raise KernelError(f"unknown kernel series {series!r}; known: {', '.join(PATTERNS)}")
+    if kernel := cached(series):
+        return kernel
+    for tool in ("apt-get", "apt-cache", "dpkg-deb", "depmod"):
+        if not shutil.which(tool, path=_path()):
+            raise KernelError(f"no kernel {series} cached, and {tool} is missing, which is needed to fetch one")
+    version, packages = _packages(series)
+    folder = cache_dir() / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    # Unpacked beside its final place, so that the rename is atomic: half a kernel is never found in the cache.
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
+        root = Path(temporary) / "root"
+        _unpack(packages, Path(temporary), root)
+        if (root / "usr/lib/modules").is_dir() and not (root / "lib").exists():
+            (root / "lib").symlink_to("usr/lib")
+        if not (root / "boot" / f"vmlinuz-{version}").is_file():
+            raise KernelError(f"{packages[0]} holds no boot/vmlinuz-{version}")
+        _run(["depmod", "-b", str(root), version])
+        try:
+            root.rename(folder / version)
+        except OSError:
+            if not (folder / version).is_dir():  # somebody else was faster: theirs is as good
+                raise
+    return Kernel(version, folder / version)
+
+
+def _packages(series: str) -> tuple[str, list[str]]:
+    names = _run(["apt-cache", "pkgnames", "linux-image-"]).split()
+    for pattern in PATTERNS[series]:
+        if found := [name for name in names if re.fullmatch(pattern, name)]:
+            name = _newest(found)
+            match = re.fullmatch(pattern, name)
+            assert match is not None
+            version = match[1]
+            extra = [f"linux-modules-{version}"] if version.endswith("-generic") else []
+            return version, [name, *extra]
+    raise KernelError(f"apt knows no kernel package of series {series} (is its list of packages up to date?)")
+
+
+def _unpack(packages: list[str], folder: Path, root: Path) -> None:
+    _run(["apt-get", "download", "-q", *packages], cwd=folder)
+    for archive in sorted(folder.glob("*.deb")):
+        _run(["dpkg-deb", "-x", str(archive), str(root)])
+
+
+def _path() -> str:
+    return os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"  # depmod is in sbin
+
+
+def _run(command: list[str], cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, "PATH": _path(), "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=APT_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        why = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no message"]
+        raise KernelError(f"{' '.join(command[:2])} ended with {done.returncode}: {why[0]}")
+    return done.stdout
+
+
+def main(wanted: list[str]) -> int:
+    status = 0
+    for series in wanted or ["6.12", "6.1"]:
+        try:
+            kernel = ensure(series)
+        except (KernelError, subprocess.TimeoutExpired, OSError) as error:
+            print(f"kernel {series}: {error}", file=sys.stderr)
+            status = 1
+        else:
+            print(f"kernel {series}: {kernel.version} in {kernel.root}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

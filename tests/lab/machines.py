@@ -1,0 +1,37 @@
+"""The named machines of the lab."""
+
+from __future__ import annotations
+
+from tests.lab.guest import Machine
+
+ISOLATED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
+
+LOAD_CPUFREQ = """
+modprobe acpi-cpufreq
+for governor in powersave conservative ondemand userspace; do modprobe cpufreq_$governor; done
+test "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_driver)" = acpi-cpufreq
+"""
+
+# Controllers may change hierarchies only while nothing uses them, so version 2 goes before version 1 comes.
+ONLY_CGROUP_V1 = """
+umount /sys/fs/cgroup
+mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup
+mkdir /sys/fs/cgroup/cpuset
+mount -t cgroup -o cpuset cpuset /sys/fs/cgroup/cpuset
+"""
+
+# Of QEMU's processor models only this one makes Linux offer its SMT switch; it knows sockets, cores and threads.
+SMT = ("-cpu", "Skylake-Server-v4", "-smp", "8,sockets=2,cores=2,threads=2")
+
+ALL = (
+    Machine("isolated-6.1", "6.1", append=ISOLATED),
+    Machine("isolated-6.12", "6.12", append=ISOLATED),
+    Machine("plain-6.1", "6.1"),
+    Machine("plain-6.12", "6.12"),
+    Machine("smt", "6.12", cpus=8, qemu_options=SMT),
+    Machine("numa", "6.12", vng_options=("--numa", "1G,cpus=0-1", "--numa", "1G,cpus=2-3")),
+    Machine("cpufreq-6.1", "6.1", qemu_options=("-cpu", "Nehalem"), cpufreq=True, prelude=LOAD_CPUFREQ),
+    Machine("cpufreq", "6.12", qemu_options=("-cpu", "Nehalem"), cpufreq=True, prelude=LOAD_CPUFREQ),
+    Machine("cgroup-v1", "6.1", prelude=ONLY_CGROUP_V1),
+)
+MACHINES = {machine.name: machine for machine in ALL}
