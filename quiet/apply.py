@@ -1,0 +1,156 @@
+"""Apply a profile: journal first, then write, read back, and look again until nothing more is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quiet import cpulist, engine, journal, plan, targets, values
+from quiet.choose import Choice
+from quiet.engine import Failure, Write
+from quiet.errors import Refused
+from quiet.facts import Facts
+from quiet.host import Host
+from quiet.journal import Entry, Journal, Record
+from quiet.knobs import BY_NAME
+from quiet.plan import Change, Plan, Skipped
+from quiet.profile import Profile
+
+_ROUNDS = 5  # tasks fork and drivers request interrupts while we write
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an apply did. `failures` are changes that did not stick for a reason no knob expects."""
+
+    profile: str
+    cpus: Choice
+    changes: tuple[Change, ...]
+    skips: tuple[Skipped, ...]
+    failures: tuple[Skipped, ...]
+    missing_boot: tuple[str, ...]
+
+
+def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool = False) -> Receipt:
+    """Bring the host to the profile; `passing` when it is for one command only. Raises Refused when another profile is applied or another quiet is at work."""
+    with journal.locked(host):
+        record = journal.load(host)
+        cpus = _cpus(host, profile, wish, record)
+        log = Journal(host)
+        try:
+            if record is None:
+                log.begin(host, profile.name, profile.source, cpus, passing)
+                record = journal.load(host)
+                assert record is not None
+            return _Apply(host, profile, cpus, record, log).run()
+        finally:
+            log.close()
+
+
+def _cpus(host: Host, profile: Profile, wish: str | None, record: Record | None) -> Choice:
+    if record is None:
+        return profile.choose(Facts(host), wish)
+    if record.restoring:
+        raise Refused("a restore was begun and has not ended; run `quiet restore` first")
+    if (record.profile, record.source) != (profile.name, profile.source):
+        raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
+    if wish is not None and cpulist.parse(wish) != record.cpus.isolated:
+        applied = cpulist.format(record.cpus.isolated)
+        raise Refused(f"'{record.profile}' is applied to CPUs {applied}; run `quiet restore` first to choose others")
+    return record.cpus
+
+
+class _Apply:
+    def __init__(self, host: Host, profile: Profile, cpus: Choice, record: Record, log: Journal) -> None:
+        self.host, self.profile, self.cpus, self.record, self.log = host, profile, cpus, record, log
+        self.failures: list[Skipped] = []
+
+    def run(self) -> Receipt:
+        changes: dict[str, Change] = {}
+        made = self._plan()
+        for _ in range(_ROUNDS):
+            if not made.changes:
+                break
+            changes.update((change.target, change) for change in made.changes)
+            self._round(made)
+            made = self._plan()
+        self.log.settled({target: targets.get(self.host, target) for target in self.record.entries})
+        written = tuple(c for c in changes.values() if c.target not in self.record.refused)
+        return Receipt(
+            self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot
+        )
+
+    def _plan(self) -> Plan:
+        record = self.record
+        return plan.make(self.host, self.profile, self.cpus, record.accepted(), record.refused)
+
+    def _round(self, made: Plan) -> None:
+        self._record(made)
+        writes = [
+            Write(change.target, change.wanted, change.kind, BY_NAME[change.knob].clamps) for change in made.changes
+        ]
+        failures = self._settle(writes)
+        by_target = {change.target: change for change in made.changes}
+        broken = {by_target[failure.write.target].knob for failure in failures}
+        for knob in broken:
+            if BY_NAME[knob].atomic:
+                self._take_back([change for change in made.changes if change.knob == knob])
+        for failure in failures:
+            self._refuse(by_target[failure.write.target], failure, made.changes)
+        self._keep_affinities(made.entangled)
+
+    def _record(self, made: Plan) -> None:
+        new = [
+            Entry(c.knob, c.target, c.kind, c.current, targets.identity(self.host, c.target), False)
+            for c in made.changes
+            if c.target not in self.record.entries
+        ]
+        known = set(self.record.entries) | {entry.target for entry in new}
+        for knob, target in made.entangled:
+            if target not in known and (found := targets.get(self.host, target)) is not None:
+                known.add(target)
+                kind = values.CPULIST if target.startswith("task:") else values.CHOICE
+                new.append(Entry(knob, target, kind, found, targets.identity(self.host, target), True))
+        self.log.before(new)
+        self.record.entries.update((entry.target, entry) for entry in new)
+
+    def _settle(self, writes: Iterable[Write]) -> list[Failure]:
+        return engine.settle(self.host, writes, self._before, self._after)
+
+    def _before(self, write: Write) -> None:
+        entry = self.record.entries[write.target]
+        entry.wanted, entry.finished = write.wanted, False
+        self.log.intent(write.target, write.wanted or "")
+
+    def _after(self, write: Write, found: str | None) -> None:
+        entry = self.record.entries[write.target]
+        entry.after, entry.finished = found, True
+        self.log.done(write.target, found)
+
+    def _take_back(self, changes: list[Change]) -> None:
+        writes = [Write(c.target, self.record.entries[c.target].before, c.kind) for c in reversed(changes)]
+        engine.settle(self.host, writes, lambda write: None, lambda write, found: None)
+
+    def _refuse(self, change: Change, failure: Failure, changes: Iterable[Change]) -> None:
+        knob = BY_NAME[change.knob]
+        expected = knob.refusals.get(failure.errno)
+        reason = expected or f"the kernel refused '{failure.write.wanted}': {failure.text}"
+        if expected is None:
+            self.failures.append(Skipped(change.knob, change.target, reason))
+        whole = [c.target for c in changes if c.knob == knob.name] if knob.atomic else [change.target]
+        for target in whole:
+            self.record.refused[target] = reason
+            self.record.entries[target].wanted = None
+            self.log.refused(target, reason)
+
+    def _keep_affinities(self, entangled: Iterable[tuple[str, str]]) -> None:
+        """Give tasks that were pinned elsewhere their CPUs back where making the partition overwrote them."""
+        for _, target in entangled:
+            entry = self.record.entries.get(target)
+            if entry is None or not entry.passing or not target.startswith("task:") or entry.before is None:
+                continue
+            found = targets.get(self.host, target)
+            if found is None or values.same(values.CPULIST, found, entry.before):
+                continue
+            write = Write(target, entry.before, entry.kind, clamps=True)
+            engine.settle(self.host, [write], self._before, self._after)

@@ -1,0 +1,87 @@
+"""CPU sets in the kernel's two notations: lists ("2-3,8") and hexadecimal masks ("ff,00000001").
+
+Source: kernel document core-api/cpumask and admin-guide/kernel-parameters ("cpu lists"), lib/bitmap-str.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet.errors import UsageError
+
+CpuSet = frozenset[int]
+
+_HIGHEST = 1 << 16  # far above CONFIG_NR_CPUS of any kernel; a typing error must not fill the memory
+
+
+def parse(text: str) -> CpuSet:
+    """Read a CPU list: "0-3,8", "0-10:2/4" (2 of every 4), "" and "(null)" are the empty set.
+
+    Raises UsageError with the part that is wrong.
+    """
+    cpus: set[int] = set()
+    text = text.strip()
+    if text in ("", "(null)", "\0"):
+        return frozenset()
+    for part in text.split(","):
+        cpus.update(_part(part.strip(), text))
+    return frozenset(cpus)
+
+
+def _part(part: str, whole: str) -> Iterable[int]:
+    span, _, stride = part.partition(":")
+    first, dash, last = span.partition("-")
+    used, _, group = stride.partition("/")
+    numbers = [first, last if dash else first, used or "1", group or used or "1"]
+    # str.isdecimal also accepts other scripts' digits; the kernel does not
+    if not all(n.isascii() and n.isdecimal() for n in numbers) or (":" in part and "/" not in stride):
+        raise UsageError(f"'{whole}' is not a CPU list: '{part}' is not a number or a range; write it like 2-3,8")
+    low, high, width, step = (int(n) for n in numbers)
+    if high < low or high >= _HIGHEST or not 0 < width <= step:
+        raise UsageError(f"'{whole}' is not a CPU list: '{part}' is not a range of CPUs; write it like 2-3,8")
+    return (cpu for cpu in range(low, high + 1) if (cpu - low) % step < width)
+
+
+def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, always used as cpulist.format
+    """Write a CPU set as the shortest list of ranges, in ascending order: {2, 3, 8} -> "2-3,8"."""
+    parts: list[str] = []
+    start = end = None
+    for cpu in sorted(set(cpus)):
+        if end is not None and cpu == end + 1:
+            end = cpu
+            continue
+        if start is not None:
+            parts.append(_span(start, end))
+        start = end = cpu
+    if start is not None:
+        parts.append(_span(start, end))
+    return ",".join(parts)
+
+
+def _span(start: int, end: int | None) -> str:
+    return str(start) if start == end else f"{start}-{end}"
+
+
+def parse_mask(text: str) -> CpuSet:
+    """Read a mask as the kernel prints it: hexadecimal, in groups of eight digits with commas between."""
+    digits = "".join(group.strip().rjust(8, "0") for group in text.strip().split(","))
+    try:
+        bits = int(digits or "0", 16)
+    except ValueError:
+        raise UsageError(f"'{text.strip()}' is not a CPU mask") from None
+    cpus = set()
+    while bits:
+        low = bits & -bits
+        cpus.add(low.bit_length() - 1)
+        bits ^= low
+    return frozenset(cpus)
+
+
+def format_mask(cpus: Iterable[int]) -> str:
+    """Write a mask in the kernel's groups: no "0x", at most eight digits a group (else EOVERFLOW)."""
+    bits = sum(1 << cpu for cpu in set(cpus))
+    digits = f"{bits:x}"
+    digits = digits.rjust(-(-len(digits) // 8) * 8, "0")
+    groups = [digits[i : i + 8] for i in range(0, len(digits), 8)]
+    groups[0] = groups[0].lstrip("0") or "0"
+    return ",".join(groups)

@@ -1,0 +1,110 @@
+"""The host: the only module that opens /sys and /proc, under a root that is an argument.
+
+A `Reader` cannot write, so what is handed to `plan` cannot change anything. Absent is None, never "" or 0.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+from quiet import cpulist
+from quiet.errors import UsageError
+
+_CHUNK = 1 << 16
+
+
+class Reader:
+    """Reads the files of a live host (root "/") or of a recorded tree."""
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = root.rstrip("/")
+        if self.root and not os.path.isdir(self.root):  # noqa: PTH112 - pathlib costs start-up time
+            raise UsageError(f"--root {root}: no such directory; give the folder that holds sys/ and proc/")
+
+    @property
+    def live(self) -> bool:
+        """Whether this is the running machine, not a recorded one."""
+        return not self.root
+
+    def text(self, path: str) -> str | None:
+        """The stripped content of a file, or None when it is absent or cannot be read."""
+        try:
+            fd = os.open(self.root + path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            data = os.read(fd, _CHUNK)
+            if len(data) == _CHUNK:
+                while more := os.read(fd, _CHUNK):
+                    data += more
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return data.decode("utf-8", "surrogateescape").strip("\0 \t\n")
+
+    def names(self, path: str) -> list[str]:
+        """The names in a directory, sorted; empty when there is none."""
+        try:
+            return sorted(os.listdir(self.root + path))  # noqa: PTH208 - pathlib costs start-up time
+        except OSError:
+            return []
+
+    def numbered(self, path: str, prefix: str = "") -> list[int]:
+        """The numbers N of the names PREFIX+N in a directory, ascending: ("/proc/irq") -> [0, 1, 24, ...]."""
+        tails = (n[len(prefix) :] for n in self.names(path) if n.startswith(prefix))
+        return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there."""
+        return os.path.exists(self.root + path)  # noqa: PTH110 - pathlib costs start-up time
+
+    def writable(self, path: str) -> bool:
+        """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
+        try:
+            return bool(os.stat(self.root + path).st_mode & 0o200)  # noqa: PTH116
+        except OSError:
+            return False
+
+
+class Host(Reader):
+    """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
+
+    def write(self, path: str, value: str) -> None:
+        """Write a value in one write(2), as sysfs and procfs want it."""
+        fd = os.open(self.root + path, os.O_WRONLY | os.O_CLOEXEC | (0 if self.live else os.O_TRUNC))
+        try:
+            os.write(fd, value.encode("utf-8", "surrogateescape") + b"\n")
+        finally:
+            os.close(fd)
+
+    def mkdir(self, path: str) -> None:
+        """Make a directory (a cgroup, on a live host)."""
+        os.mkdir(self.root + path)  # noqa: PTH102
+
+    def rmdir(self, path: str) -> None:
+        """Remove an empty directory (a cgroup's own files do not count)."""
+        os.rmdir(self.root + path)  # noqa: PTH106
+
+    def set_affinity(self, tid: int, cpus: str) -> None:
+        """Set the CPUs that one thread may run on (sched_setaffinity(2)); `cpus` is a CPU list."""
+        self._only_live()
+        os.sched_setaffinity(tid, cpulist.parse(cpus))
+
+    def signal(self, pid: int, name: str) -> None:
+        """Send a signal by name."""
+        self._only_live()
+        os.kill(pid, signal.Signals[name])
+
+    def systemctl(self, *args: str) -> None:
+        """Run systemctl to its end; OSError when it fails or is not there."""
+        self._only_live()
+        done = subprocess.run(["systemctl", *args], capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode:
+            raise OSError(5, done.stderr.strip() or f"systemctl {' '.join(args)} ended with {done.returncode}")
+
+    def _only_live(self) -> None:
+        if not self.live:
+            raise OSError(95, "a recorded tree has no processes to change")

@@ -1,0 +1,88 @@
+"""What a knob is: a line of knowledge about one setting of the host.
+
+A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
+The engine in plan.py and apply.py does the rest, alike for every knob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from quiet import values
+from quiet.choose import Choice
+from quiet.facts import Facts
+
+
+class Want(NamedTuple):
+    """A target and the value it should have; `why` when it differs from the knob's own."""
+
+    target: str
+    wanted: str
+    why: str = ""
+    creates: bool = False  # the target may be absent before
+    current: str | None = None  # its value, where the rule has just read it
+    kind: str = ""  # how its values are compared, when not as the knob's others
+
+
+class Skip(NamedTuple):
+    """A target that is left alone, and the reason."""
+
+    target: str
+    reason: str
+
+
+class Scene(NamedTuple):
+    """What a rule may look at."""
+
+    facts: Facts
+    cpus: Choice
+    choice: str
+
+    def text(self, path: str) -> str | None:
+        """A file of the host."""
+        return self.facts.reader.text(path)
+
+
+Rule = Callable[[Scene], Iterable[Want | Skip]]
+
+
+def _nothing(scene: Scene) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One setting. `after` names the knobs that must be written before this one, when applied and when restored."""
+
+    name: str
+    title: str
+    why: str
+    doc: str
+    rule: Rule
+    kind: str = values.TEXT
+    choices: tuple[str, ...] = ("quiet", "leave")
+    numeric: bool = False  # a number in the profile is a value of its own
+    targets: str = ""  # for `explain`: which targets this knob has
+    after: tuple[str, ...] = ()
+    clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
+    atomic: bool = False  # all of its targets or none: taken back when one is refused
+    restore_last: bool = False  # what would disturb the other targets while they are put back
+    drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
+    refusals: Mapping[int, str] = field(default_factory=dict)  # errno -> why the kernel may rightly say no
+    entangled: Callable[[Scene], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
+    risk: str = ""
+
+
+def file_rule(path: str, quiet: str) -> Rule:
+    """The rule of a knob that is one file with one quiet value, or the value that a profile gives instead."""
+
+    def rule(scene: Scene) -> Iterable[Want | Skip]:
+        current = scene.text(path)
+        if current is None:
+            yield Skip(f"file:{path}", "this kernel does not have it")
+        else:
+            yield Want(f"file:{path}", quiet if scene.choice == "quiet" else scene.choice, current=current)
+
+    return rule

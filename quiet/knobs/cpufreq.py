@@ -1,0 +1,179 @@
+"""CPU frequency: governor, energy preference, turbo, limits. Source: admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst.
+
+The order is the drivers': the energy preference before the governor (EBUSY under "performance"), turbo before the
+limits (switching it moves them), the upper limit before the lower one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from quiet import values
+from quiet.facts import CPU
+from quiet.knob import Knob, Scene, Skip, Want
+
+_BASE = f"{CPU}/cpufreq"
+_NO_TURBO = f"{CPU}/intel_pstate/no_turbo"
+_BOOST = f"{_BASE}/boost"
+_LIMITS = ("scaling_max_freq", "scaling_min_freq")
+_NO_DRIVER = "no cpufreq driver: the frequency is set by the firmware or the hypervisor"
+
+
+def _policies(scene: Scene) -> list[int]:
+    """The policies of the isolated CPUs, or of all with the choice "all"."""
+    everything = scene.choice == "all"
+    return [n for n, cpus in scene.facts.policies.items() if everything or cpus & scene.cpus.isolated]
+
+
+def _choice(scene: Scene, name: str, offered: str, wanted: str) -> Iterator[Want | Skip]:
+    if not scene.facts.policies:
+        yield Skip(f"file:{_BASE}", _NO_DRIVER)
+    for number in _policies(scene):
+        path = f"{_BASE}/policy{number}/{name}"
+        current = scene.text(path)
+        options = (scene.text(f"{_BASE}/policy{number}/{offered}") or "").split()
+        if current is None:
+            yield Skip(f"file:{path}", "this driver does not have it")
+        elif options and wanted not in options:
+            yield Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(options)}")
+        else:
+            yield Want(f"file:{path}", wanted, current=current)
+
+
+def _preference(scene: Scene) -> Iterable[Want | Skip]:
+    name = "energy_performance_preference"
+    return _choice(scene, name, "energy_performance_available_preferences", "performance")
+
+
+def _governor(scene: Scene) -> Iterable[Want | Skip]:
+    return _choice(scene, "scaling_governor", "scaling_available_governors", "performance")
+
+
+def _turbo(scene: Scene) -> Iterable[Want | Skip]:
+    found = False
+    for path, quiet in ((_NO_TURBO, "1"), (_BOOST, "0")):
+        if (current := scene.text(path)) is not None:
+            found = True
+            yield Want(f"file:{path}", quiet, current=current)
+    for number in _policies(scene):
+        path = f"{_BASE}/policy{number}/boost"
+        if (current := scene.text(path)) is not None:
+            found = True
+            yield Want(f"file:{path}", "0", current=current)
+    if not found:
+        yield Skip(f"file:{_BOOST}", "no switch for turbo or boost here" if scene.facts.policies else _NO_DRIVER)
+
+
+def nominal(scene: Scene, policy: int) -> int | None:
+    """The highest frequency in kHz that does not depend on turbo; None when the driver does not tell."""
+    base = f"{_BASE}/policy{policy}/"
+    top = _number(scene.text(base + "cpuinfo_max_freq"))
+    driver = scene.text(base + "scaling_driver") or ""
+    if driver.startswith("intel") and (limit := _number(scene.text(base + "base_frequency"))):
+        return limit
+    if driver == "intel_pstate":
+        return None
+    megahertz = _number(scene.text(f"{CPU}/cpu{policy}/acpi_cppc/nominal_freq"))
+    if driver.startswith(("amd", "cppc")) and megahertz and top:
+        top = min(top, megahertz * 1000)
+    steps = sorted(map(int, (scene.text(base + "scaling_available_frequencies") or "").split()))
+    below = [step for step in steps if top and step <= top]
+    return below[-1] if below else top
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+def _limits(scene: Scene) -> Iterable[Want | Skip]:
+    if not scene.facts.policies:
+        yield Skip(f"file:{_BASE}", _NO_DRIVER)
+    for number in _policies(scene):
+        frequency = nominal(scene, number)
+        for name in _LIMITS:
+            path = f"{_BASE}/policy{number}/{name}"
+            if frequency is None:
+                yield Skip(f"file:{path}", "the driver does not tell the frequency without turbo; turbo off bounds it")
+            elif scene.text(path) is None:
+                yield Skip(f"file:{path}", "this driver does not have it")
+            else:
+                yield Want(f"file:{path}", str(frequency))
+
+
+def policy_state(scene: Scene, number: int) -> Iterator[str]:
+    """Every writable setting of a policy that a governor change, turbo or hotplug may reset."""
+    base = f"{_BASE}/policy{number}/"
+    governor = scene.text(base + "scaling_governor") or ""
+    names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS]
+    if governor == "userspace":
+        names.append("scaling_setspeed")
+    reader = scene.facts.reader
+    yield from (f"file:{base}{name}" for name in names if reader.exists(base + name))
+    # a governor's tunables live and die with it, per policy or for all of them
+    for folder in (f"{base}{governor}", f"{_BASE}/{governor}"):
+        files = reader.names(folder) if governor else []
+        yield from (f"file:{folder}/{name}" for name in files if reader.writable(f"{folder}/{name}"))
+
+
+def _disturbed(scene: Scene) -> Iterable[str]:
+    for number in scene.facts.policies:
+        yield from policy_state(scene, number)
+    # switching turbo off lowers these for good (intel_pstate.rst, store_no_turbo)
+    for name in ("min_perf_pct", "max_perf_pct"):
+        if scene.facts.reader.exists(f"{CPU}/intel_pstate/{name}"):
+            yield f"file:{CPU}/intel_pstate/{name}"
+
+
+_EBUSY = "the driver allows no other preference under the governor 'performance'"
+_DOC = "admin-guide/pm/cpufreq.rst, admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst"
+_SCOPE = ("quiet", "all", "leave")
+
+KNOBS = (
+    Knob(
+        name="cpufreq.epp",
+        title="energy/performance preference",
+        why="the processor itself slows down for energy unless told to prefer performance",
+        doc=_DOC,
+        rule=_preference,
+        choices=_SCOPE,
+        targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies",
+        after=("smt",),
+        refusals={16: _EBUSY},
+    ),
+    Knob(
+        name="cpufreq.governor",
+        title="frequency governor",
+        why="any governor but 'performance' changes the frequency with the load",
+        doc=_DOC,
+        rule=_governor,
+        choices=_SCOPE,
+        targets=f"file:{_BASE}/policyN/scaling_governor of the isolated CPUs' policies",
+        after=("smt", "cpufreq.epp"),
+        entangled=_disturbed,
+    ),
+    Knob(
+        name="cpufreq.turbo",
+        title="turbo and boost",
+        why="turbo depends on temperature, on the supply and on what the other cores do",
+        doc=_DOC,
+        rule=_turbo,
+        kind=values.NUMBER,
+        choices=_SCOPE,
+        targets=f"file:{_NO_TURBO}, file:{_BOOST}, file:{_BASE}/policyN/boost",
+        after=("smt", "cpufreq.governor"),
+        entangled=_disturbed,
+        refusals={1: "turbo is off in the firmware", 11: "the driver is switched off", 22: "not supported here"},
+    ),
+    Knob(
+        name="cpufreq.limits",
+        title="one fixed frequency",
+        why="with equal limits the frequency has one value: the highest that does not need turbo",
+        doc=_DOC,
+        rule=_limits,
+        kind=values.NUMBER,
+        choices=_SCOPE,
+        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies",
+        after=("smt", "cpufreq.governor", "cpufreq.turbo"),
+        clamps=True,
+    ),
+)

@@ -1,0 +1,114 @@
+"""CPU sets: an isolated partition on cgroup v2, a shield of two cpusets on cgroup v1, and the tasks that must leave.
+
+Sources: admin-guide/cgroup-v2.rst (cpuset.cpus.partition), admin-guide/cgroup-v1/cpusets.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from quiet import cpulist, values
+from quiet.facts import Task
+from quiet.knob import Knob, Scene, Skip, Want
+
+GROUP = "/quiet"
+REST = "/quiet-housekeeping"  # cgroup v1 only
+
+
+def _partition(scene: Scene) -> Iterable[Want | Skip]:
+    version, mount = scene.facts.cgroup
+    if version == 2:
+        yield from _version_2(scene)
+    elif version == 1:
+        yield from _version_1(scene, mount)
+    else:
+        yield Skip(f"cgroup:{GROUP}", "no cgroup hierarchy with the cpuset controller is mounted")
+
+
+def _version_2(scene: Scene) -> Iterator[Want | Skip]:
+    isolated = cpulist.format(scene.cpus.isolated)
+    yield Want("cgroup:/+cpuset", "on", "the partition's cgroup needs the cpuset controller")
+    yield Want(f"cgroup:{GROUP}", "present", "the cgroup of the isolated CPUs", creates=True)
+    yield Want(f"cgroup:{GROUP}/cpuset.cpus", isolated, "the CPUs of the partition", True, kind=values.CPULIST)
+    yield Want(f"cgroup:{GROUP}/cpuset.cpus.partition", "isolated", creates=True)
+
+
+def _version_1(scene: Scene, mount: str) -> Iterator[Want | Skip]:
+    # with the option noprefix (Android) the files have no "cpuset." before their names
+    if scene.text(f"{mount}/cpuset.cpus") is None:
+        yield Skip(f"cgroup:{GROUP}", f"the cpuset hierarchy at {mount} has no cpuset.cpus file")
+        return
+    mems = scene.text(f"{mount}/cpuset.mems") or "0"
+    why = "cgroup v1 has no partitions: two cpusets and no load balancing between them"
+    for group, cpus in ((GROUP, scene.cpus.isolated), (REST, scene.cpus.housekeeping)):
+        yield Want(f"cgroup:{group}", "present", why, creates=True)
+        yield Want(f"cgroup:{group}/cpuset.cpus", cpulist.format(cpus), why, True, kind=values.CPULIST)
+        yield Want(f"cgroup:{group}/cpuset.mems", mems, why, True, kind=values.CPULIST)
+        yield Want(f"cgroup:{group}/cpuset.cpu_exclusive", "1", why, True, kind=values.NUMBER)
+    yield Want(f"cgroup:{GROUP}/cpuset.sched_load_balance", "0", why, True, kind=values.NUMBER)
+    for task in _movable(scene):
+        if scene.text(f"/proc/{task.tid}/cpuset") == "/":
+            yield Want(f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/")
+    yield Want("cgroup:/cpuset.sched_load_balance", "0", why, kind=values.NUMBER)
+
+
+def _movable(scene: Scene) -> list[Task]:
+    return [task for task in scene.facts.tasks if not task.bound]
+
+
+def _every_mask(scene: Scene) -> Iterable[str]:
+    # before 6.2 a cpuset's change overwrites the affinities that users had set (kernel commit da019032819a)
+    return [f"task:{task.tid}" for task in _movable(scene)]
+
+
+def _tasks(scene: Scene) -> Iterable[Want | Skip]:
+    away, rest = scene.cpus.away, scene.cpus.housekeeping
+    inside = _members(scene)
+    wanted: dict[str, str | None] = {}
+    for task in _movable(scene):
+        if task.cpus not in wanted:
+            allowed = cpulist.parse(task.cpus)
+            stay = allowed - away
+            new = stay if stay & scene.facts.online else rest
+            wanted[task.cpus] = cpulist.format(new) if allowed & away else None
+        new_cpus = wanted[task.cpus]
+        if new_cpus is not None and task.tid not in inside:
+            kind = "kernel thread" if task.kernel else "task"
+            yield Want(
+                f"task:{task.tid}", new_cpus, f"{kind} {task.comm} may run on the isolated CPUs", current=task.cpus
+            )
+
+
+def _members(scene: Scene) -> set[int]:
+    """The threads that were put on the isolated CPUs on purpose."""
+    version, mount = scene.facts.cgroup
+    name = "cgroup.threads" if version == 2 else "tasks"
+    return {int(tid) for tid in (scene.text(f"{mount}{GROUP}/{name}") or "").split()} if version else set()
+
+
+KNOBS = (
+    Knob(
+        name="cpuset",
+        title="an isolated cpuset partition",
+        why="the scheduler neither places nor balances tasks onto the CPUs of an isolated partition",
+        doc="admin-guide/cgroup-v2.rst, cpuset.cpus.partition; admin-guide/cgroup-v1/cpusets.rst",
+        rule=_partition,
+        targets=f"cgroup:{GROUP} and its cpuset files; on cgroup v1 also cgroup:{REST} and cpuset:TID",
+        after=("smt",),
+        atomic=True,
+        entangled=_every_mask,
+        refusals={22: "the kernel has no isolated partitions (before 6.1)"},
+    ),
+    Knob(
+        name="tasks",
+        title="tasks and movable kernel threads",
+        why="a task that may run on an isolated CPU will, sooner or later",
+        doc="sched_setaffinity(2); admin-guide/kernel-per-CPU-kthreads.rst",
+        rule=_tasks,
+        kind=values.CPULIST,
+        targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
+        after=("smt", "cpuset"),
+        clamps=True,
+        refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
+    ),
+)

@@ -1,0 +1,93 @@
+"""Interrupts: their CPUs, and the daemon that would move them back. Source: core-api/irq/irq-affinity.rst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import cpulist, targets, values
+from quiet.knob import Knob, Scene, Skip, Want
+
+_FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
+_REFUSALS = {1: _FIXED, 5: _FIXED, 22: "its chip cannot route to those CPUs", 28: "no free vector on those CPUs"}
+_DEFAULT = "/proc/irq/default_smp_affinity"
+_UNIT = "irqbalance.service"
+
+
+def _irqs(scene: Scene) -> Iterable[Want | Skip]:
+    away, rest, online = scene.cpus.away, scene.cpus.housekeeping, scene.facts.online
+    text = scene.text
+    parsed: dict[str, frozenset[int]] = {}
+    for number in scene.facts.irqs:
+        current = text(f"/proc/irq/{number}/smp_affinity_list")
+        if current is None:
+            continue
+        if current not in parsed:
+            parsed[current] = cpulist.parse(current)
+        allowed = parsed[current]
+        name = text(f"/sys/kernel/irq/{number}/actions") or "no handler"
+        target = f"irq:{number}"
+        if not allowed & away:
+            fires = cpulist.parse(text(f"/proc/irq/{number}/effective_affinity_list") or "")
+            if fires & away:
+                yield Skip(target, f"{name}: still fires on CPU {cpulist.format(fires)} until its next interrupt")
+        elif not scene.facts.reader.writable(f"/proc/irq/{number}/smp_affinity_list"):
+            yield Skip(target, f"{name}: {_FIXED}")
+        else:
+            stay = allowed - away
+            new = cpulist.format(stay if stay & online else rest)
+            yield Want(target, new, f"{name} may interrupt an isolated CPU", current=current)
+
+
+def _default(scene: Scene) -> Iterable[Want | Skip]:
+    current = scene.text(_DEFAULT)
+    if current is None:
+        yield Skip(f"file:{_DEFAULT}", "this kernel does not have it")
+        return
+    stay = cpulist.parse_mask(current) - scene.cpus.away
+    new = stay if stay & scene.facts.online else scene.cpus.housekeeping
+    yield Want(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
+
+
+def _irqbalance(scene: Scene) -> Iterable[Want | Skip]:
+    if targets.unit_runs(scene.facts.reader, _UNIT):
+        yield Want(f"unit:{_UNIT}", "inactive")
+        return
+    running = [task.tid for task in scene.facts.tasks if task.comm == "irqbalance"]
+    # without systemd nobody could start it again with its own arguments: it is held, and later let go
+    yield from (Want(f"process:{pid}", "stopped") for pid in running)
+    if not running:
+        yield Skip(f"unit:{_UNIT}", "not running")
+
+
+KNOBS = (
+    Knob(
+        name="irqbalance",
+        title="the irqbalance daemon",
+        why="irqbalance moves interrupts back every ten seconds",
+        doc="irqbalance(1)",
+        rule=_irqbalance,
+        targets=f"unit:{_UNIT}, or process:PID (held by SIGSTOP) where systemd is not the init",
+        restore_last=True,
+    ),
+    Knob(
+        name="irq.default",
+        title="CPUs for interrupts requested from now on",
+        why="an interrupt that a driver requests later starts with this mask",
+        doc="core-api/irq/irq-affinity.rst",
+        rule=_default,
+        kind=values.CPUMASK,
+        targets=f"file:{_DEFAULT}",
+        after=("smt", "irqbalance"),
+    ),
+    Knob(
+        name="irq",
+        title="CPUs of every interrupt",
+        why="each interrupt on an isolated CPU is time taken from the measured work",
+        doc="core-api/irq/irq-affinity.rst",
+        rule=_irqs,
+        kind=values.CPULIST,
+        targets="irq:N of every interrupt that may arrive on an isolated CPU",
+        after=("smt", "irqbalance"),
+        refusals=_REFUSALS,
+    ),
+)

@@ -1,0 +1,113 @@
+"""Periodic work of the kernel: watchdogs, timers, balancing, throttling, sampling. Source: admin-guide/sysctl/kernel.rst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import cpulist, values
+from quiet.knob import Knob, Scene, Skip, Want, file_rule
+
+_SYS = "/proc/sys/kernel/"
+_SYSCTL = "admin-guide/sysctl/kernel.rst"
+
+
+def _watchdog_cpus(scene: Scene) -> Iterable[Want | Skip]:
+    path = _SYS + "watchdog_cpumask"
+    current = scene.text(path)
+    if current is None:
+        yield Skip(f"file:{path}", "this kernel has no lockup detector")
+        return
+    stay = cpulist.parse(current) - scene.cpus.away
+    new = stay if stay & scene.facts.online else scene.cpus.housekeeping
+    yield Want(f"file:{path}", cpulist.format(new), current=current)
+
+
+def _aslr(scene: Scene) -> Iterable[Want | Skip]:
+    # "command": `quiet run` switches it off for its command alone, nothing on the host changes
+    if scene.choice == "sysctl":
+        yield Want(f"file:{_SYS}randomize_va_space", "0")
+
+
+KNOBS = (
+    Knob(
+        name="timer_migration",
+        title="timers of isolated CPUs move away",
+        why="with 1, a timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
+        doc=f"{_SYSCTL} (timer_migration)",
+        rule=file_rule(_SYS + "timer_migration", "1"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}timer_migration",
+    ),
+    Knob(
+        name="watchdog.nmi",
+        title="hard-lockup detector",
+        why="it interrupts every CPU that is busy and keeps one hardware counter from the measurement",
+        doc=f"{_SYSCTL} (nmi_watchdog), admin-guide/lockup-watchdogs.rst",
+        rule=file_rule(_SYS + "nmi_watchdog", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}nmi_watchdog",
+        refusals={95: "no hard-lockup detector here", 524: "no hard-lockup detector here"},
+    ),
+    Knob(
+        name="watchdog.cpus",
+        title="CPUs that the lockup detectors watch",
+        why="the soft-lockup detector arms a timer and wakes a thread on each CPU of this mask",
+        doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
+        rule=_watchdog_cpus,
+        kind=values.CPULIST,
+        targets=f"file:{_SYS}watchdog_cpumask",
+        after=("smt",),
+    ),
+    Knob(
+        name="numa_balancing",
+        title="automatic NUMA balancing",
+        why="it unmaps pages to see who uses them: page faults and migrations in the measured work",
+        doc=f"{_SYSCTL} (numa_balancing)",
+        rule=file_rule(_SYS + "numa_balancing", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}numa_balancing",
+    ),
+    Knob(
+        name="rt_throttling",
+        title="real-time throttling",
+        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second",
+        doc="scheduler/sched-rt-group.rst",
+        rule=file_rule(_SYS + "sched_rt_runtime_us", "-1"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}sched_rt_runtime_us",
+        refusals={16: "real-time groups have more time reserved", 22: "real-time groups have more time reserved"},
+        risk="with it off, a real-time task that never sleeps can hold a CPU for ever",
+    ),
+    Knob(
+        name="perf.sample_rate",
+        title="highest perf sampling rate",
+        why="each sample of any profiler on the host is an interrupt",
+        doc=f"{_SYSCTL} (perf_event_max_sample_rate)",
+        rule=file_rule(_SYS + "perf_event_max_sample_rate", "1"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}perf_event_max_sample_rate",
+        drifts=True,
+        refusals={22: "fixed while perf_cpu_time_max_percent is 0 or 100"},
+    ),
+    Knob(
+        name="perf.cpu_time",
+        title="CPU time that perf sampling may take",
+        why="the kernel lowers the sampling rate by itself once sampling takes more than this share",
+        doc=f"{_SYSCTL} (perf_cpu_time_max_percent)",
+        rule=file_rule(_SYS + "perf_cpu_time_max_percent", "1"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}perf_cpu_time_max_percent",
+        entangled=lambda scene: (f"file:{_SYS}perf_event_max_sample_rate",),
+    ),
+    Knob(
+        name="aslr",
+        title="address-space layout randomisation",
+        why="addresses decide alignment and cache sets, so each run would measure another layout",
+        doc=f"{_SYSCTL} (randomize_va_space), personality(2)",
+        rule=_aslr,
+        kind=values.NUMBER,
+        choices=("command", "sysctl", "leave"),
+        targets=f"file:{_SYS}randomize_va_space with 'sysctl'; with 'command' nothing on the host",
+        risk="'sysctl' weakens every new process on the host while it lasts",
+    ),
+)

@@ -1,0 +1,59 @@
+"""SMT: a sibling thread shares the core's units with the measured one. Source: ABI sysfs-devices-system-cpu (smt/)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import cpulist, values
+from quiet.facts import CPU
+from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.cpufreq import policy_state
+
+_FIXED = {
+    "forceoff": "off by the kernel's command line until the next boot",
+    "notsupported": "the processor has no SMT, or the firmware switched it off",
+    "notimplemented": "this architecture's kernel cannot switch SMT",
+}
+
+
+def _smt(scene: Scene) -> Iterable[Want | Skip]:
+    control = f"{CPU}/smt/control"
+    state = scene.text(control)
+    if scene.choice == "off":
+        if state is None or state in _FIXED:
+            yield Skip(f"file:{control}", _FIXED.get(state or "", "this kernel does not have it"))
+        else:
+            yield Want(f"file:{control}", "off", current=state)
+        return
+    for cpu in sorted(scene.cpus.offline):
+        yield Want(f"file:{CPU}/cpu{cpu}/online", "0", f"CPU {cpu} shares a core with an isolated CPU", kind=values.NUMBER)
+    for cpu in sorted(scene.cpus.isolated):
+        if stuck := (scene.facts.siblings(cpu) & scene.facts.online) - scene.cpus.away:
+            name = cpulist.format(stuck)
+            yield Skip(f"file:{CPU}/cpu{min(stuck)}/online", f"CPU {name} shares CPU {cpu}'s core and cannot go offline")
+
+
+def _disturbed(scene: Scene) -> Iterable[str]:
+    """What hotplug changes in passing: per-CPU settings vanish with the CPU and may come back as defaults."""
+    for cpu in sorted(scene.cpus.offline):
+        yield f"file:{CPU}/cpu{cpu}/online"
+        base = f"{CPU}/cpu{cpu}/cpuidle"
+        yield from (f"file:{base}/{state}/disable" for state in scene.facts.reader.names(base))
+    for number, cpus in scene.facts.policies.items():
+        if cpus & scene.cpus.offline:
+            yield from policy_state(scene, number)
+
+
+KNOBS = (
+    Knob(
+        name="smt",
+        title="sibling threads of the isolated cores",
+        why="two threads of one core share its pipelines and caches, so one measures the other's work",
+        doc="ABI/testing/sysfs-devices-system-cpu (smt/control), core-api/cpu_hotplug.rst",
+        rule=_smt,
+        choices=("siblings", "off", "leave"),
+        targets="file:/sys/devices/system/cpu/cpuN/online, or smt/control for the whole machine",
+        entangled=_disturbed,
+        refusals={16: "the CPU keeps the time or is otherwise needed", 1: "forced off until the next boot"},
+    ),
+)

@@ -1,0 +1,40 @@
+"""Unbound workqueues: where the kernel's deferred work may run. Source: core-api/workqueue.rst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import cpulist, targets, values
+from quiet.knob import Knob, Scene, Skip, Want
+
+_BASE = "/sys/devices/virtual/workqueue"
+
+
+def _workqueues(scene: Scene) -> Iterable[Want | Skip]:
+    reader = scene.facts.reader
+    names = ["global", *(n for n in reader.names(_BASE) if reader.exists(f"{_BASE}/{n}/cpumask"))]
+    for name in names:
+        target = f"workqueue:{name}"
+        current = targets.get(reader, target)
+        if current is None:
+            yield Skip(target, "this kernel does not have it")
+            continue
+        # the mask holds possible CPUs; the kernel wants one of them at least
+        stay = cpulist.parse_mask(current) - scene.cpus.away
+        new = stay if stay & scene.facts.online else scene.cpus.housekeeping
+        why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
+        yield Want(target, cpulist.format_mask(new), why, current=current)
+
+
+KNOBS = (
+    Knob(
+        name="workqueue",
+        title="CPUs of unbound workqueues",
+        why="unbound work (also the 1 Hz tick of nohz_full CPUs) runs on any CPU of this mask",
+        doc="core-api/workqueue.rst, admin-guide/kernel-per-CPU-kthreads.rst",
+        rule=_workqueues,
+        kind=values.CPUMASK,
+        targets="workqueue:global and workqueue:NAME; read from cpumask_requested where the kernel has it",
+        after=("smt", "cpuset"),
+    ),
+)

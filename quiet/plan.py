@@ -1,0 +1,105 @@
+"""The plan: every change from what is to what the profile wants, and every skip with its reason. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quiet import targets, values
+from quiet.choose import Choice
+from quiet.facts import Facts
+from quiet.host import Reader
+from quiet.knob import Knob, Scene, Skip
+from quiet.knobs import KNOBS
+from quiet.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write to come: `current` and `wanted` as raw values; `current` is None when the target is to be made."""
+
+    knob: str
+    target: str
+    current: str | None
+    wanted: str
+    why: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A target that the plan leaves alone, and why."""
+
+    knob: str
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that `apply` would do, in its order; `entangled` are further targets that it would change in passing."""
+
+    profile: str
+    cpus: Choice
+    changes: tuple[Change, ...]
+    skips: tuple[Skipped, ...]
+    entangled: tuple[tuple[str, str], ...]  # (knob, target)
+    missing_boot: tuple[str, ...]
+
+
+def make(
+    reader: Reader,
+    profile: Profile,
+    cpus: Choice,
+    settled: Mapping[str, str] | None = None,
+    refused: Mapping[str, str] | None = None,
+    facts: Facts | None = None,
+) -> Plan:
+    """Compare the host with the profile.
+
+    `settled` are values that the kernel made of what an earlier apply wrote, `refused` reasons with which it declined:
+    neither is asked for again.
+    """
+    facts = facts or Facts(reader)
+    changes: list[Change] = []
+    skips: list[Skipped] = []
+    entangled: list[tuple[str, str]] = []
+    for knob in KNOBS:
+        choice = profile.knobs.get(knob.name, "leave")
+        if choice == "leave":
+            continue
+        scene = Scene(facts, cpus, choice)
+        before = len(changes)
+        _compare(reader, knob, scene, settled or {}, refused or {}, changes, skips)
+        if len(changes) > before:
+            entangled += [(knob.name, target) for target in knob.entangled(scene)]
+    missing = profile.missing_boot(facts, cpus)
+    return Plan(profile.name, cpus, tuple(changes), tuple(skips), tuple(entangled), missing)
+
+
+def _compare(
+    reader: Reader,
+    knob: Knob,
+    scene: Scene,
+    settled: Mapping[str, str],
+    refused: Mapping[str, str],
+    changes: list[Change],
+    skips: list[Skipped],
+) -> None:
+    for item in knob.rule(scene):
+        if isinstance(item, Skip):
+            skips.append(Skipped(knob.name, item.target, item.reason))
+            continue
+        kind = item.kind or knob.kind
+        current = item.current if item.current is not None else targets.get(reader, item.target)
+        if current is None and not item.creates:
+            skips.append(Skipped(knob.name, item.target, "not there"))
+        elif values.same(kind, current, item.wanted):
+            continue
+        elif item.target in refused:
+            skips.append(Skipped(knob.name, item.target, refused[item.target]))
+        elif item.target in settled and values.same(kind, current, settled[item.target]):
+            skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
+        else:
+            changes.append(Change(knob.name, item.target, current, item.wanted, item.why or knob.why, kind))
+

@@ -1,0 +1,156 @@
+"""Profiles: which knobs, which CPUs. TOML, bundled by name or the user's own file; wrong ones get the key named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quiet import cpulist
+from quiet.choose import Choice, choose
+from quiet.errors import UsageError
+from quiet.facts import Facts
+from quiet.knobs import BY_NAME
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib costs start-up time
+_SECTIONS = {
+    "": ("name", "summary", "cpus", "knobs", "boot"),
+    "cpus": ("isolated", "max_cores"),
+    "boot": ("wanted",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile as read and checked. `knobs` maps a knob's name to one of its choices or to a number as text."""
+
+    name: str
+    summary: str
+    source: str
+    isolated: str
+    max_cores: int
+    knobs: Mapping[str, str]
+    boot: tuple[str, ...]
+
+    def choose(self, facts: Facts, wish: str | None = None) -> Choice:
+        """The CPUs for this host; `wish` is the command line's --cpus."""
+        source = "--cpus" if wish is not None else f"profile {self.name}: cpus.isolated"
+        smt = self.knobs.get("smt", "leave")
+        return choose(facts, self.isolated if wish is None else wish, smt, self.max_cores, source)
+
+    def missing_boot(self, facts: Facts, cpus: Choice) -> tuple[str, ...]:
+        """The kernel parameters that the profile wants and the running kernel was not given."""
+        isolated = cpulist.format(cpus.isolated)
+        wanted = [parameter.replace("{isolated}", isolated) for parameter in self.boot]
+        return tuple(parameter for parameter in wanted if not _given(parameter, facts.command_line))
+
+
+def _given(parameter: str, command_line: str) -> bool:
+    key, _, value = parameter.partition("=")
+    words, cpus = _flags_and_cpus(value)
+    for token in command_line.split():
+        name, _, given = token.partition("=")
+        flags, listed = _flags_and_cpus(given)
+        if name.replace("-", "_") == key.replace("-", "_") and words <= flags and cpus <= listed:
+            return True
+    return False
+
+
+def _flags_and_cpus(value: str) -> tuple[frozenset[str], frozenset[int]]:
+    parts = value.split(",") if value else []
+    numbers = [part for part in parts if part[:1].isdecimal()]
+    try:
+        cpus = cpulist.parse(",".join(numbers))
+    except UsageError:
+        cpus = frozenset()
+    return frozenset(parts) - frozenset(numbers), cpus
+
+
+def bundled() -> list[str]:
+    """The names of the profiles that come with the package."""
+    return sorted(name[:-5] for name in os.listdir(_FOLDER) if name.endswith(".toml"))  # noqa: PTH208
+
+
+def load(name: str) -> Profile:
+    """Read a bundled profile by its name, or a file by its path. Raises UsageError naming file and key."""
+    import tomllib  # noqa: PLC0415 - kept out of the start-up of commands that need no profile
+
+    own = "/" in name or name.endswith(".toml")
+    path = name if own else os.path.join(_FOLDER, name + ".toml")  # noqa: PTH118
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.load(file)
+    except FileNotFoundError:
+        known = ", ".join(bundled())
+        hint = "no such file" if own else f"no such profile; there are: {known}; or give the path of your own file"
+        raise UsageError(f"profile {name}: {hint}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"profile {name}: {error}") from None
+    return check(data, f"profile {name}", os.path.abspath(path) if own else name)  # noqa: PTH100
+
+
+def check(data: Mapping[str, object], label: str, name: str) -> Profile:
+    """Check a profile's content; the first wrong key is named."""
+    for section, keys in _SECTIONS.items():
+        table = data if not section else _table(data, section, label)
+        for key in table:
+            if key not in keys:
+                where = f"{section}.{key}" if section else key
+                raise UsageError(f"{label}: unknown key '{where}'; known here are: {', '.join(keys)}")
+    cpus = _table(data, "cpus", label)
+    max_cores = cpus.get("max_cores", 4)
+    if not isinstance(max_cores, int) or isinstance(max_cores, bool) or max_cores < 1:
+        raise UsageError(f"{label}: key 'cpus.max_cores' must be a whole number from 1, not {max_cores!r}")
+    isolated = _text(cpus, "cpus", "isolated", "auto", label)
+    if isolated != "auto":
+        _check_cpus(isolated, label)
+    boot = _table(data, "boot", label).get("wanted", [])
+    if not isinstance(boot, list) or not all(isinstance(item, str) for item in boot):
+        raise UsageError(f"{label}: key 'boot.wanted' must be a list of kernel parameters")
+    return Profile(
+        name=_text(data, "", "name", os.path.basename(name), label),  # noqa: PTH119
+        summary=_text(data, "", "summary", "", label),
+        source=name,
+        isolated=isolated,
+        max_cores=max_cores,
+        knobs=_knobs(_table(data, "knobs", label), label),
+        boot=tuple(boot),
+    )
+
+
+def _check_cpus(isolated: str, label: str) -> None:
+    try:
+        cpus = cpulist.parse(isolated)
+    except UsageError as error:
+        raise UsageError(f"{label}: key 'cpus.isolated': {error}") from None
+    if not cpus:
+        raise UsageError(f"{label}: key 'cpus.isolated' names no CPU; use \"auto\" or a list such as \"2-3\"")
+
+
+def _table(data: Mapping[str, object], key: str, label: str) -> Mapping[str, object]:
+    table = data.get(key, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{label}: '{key}' must be a table: write [{key}] on a line of its own")
+    return table
+
+
+def _text(table: Mapping[str, object], section: str, key: str, default: str, label: str) -> str:
+    value = table.get(key, default)
+    if not isinstance(value, str):
+        where = f"{section}.{key}" if section else key
+        raise UsageError(f"{label}: key '{where}' must be a text in quotes, not {value!r}")
+    return value
+
+
+def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
+    knobs: dict[str, str] = {}
+    for name, value in table.items():
+        knob = BY_NAME.get(name)
+        if knob is None:
+            raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if not (value in knob.choices or (knob.numeric and number)):
+            allowed = ", ".join(f'"{choice}"' for choice in knob.choices) + (" or a number" if knob.numeric else "")
+            raise UsageError(f"{label}: key 'knobs.{name}' must be {allowed}, not {value!r}")
+        knobs[name] = str(value)
+    return knobs

@@ -1,0 +1,71 @@
+"""Facts that `quiet status` tells and that no knob depends on: what kind of machine this is and what it can do."""
+
+from __future__ import annotations
+
+from quiet import cpulist
+from quiet.facts import CPU, Facts
+
+_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
+
+
+def virtual(facts: Facts) -> str:
+    """The hypervisor, container or WSL that this host runs in; "" on bare metal as far as the kernel shows."""
+    reader = facts.reader
+    version = (reader.text("/proc/version") or "").lower()
+    if "microsoft" in version:
+        return "WSL"
+    if any(reader.exists(path) for path in _CONTAINER_FILES):
+        return "container"
+    kind = reader.text("/sys/hypervisor/type")
+    if kind:
+        return f"hypervisor {kind}"
+    vendor = " ".join(filter(None, (reader.text(f"/sys/class/dmi/id/{n}") for n in ("sys_vendor", "product_name"))))
+    flags = next((line for line in cpuinfo(facts).splitlines() if line.startswith(("flags", "Features"))), "")
+    if "hypervisor" in flags.split():
+        return f"hypervisor ({vendor})" if vendor else "hypervisor"
+    return ""
+
+
+def cpuinfo(facts: Facts) -> str:
+    """/proc/cpuinfo."""
+    return facts.reader.text("/proc/cpuinfo") or ""
+
+
+def model(facts: Facts) -> str:
+    """The processor's name, or "unknown"."""
+    for line in cpuinfo(facts).splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model", "Processor", "uarch") and value.strip():
+            return value.strip()
+    return "unknown"
+
+
+def performance_counters(facts: Facts) -> list[str]:
+    """The core PMUs that perf_event can use; empty in most virtual machines."""
+    names = facts.reader.names("/sys/bus/event_source/devices")
+    return [n for n in names if n in ("cpu", "cpu_core", "cpu_atom") or n.startswith(("armv", "arm_", "riscv"))]
+
+
+def kernel_can(facts: Facts) -> dict[str, str]:
+    """What this kernel offers for isolation: each ability with "yes", "no" or the reason of a maybe."""
+    version, mount = facts.cgroup
+    reader = facts.reader
+    partition = {
+        2: "yes (cgroup v2)",
+        1: f"no (cgroup v1 at {mount}: a shield is used instead)",
+        0: "no (no cpuset controller)",
+    }[version]
+    return {
+        "cpuset partitions": partition,
+        "nohz_full": f"yes ({cpulist.format(facts.nohz_full) or 'none at boot'})"
+        if reader.exists(f"{CPU}/nohz_full")
+        else "no (kernel without CONFIG_NO_HZ_FULL)",
+        "SMT control": reader.text(f"{CPU}/smt/control") or "absent",
+        "cpufreq": ", ".join(sorted({driver for p in facts.policies if (driver := _driver(facts, p))}))
+        or "absent (no driver: the frequency is not ours to set)",
+        "performance counters": ", ".join(performance_counters(facts)) or "absent",
+    }
+
+
+def _driver(facts: Facts, policy: int) -> str | None:
+    return facts.reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_driver")

@@ -1,0 +1,32 @@
+"""Verify: plan again. No change left means that every setting still holds."""
+
+from __future__ import annotations
+
+from quiet import cpulist, journal, plan
+from quiet.facts import Facts
+from quiet.host import Reader
+from quiet.journal import Record
+from quiet.plan import Plan
+from quiet.profile import Profile, load
+
+
+def plan_now(reader: Reader, profile: Profile, wish: str | None, facts: Facts | None = None) -> tuple[Plan, Record | None]:
+    """The plan for the host as it is, and the record when this profile is applied to these CPUs.
+
+    With it applied, its CPUs stay the same ones, and what the kernel refused or rounded then is not asked for again.
+    """
+    facts = facts or Facts(reader)
+    record = journal.load(reader)
+    if record is not None and (record.profile, record.source) == (profile.name, profile.source):
+        if wish is None or cpulist.parse(wish) == record.cpus.isolated:
+            made = plan.make(reader, profile, record.cpus, record.accepted(), record.refused, facts)
+            return made, record
+    return plan.make(reader, profile, profile.choose(facts, wish), facts=facts), None
+
+
+def applied_profile(reader: Reader, name: str | None) -> Profile:
+    """The profile to verify against: the named one, else the applied one, else "bench"."""
+    if name is not None:
+        return load(name)
+    record = journal.load(reader)
+    return load(record.source if record else "bench")
