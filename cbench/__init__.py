@@ -1,0 +1,1 @@
+"""cbench: measures C code to the cycle, with the provenance of every trial."""

@@ -1,0 +1,74 @@
+"""Builds `cbench._cbench`: the C that measures, and the three workloads (CFFI, API mode)."""
+
+from __future__ import annotations
+
+import cffi
+
+CDEF = """
+enum { CB_READ_TICKS, CB_READ_USER, CB_READ_SYSCALL, ... };
+enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
+#define CB_IRQ_MAX ...
+
+typedef struct { ...; } cb_counter;
+int cb_ticks_create(cb_counter **ret);
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude_kernel, cb_counter **ret);
+void cb_counter_destroy(cb_counter *counter);
+int cb_counter_mode(const cb_counter *counter);
+int cb_ticks_deltas(uint64_t *deltas, size_t n);
+
+typedef struct { size_t lines; uint64_t labels; } cb_irq_table;
+typedef struct { ...; } cb_irq_source;
+int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t max, cb_irq_table *ret);
+int cb_irq_create(int cpu, cb_irq_source **ret);
+void cb_irq_destroy(cb_irq_source *source);
+int cb_irq_text(const cb_irq_source *source, const char **ret);
+
+typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
+typedef struct {
+    uint64_t value; uint64_t result; uint32_t flags; int32_t cpu_before; int32_t cpu_after;
+    int64_t nvcsw; int64_t nivcsw; int64_t minflt; int64_t majflt;
+    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...];
+} cb_trial;
+int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
+                  unsigned int rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+uint64_t cb_empty_run(void *state, uint64_t n);
+
+int cb_fix_addresses(int *ret);
+int cb_die_with_parent(int pid);
+int cb_lock_all(int future);
+int cb_lock_range(void *start, size_t len);
+
+uint64_t cb_hash_run(void *state, uint64_t n);
+uint64_t cb_sieve_run(void *state, uint64_t n);
+typedef struct { uint32_t *words; uint64_t count; size_t mapped; } cb_memory;
+int cb_memory_create(uint64_t bytes, cb_memory **ret);
+void cb_memory_destroy(cb_memory *memory);
+uint64_t cb_memory_run(void *state, uint64_t n);
+"""
+
+SOURCES = [
+    "cbench/c/counters.c",
+    "cbench/c/irq.c",
+    "cbench/c/measure.c",
+    "cbench/c/process.c",
+    "cbench/c/workloads/hash.c",
+    "cbench/c/workloads/memory.c",
+    "cbench/c/workloads/sieve.c",
+]
+
+# The workloads must be the same machine code on every build of one compiler: no link-time optimisation
+# that sees through the call, no vectorising, functions on cache-line borders.
+FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64"]
+
+ffibuilder = cffi.FFI()
+ffibuilder.cdef(CDEF)
+ffibuilder.set_source(
+    "cbench._cbench",
+    '#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
+    sources=SOURCES,
+    include_dirs=["cbench/c"],
+    extra_compile_args=FLAGS,
+)
+
+if __name__ == "__main__":
+    ffibuilder.compile(verbose=True)

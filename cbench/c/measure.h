@@ -1,0 +1,56 @@
+/* One trial: a function called once between two counter reads, and what the kernel says happened meanwhile. */
+#ifndef CB_MEASURE_H
+#define CB_MEASURE_H
+
+#include "counters.h"
+#include "irq.h"
+
+typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
+
+enum {
+	CB_RESCHEDULED = 1, /* the counter was taken off the CPU and put back */
+	CB_MULTIPLEXED = 2, /* the counter did not count all of the time: the value is no measurement */
+	CB_IRQ_UNKNOWN = 4, /* the interrupt lines changed, or could not be read */
+};
+
+enum { CB_IRQ_MAX = 6 };
+
+typedef struct cb_reading {
+	uint64_t value;
+	uint64_t result;
+	uint32_t flags;
+} cb_reading;
+
+typedef struct cb_trial {
+	uint64_t value;  /* counter units */
+	uint64_t result; /* what the function returned */
+	uint32_t flags;
+	int32_t cpu_before;
+	int32_t cpu_after;
+	int64_t nvcsw; /* the next four: by how much getrusage(RUSAGE_THREAD) rose */
+	int64_t nivcsw;
+	int64_t minflt;
+	int64_t majflt;
+	uint32_t irq_lines; /* how many of the following pairs are used */
+	uint32_t irq_line[CB_IRQ_MAX];
+	uint64_t irq_count[CB_IRQ_MAX];
+} cb_trial;
+
+/* The only timed region. */
+int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n, cb_reading *ret);
+
+/* cb_measure() between two looks at rusage, the CPU number and `irqs` (may be NULL). */
+int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
+		 cb_trial *ret);
+
+/*
+ * Up to `max` trials, at least one, no further one begun after `budget_ns`;
+ * first `rewarm` executions that are thrown away. *ret: how many trials.
+ */
+int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
+		  unsigned int rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+
+/* The empty workload: what a trial costs that does nothing. */
+uint64_t cb_empty_run(void *state, uint64_t n);
+
+#endif

@@ -1,0 +1,92 @@
+"""Trials in chunks, as the worker runs them: C measures, Python afterwards names what came between."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+from cbench._cbench import ffi, lib
+from cbench.irqs import line_names
+from cbench.model import Trial
+from quiet.errors import QuietError
+
+BUDGET_NS = 200_000_000
+MOST = 2000
+
+
+class Series:
+    """A workload on a counter, ready to run; owns the C buffers of its chunks."""
+
+    def __init__(self, counter: Any, cpu: int, run: Any, state: Any, n: int) -> None:
+        self._call = (run, state, n)
+        self._counter = counter
+        self._trials = ffi.new("cb_trial[]", MOST)
+        self._count = ffi.new("size_t *")
+        source = ffi.new("cb_irq_source **")
+        error = lib.cb_irq_create(cpu, source)
+        self._irqs = ffi.NULL if error else source[0]
+        self._names: tuple[str, ...] = ()
+        self.interrupts_from = os.strerror(-error) if error else "/proc/interrupts"
+        if not error:
+            self._read_names()
+
+    def close(self) -> None:
+        if self._irqs != ffi.NULL:
+            lib.cb_irq_destroy(self._irqs)
+            self._irqs = ffi.NULL
+
+    @property
+    def buffers(self) -> tuple[Any, int]:
+        """Start and length in bytes of what C writes a chunk's trials to."""
+        return self._trials, ffi.sizeof(self._trials)
+
+    def run(self, most: int, rewarm: int = 1) -> list[Trial]:
+        """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read."""
+        error = lib.cb_trials_run(
+            self._counter,
+            self._irqs,
+            *self._call,
+            rewarm,
+            BUDGET_NS,
+            min(most, MOST),
+            self._trials,
+            self._count,
+        )
+        if error:
+            name = errno.errorcode.get(-error, str(-error))
+            raise QuietError(f"the counter could not be read during a trial [{name}]; try --counter with another one")
+        trials = [self._trial(self._trials[i]) for i in range(self._count[0])]
+        if self._irqs != ffi.NULL:
+            self._read_names()
+        return trials
+
+    def _read_names(self) -> None:
+        text = ffi.new("const char **")
+        lib.cb_irq_text(self._irqs, text)
+        self._names = line_names(ffi.string(text[0]).decode(errors="replace"))
+
+    def _trial(self, raw: Any) -> Trial:
+        interrupts = {self._line(raw.irq_line[i]): int(raw.irq_count[i]) for i in range(raw.irq_lines)}
+        switches = raw.nvcsw + raw.nivcsw
+        faults = raw.minflt + raw.majflt
+        migrated = raw.cpu_before != raw.cpu_after
+        valid = not raw.flags & lib.CB_MULTIPLEXED
+        causes = []
+        if switches:
+            causes.append(f"context switch ({raw.nvcsw} voluntary, {raw.nivcsw} involuntary)")
+        elif raw.flags & lib.CB_RESCHEDULED:
+            causes.append("context switch (the counter was rescheduled)")
+        if migrated:
+            causes.append(f"migration (CPU {raw.cpu_before} to CPU {raw.cpu_after})")
+        if faults:
+            causes.append(f"page fault ({raw.minflt} minor, {raw.majflt} major)")
+        causes += [f"interrupt {name}" for name in interrupts]
+        if raw.flags & lib.CB_IRQ_UNKNOWN and self._irqs != ffi.NULL:
+            causes.append("interrupt lines changed")
+        if not valid:
+            causes.append("counter multiplexed")
+        return Trial(raw.value, raw.result, tuple(causes), switches, faults, interrupts, migrated, valid)
+
+    def _line(self, number: int) -> str:
+        return self._names[number] if number < len(self._names) else f"line {number}"

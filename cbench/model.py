@@ -1,0 +1,102 @@
+"""The words of cbench as frozen values: workload, counter, trial, result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Params = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a workload: a whole number between `minimum` and `maximum`."""
+
+    name: str
+    default: int
+    quick: int
+    meaning: str
+    minimum: int = 1
+    maximum: int = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What runs between two counter reads.
+
+    `function` is the C function's name; `expected` computes its return value independently in Python and
+    `check_limit` says up to which parameter `n` that is cheap. User code has a `library` and no `expected`.
+    """
+
+    name: str
+    function: str
+    stresses: str
+    parameters: tuple[Parameter, ...]
+    expected: Callable[[Params], int] | None = None
+    check_limit: int = 0
+    library: str = ""
+
+    @property
+    def builtin(self) -> bool:
+        return not self.library
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Where a trial's number comes from; an unavailable counter says why in `why` and has no number at all.
+
+    `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
+    region, both in `unit`; they are None until measured.
+    """
+
+    name: str
+    unit: str
+    available: bool
+    why: str
+    method: str = ""
+    quantum: int | None = None
+    overhead: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution, one number, and what is known to have come between."""
+
+    value: int
+    output: int
+    causes: tuple[str, ...] = ()
+    context_switches: int = 0
+    page_faults: int = 0
+    interrupts: Mapping[str, int] = field(default_factory=dict)
+    migrated: bool = False
+    valid: bool = True
+
+    @property
+    def polluted(self) -> bool:
+        return bool(self.causes)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one measuring process said of itself and of all of its trials."""
+
+    counter: Counter
+    trials: tuple[Trial, ...]
+    warmup: int
+    settled: bool
+    locked: str
+    addresses: str
+    pages: str
+    interrupts_from: str
+    stolen_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One workload on one CPU."""
+
+    workload: Workload
+    params: Params
+    cpu: int
+    isolated: bool
+    session: Session

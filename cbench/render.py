@@ -1,0 +1,129 @@
+"""Tables for people. Everything shown comes from report.py's plain objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+Row = Mapping[str, Any]
+
+
+class Bar:
+    """A progress bar on a terminal, else nothing. Drawn only when told to: no thread disturbs the trials."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        console = Console(file=sys.stderr)
+        self._progress = Progress(
+            *columns, console=console, auto_refresh=False, transient=True, disable=not sys.stderr.isatty()
+        )
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, text: str, done: int, total: int) -> None:
+        self._progress.update(self._task, description=escape(text), completed=done, total=total)
+        self._progress.refresh()
+
+
+def label(result: Row) -> str:
+    return f"CPU {result['cpu']} ({'isolated' if result['isolated'] else 'housekeeping'})"
+
+
+def results(report: Row) -> None:
+    """One table a workload, its CPUs side by side, and a verdict for each."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 40 + 30 * len({r["cpu"] for r in report["results"]}))
+    counter = report["counter"]
+    steps = "" if counter["quantum"] is None else f", steps of {counter['quantum']}"
+    console.print(
+        escape(
+            f"{counter['name']} in {counter['unit']}{steps}, an empty region takes {counter['overhead']} "
+            f"({counter['method']}; {counter['why']})"
+        )
+    )
+    groups: dict[str, list[Row]] = {}
+    for result in report["results"]:
+        groups.setdefault(result["workload"], []).append(result)
+    for name, group in groups.items():
+        console.print()
+        console.print(_table(name, group))
+        for result in group:
+            console.print(escape(f"{label(result)}: {result['verdict']}"), soft_wrap=True)
+
+
+def _table(name: str, group: Sequence[Row]) -> Table:
+    settings = " ".join(f"{key}={value:,}" for key, value in group[0]["params"].items())
+    table = Table(title=escape(f"{name} ({settings})"), title_justify="left")
+    table.add_column(escape(group[0]["counter"]["unit"]))
+    for result in group:
+        table.add_column(escape(label(result)), justify="right")
+
+    def row(what: str, cells: Sequence[str]) -> None:
+        table.add_row(what, *cells)
+
+    row("trials", [f"{len(r['trials']):,} after {r['warmup']} of warm-up" for r in group])
+    row("first trials", [_several(r["first"]) for r in group])
+    row("last trials", [_several(r["last"]) for r in group])
+    row("mode", [f"{r['mode']:,} ({r['mode_count']:,} times)" for r in group])
+    for key, what in (("p90", "90th percentile"), ("p99", "99th percentile"), ("max", "100th percentile")):
+        row(what, [_difference(r[key], r["mode"]) for r in group])
+    row("floor", ["no value repeats" if r["floor"] is None else f"{r['floor']:,}" for r in group])
+    row("on the floor", [_on_floor(r) for r in group])
+    row("range", [f"{r['range']:,}" for r in group])
+    row("polluted trials", [f"{len(r['polluted']):,}" for r in group])
+    for key, what in (
+        ("with_context_switch", "  context switch"),
+        ("with_interrupt", "  interrupt"),
+        ("with_page_fault", "  page fault"),
+        ("with_migration", "  migration"),
+    ):
+        row(what, [f"{r[key]:,}" for r in group])
+    return table
+
+
+def _several(values: Sequence[int]) -> str:
+    return "\n".join(f"{value:,}" for value in values)
+
+
+def _difference(value: int, mode: int) -> str:
+    percent = f" ({100 * value / mode:+.3g} %)" if mode else ""
+    return f"mode {value:+,}{percent}"
+
+
+def _on_floor(result: Row) -> str:
+    near = f", {result['near_floor']:,} within a step" if result["near_floor"] > result["at_floor"] else ""
+    return f"{result['at_floor']:,}{near}"
+
+
+def catalogue(content: Row) -> None:
+    """The tables of `cbench list`."""
+    console = Console(highlight=False)
+    workloads = Table("workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left")
+    for workload in content["workloads"]:
+        lines = [
+            f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})" for name, p in workload["params"].items()
+        ]
+        workloads.add_row(workload["name"], workload["stresses"], "\n".join(lines))
+    counters = Table("counter", "unit", "available", "", title="Counters", title_justify="left")
+    for counter in content["counters"]:
+        how = [text for text in (counter["method"], counter["why"]) if text]
+        available = "yes" if counter["available"] else "no"
+        counters.add_row(counter["name"], counter["unit"], available, escape("; ".join(how)))
+    console.print(workloads)
+    console.print(counters)

@@ -1,0 +1,35 @@
+"""The step in which a clock advances, from the differences between two reads of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil
+
+RARE = 0.005
+"""A difference seen in fewer reads than this share is taken for an interruption."""
+
+ROUNDING = 2
+"""Differences this close are one level: a step of 24.5 shows as 24 and 25."""
+
+
+def quantum(deltas: Sequence[int]) -> int:
+    """The counter's step, rounded up; at least 1.
+
+    Counters that advance in coarse steps show differences in narrow levels, one step apart; a fine one shows
+    a continuum, whose smallest distance is the step.
+    """
+    counts = {value: count for value, count in Counter(deltas).items() if count >= len(deltas) * RARE}
+    values = sorted(counts)
+    if len(values) < 2:
+        return 1
+    levels: list[list[int]] = [[values[0]]]
+    for value in values[1:]:
+        if value - levels[-1][-1] <= ROUNDING:
+            levels[-1].append(value)
+        else:
+            levels.append([value])
+    if len(levels) > 1 and all(level[-1] - level[0] <= ROUNDING for level in levels):
+        centres = [sum(v * counts[v] for v in level) / sum(counts[v] for v in level) for level in levels]
+        return ceil(min(high - low for low, high in zip(centres, centres[1:], strict=False)))
+    return min(high - low for low, high in zip(values, values[1:], strict=False))

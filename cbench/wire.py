@@ -1,0 +1,70 @@
+"""What the measuring process and its parent say to each other: one JSON object a line.
+
+Parent: a job, then "go" after each chunk. Worker: ready, chunk..., done, or error. The worker blocks after
+every message until the parent answers, so the two never run at once, not even on a single CPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cbench.model import Counter, Trial
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the worker is to measure; `warmup` None: until settled."""
+
+    function: str
+    library: str
+    params: Mapping[str, int]
+    cpu: int
+    trials: int
+    warmup: int | None
+    counter: str
+
+
+def encode(kind: str, **content: object) -> bytes:
+    return json.dumps({"event": kind, **content}, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    message: Message = json.loads(line)
+    return message
+
+
+def encode_job(job: Job) -> bytes:
+    return encode("job", **asdict(job))
+
+
+def decode_job(line: bytes) -> Job:
+    content = dict(decode(line))
+    del content["event"]
+    return Job(**content)
+
+
+def pack_trial(trial: Trial) -> list[object]:
+    return [
+        trial.value,
+        trial.output,
+        list(trial.causes),
+        trial.context_switches,
+        trial.page_faults,
+        dict(trial.interrupts),
+        trial.migrated,
+        trial.valid,
+    ]
+
+
+def unpack_trial(packed: list[Any]) -> Trial:
+    value, output, causes, *rest = packed
+    return Trial(value, output, tuple(causes), *rest)
+
+
+def unpack_counter(content: Mapping[str, Any]) -> Counter:
+    return Counter(**content)

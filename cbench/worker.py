@@ -1,0 +1,188 @@
+"""The measuring process: one workload on one CPU. Run by runner.py as `python -m cbench.worker IN OUT PARENT`."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import resource
+import sys
+from dataclasses import asdict, replace
+from typing import Any
+
+from cbench import counters, wire
+from cbench._cbench import ffi, lib
+from cbench.chunks import Series
+from cbench.model import Counter, Trial
+from cbench.stats import warmup
+from cbench.stats.quantum import quantum
+from quiet.errors import QuietError, UsageError
+
+FIXED = "--addresses="
+
+
+class Channel:
+    """The worker's ends of the two pipes."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._in = os.fdopen(incoming, "rb", buffering=0)
+        self._out = os.fdopen(outgoing, "wb", buffering=0)
+
+    def receive(self) -> bytes:
+        line = self._in.readline()
+        if not line:
+            sys.exit(1)  # the parent is gone
+        return line
+
+    def send(self, kind: str, **content: object) -> None:
+        data = memoryview(wire.encode(kind, **content))
+        while data:
+            data = data[self._out.write(data) :]
+
+    def ask(self, kind: str, **content: object) -> None:
+        """Send, then block until the parent has done its part."""
+        self.send(kind, **content)
+        self.receive()
+
+
+def fixed_addresses(argv: list[str]) -> str:
+    """Run again with ASLR off for this process alone, once; then say how that went."""
+    if argv[-1].startswith(FIXED):
+        return argv[-1].removeprefix(FIXED)
+    changed = ffi.new("int *")
+    error = lib.cb_fix_addresses(changed)
+    state = f"random ({os.strerror(-error)})" if error else "fixed"
+    if not error and changed[0]:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], FIXED + state])
+    return state
+
+
+def load(job: wire.Job) -> tuple[Any, Any]:
+    """The function's and its state's address; UsageError when there is no such function or no memory."""
+    if job.library:
+        try:
+            symbol = getattr(ctypes.CDLL(job.library), job.function)
+        except OSError as error:
+            raise UsageError(f"cannot load it: {error}") from None
+        except AttributeError:
+            raise UsageError(f"no function {job.function!r} in it; it must not be static") from None
+        return ffi.cast("cb_run_fn", ctypes.cast(symbol, ctypes.c_void_p).value), ffi.NULL
+    state = ffi.NULL
+    if job.function == "cb_memory_run":
+        memory = ffi.new("cb_memory **")
+        error = lib.cb_memory_create(job.params["size"], memory)
+        if error:
+            raise UsageError(f"no buffer of {job.params['size']:,} bytes: {os.strerror(-error)}")
+        state = memory[0]
+    return ffi.addressof(lib, job.function), state
+
+
+def lock_memory(ranges: list[tuple[Any, int]]) -> str:
+    """Lock everything; where the limit does not allow that, what the trials touch. Says which."""
+    unlimited = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
+    error = lib.cb_lock_all(unlimited)
+    if not error:
+        return "all"
+    failed = [e for e in (lib.cb_lock_range(start, size) for start, size in ranges) if e]
+    return f"none ({os.strerror(-failed[0])})" if failed else f"buffers only ({os.strerror(-error)})"
+
+
+def page_size(address: int) -> str:
+    """How the mapping at `address` is backed, from /proc/self/smaps: "huge", "partly huge" or "small"."""
+    inside, size = False, 0
+    with open("/proc/self/smaps") as smaps:
+        for line in smaps:
+            bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+            if bounds:
+                inside = int(bounds[1], 16) <= address < int(bounds[2], 16)
+            elif inside and line.startswith("Size:"):
+                size = int(line.split()[1])
+            elif inside and line.startswith("AnonHugePages:"):
+                huge = int(line.split()[1])
+                return "small" if not huge else "huge" if huge >= size else "partly huge"
+    return "unknown"
+
+
+def stolen_ms(cpu: int) -> int | None:
+    """Time that the hypervisor has kept `cpu` from running, by the kernel's account; None where unknown."""
+    with open("/proc/stat") as stat:
+        for line in stat:
+            if line.startswith(f"cpu{cpu} "):
+                return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
+    """The counter with its step and the lowest value of an empty timed region."""
+    empty = Series(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0)
+    values = [trial.value for trial in empty.run(200, rewarm=20)]
+    empty.close()
+    step = quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1
+    return replace(counter, quantum=step, overhead=min(values))
+
+
+def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[int, bool]:
+    """Discard trials as the job says; how many, and whether they had settled."""
+    values: list[int] = []
+    most = warmup.LIMIT if job.warmup is None else job.warmup
+    while len(values) < most:
+        wanted = min(warmup.WINDOW, most - len(values))
+        values += [trial.value for trial in series.run(wanted, rewarm=0)]
+        channel.ask("warm", done=len(values))
+        if job.warmup is None and warmup.settled(values, step):
+            break
+    return len(values), warmup.settled(values, step)
+
+
+def measure(job: wire.Job, channel: Channel, addresses: str) -> None:
+    from quiet.placement import place
+
+    run, state = load(job)
+    place(job.cpu)
+    counter, handle = counters.choose(job.counter, job.cpu)
+    counter = calibrated(counter, handle, job.cpu)
+    series = Series(handle, job.cpu, run, state, job.params["n"])
+    ranges = [series.buffers]
+    if state != ffi.NULL:
+        ranges.append((state.words, state.mapped))
+    locked = lock_memory(ranges)
+    gc.disable()
+    channel.ask("ready")
+    warmed, settled = warm(series, job, counter.quantum or 1, channel)
+    stolen = stolen_ms(job.cpu)
+    done = 0
+    while done < job.trials:
+        chunk: list[Trial] = series.run(job.trials - done)
+        done += len(chunk)
+        channel.ask("chunk", trials=[wire.pack_trial(trial) for trial in chunk])
+    before, after = stolen, stolen_ms(job.cpu)
+    channel.send(
+        "done",
+        counter=asdict(counter),
+        warmup=warmed,
+        settled=settled,
+        locked=locked,
+        addresses=addresses,
+        pages=page_size(int(ffi.cast("uintptr_t", state.words))) if state != ffi.NULL else "none",
+        interrupts_from=series.interrupts_from,
+        stolen_ms=None if before is None or after is None else after - before,
+    )
+
+
+def main(argv: list[str]) -> None:
+    incoming, outgoing, parent = (int(text) for text in argv[1:4])
+    if lib.cb_die_with_parent(parent):
+        sys.exit(1)
+    addresses = fixed_addresses(argv)
+    channel = Channel(incoming, outgoing)
+    try:
+        measure(wire.decode_job(channel.receive()), channel, addresses)
+    except QuietError as error:
+        channel.send("error", message=str(error), exit_code=error.exit_code)
+    except (OSError, MemoryError) as error:
+        channel.send("error", message=f"{type(error).__name__}: {error}", exit_code=2)
+
+
+if __name__ == "__main__":
+    main(sys.argv)
