@@ -7,9 +7,9 @@ import os
 import tarfile
 import time
 
-from quiet import surroundings
+from quiet import surroundings, targets
 from quiet.choose import Choice
-from quiet.errors import QuietError, Refused, UsageError
+from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
 from quiet.host import Reader
 from quiet.knob import Scene
@@ -72,12 +72,13 @@ def _ask_every_knob(facts: Facts) -> None:
         profile = load(name)
         try:
             chosen = profile.choose(facts)
-        except (Refused, QuietError):
+        except QuietError:
             chosen = Choice(frozenset(), facts.online, frozenset(), "nothing can be isolated here")
         for knob in KNOBS:
             for choice in knob.choices:
                 scene = Scene(facts, chosen, choice)
-                list(knob.rule(scene))
+                for item in knob.rule(scene):
+                    targets.get(facts.reader, item.target)
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])

@@ -1,0 +1,5 @@
+"""`python -m quiet`."""
+
+from quiet.cli import main
+
+main()

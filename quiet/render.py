@@ -1,0 +1,208 @@
+"""What people read. On a terminal with colour; elsewhere the same words as plain text."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from quiet import cpulist, values
+from quiet.apply import Receipt
+from quiet.choose import Choice
+from quiet.knob import Knob
+from quiet.plan import Change, Plan, Skipped
+from quiet.restore import Outcome
+
+_FEW = 3  # so many targets of a knob are shown before the rest is counted
+
+
+def out(text: str = "") -> None:
+    """Print a line; `**word**` is bold on a terminal. rich is only loaded for a terminal: it would double the start."""
+    if sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        parts = text.split("**")
+        line = Text()
+        for number, part in enumerate(parts):
+            line.append(part, style="bold" if number % 2 else "")
+        Console(soft_wrap=True, highlight=False).print(line)
+    else:
+        sys.stdout.write(text.replace("**", "") + "\n")
+
+
+def note(text: str) -> None:
+    """A message beside the result, to stderr."""
+    sys.stderr.write(f"quiet: {text}\n")
+
+
+def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:
+    """Rows with their columns under each other; the last one runs free."""
+    if not rows:
+        return
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        out((indent + "  ".join([*cells, row[-1]])).rstrip())
+
+
+def cpus(choice: Choice) -> None:
+    """The CPU sets, with the reason for them."""
+    out(f"isolated CPUs      **{cpulist.format(choice.isolated)}**   ({choice.why})")
+    out(f"housekeeping CPUs  {cpulist.format(choice.housekeeping)}")
+
+
+def plan(made: Plan, applied: bool) -> None:
+    """A plan, grouped by knob; long groups are shortened (--json has every target)."""
+    out(f"profile **{made.profile}**{' (applied)' if applied else ''}")
+    cpus(made.cpus)
+    out()
+    if made.changes:
+        knobs = len({change.knob for change in made.changes})
+        out(f"**{len(made.changes)} changes** by {knobs} knobs:")
+        changes(made.changes)
+    else:
+        out("**no change**: every setting is as the profile wants it")
+    skips(made.skips)
+    missing(made.missing_boot)
+
+
+def changes(items: Iterable[Change]) -> None:
+    """Changes, grouped by knob."""
+    groups: dict[str, list[Change]] = {}
+    for item in items:
+        groups.setdefault(item.knob, []).append(item)
+    for name, group in groups.items():
+        out(f"  **{name}**: {_common(group)}")
+        shown = group if len(group) <= _FEW + 1 else group[:_FEW]
+        columns([(_short(c.target), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}") for c in shown], "      ")
+        if len(group) > len(shown):
+            out(f"      and {len(group) - len(shown)} more")
+
+
+def _common(group: list[Change]) -> str:
+    from quiet.knobs import BY_NAME  # noqa: PLC0415 - already loaded by whoever made the changes
+
+    return BY_NAME[group[0].knob].why
+
+
+def _short(target: str) -> str:
+    return target.removeprefix("file:")
+
+
+def _value(kind: str, raw: str | None) -> str:
+    if raw is None:
+        return "absent"
+    if kind == values.CPUMASK:
+        return f"{raw} (CPUs {cpulist.format(cpulist.parse_mask(raw)) or 'none'})"
+    return values.plain(kind, raw)
+
+
+def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
+    """Skips by reason, the targets of one reason together."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        reasons.setdefault((item.knob, item.reason), []).append(_short(item.target))
+    if not reasons:
+        return
+    out()
+    out(f"**{title}** ({len(items)}):")
+    for (name, reason), found in reasons.items():
+        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+        out(f"  {name}: {', '.join(found[:_FEW])}{more}: {reason}")
+
+
+def missing(parameters: Sequence[str]) -> None:
+    """What only the kernel command line can do."""
+    if parameters:
+        out()
+        out("only the kernel command line can do the rest; add to it for still less noise:")
+        out(f"  {' '.join(parameters)}")
+
+
+def receipt(done: Receipt) -> None:
+    """What an apply did."""
+    knobs = len({change.knob for change in done.changes})
+    if done.changes:
+        out(f"applied **{done.profile}**: {len(done.changes)} changes by {knobs} knobs")
+    else:
+        out(f"**{done.profile}** was applied already: no change")
+    cpus(done.cpus)
+    skips(done.skips)
+    skips(done.failures, "could not be applied")
+    missing(done.missing_boot)
+    out()
+    out("`quiet restore` puts everything back")
+
+
+def verify(made: Plan, applied: bool) -> None:
+    """Whether the settings hold."""
+    if not made.changes:
+        state = "applied" if applied else "not applied by quiet, but the host is as it wants it"
+        out(f"**settings hold**: profile {made.profile} ({state}), {len(made.skips)} left alone")
+        cpus(made.cpus)
+        return
+    if applied:
+        out(f"**{len(made.changes)} settings have drifted** from profile {made.profile}; `quiet apply` sets them again:")
+    else:
+        out(f"**not quiet**: profile {made.profile} is not applied; {len(made.changes)} settings differ:")
+    changes(made.changes)
+
+
+def restored(outcome: Outcome) -> None:
+    """What a restore did."""
+    if outcome.profile is None:
+        out("nothing is applied: **nothing left changed**")
+        return
+    out(f"restored {outcome.restored} settings of profile {outcome.profile}")
+    if outcome.gone:
+        out(f"  {len(outcome.gone)} targets have ended meanwhile (tasks, devices): nothing to put back")
+    skips(outcome.conflicts, "changed by somebody else since, left alone")
+    skips(outcome.failures, "could not be put back")
+    if outcome.complete:
+        out("**nothing left changed**")
+    elif outcome.conflicts:
+        out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
+
+
+def status(state: Mapping[str, object]) -> None:
+    """The status, from its JSON shape."""
+    topology, can, applied = state["cpus"], state["can"], state["applied"]
+    assert isinstance(topology, dict)
+    assert isinstance(can, dict)
+    rows = [("kernel", str(state["kernel"])), ("processor", str(state["processor"]))]
+    rows.append(("virtual", str(state["virtual"] or "no sign of a hypervisor")))
+    rows.append(("CPUs online", f"{topology['online']} in {len(topology['cores'])} cores"))
+    if topology["offline"]:
+        rows.append(("CPUs offline", str(topology["offline"])))
+    if topology["slow"]:
+        rows.append(("slower cores", str(topology["slow"])))
+    rows += [(f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1]
+    rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
+    rows += [(name, str(answer)) for name, answer in can.items()]
+    columns(rows, "")
+    out()
+    if isinstance(applied, dict):
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))
+        done = "" if applied["complete"] else "; not complete: run `quiet apply` or `quiet restore`"
+        isolated = applied["cpus"]["isolated"]
+        out(f"applied: **{applied['profile']}** on CPUs {isolated} since {since}, {applied['targets']} targets{done}")
+    else:
+        out("applied: nothing")
+
+
+def explain(item: Knob) -> None:
+    """All that is known of a knob."""
+    out(f"**{item.name}**: {item.title}")
+    rows = [("why", item.why), ("targets", item.targets), ("choices", ", ".join(item.choices))]
+    if item.numeric:
+        rows[-1] = ("choices", rows[-1][1] + ", or a number")
+    if item.after:
+        rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
+    if item.restore_last:
+        rows.append(("restored", "last, because it would disturb the others"))
+    rows += [("may refuse", reason) for reason in dict.fromkeys(item.refusals.values())]
+    if item.risk:
+        rows.append(("risk", item.risk))
+    rows.append(("kernel docs", item.doc))
+    columns(rows)

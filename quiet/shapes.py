@@ -1,0 +1,145 @@
+"""The JSON shapes of `quiet`: pure functions from results to plain dictionaries. These keys do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from quiet import __version__, cpulist, surroundings, values
+from quiet.apply import Receipt
+from quiet.choose import Choice
+from quiet.facts import Facts
+from quiet.journal import Record
+from quiet.knob import Knob
+from quiet.plan import Change, Plan, Skipped
+from quiet.restore import Outcome
+
+Json = dict[str, object]
+
+
+def cpus(choice: Choice) -> Json:
+    """The CPU sets of a plan, with the reason for them."""
+    return {
+        "isolated": cpulist.format(choice.isolated),
+        "housekeeping": cpulist.format(choice.housekeeping),
+        "offline": cpulist.format(choice.offline),
+        "why": choice.why,
+    }
+
+
+def changes(items: Iterable[Change]) -> list[Json]:
+    """Changes with the plain values."""
+    return [
+        {
+            "knob": item.knob,
+            "target": item.target,
+            "current": None if item.current is None else values.plain(item.kind, item.current),
+            "wanted": item.wanted,
+            "why": item.why,
+        }
+        for item in items
+    ]
+
+
+def skips(items: Iterable[Skipped]) -> list[Json]:
+    """Skips, conflicts and failures with their reasons."""
+    return [{"knob": item.knob, "target": item.target, "reason": item.reason} for item in items]
+
+
+def plan(made: Plan, applied: bool) -> Json:
+    """`quiet plan --json`."""
+    return {
+        "profile": made.profile,
+        "applied": applied,
+        "cpus": cpus(made.cpus),
+        "changes": changes(made.changes),
+        "skips": skips(made.skips),
+        "boot": {"missing": list(made.missing_boot)},
+    }
+
+
+def receipt(done: Receipt) -> Json:
+    """`quiet apply --json`."""
+    return {
+        "profile": done.profile,
+        "cpus": cpus(done.cpus),
+        "changes": changes(done.changes),
+        "skips": skips(done.skips),
+        "failures": skips(done.failures),
+        "boot": {"missing": list(done.missing_boot)},
+    }
+
+
+def verify(made: Plan, applied: bool) -> Json:
+    """`quiet verify --json`. `noise` is None while nothing was measured."""
+    return {
+        "quiet": not made.changes,
+        "applied": applied,
+        "profile": made.profile,
+        "cpus": cpus(made.cpus),
+        "drift": changes(made.changes),
+        "skips": skips(made.skips),
+        "noise": None,
+    }
+
+
+def restore(outcome: Outcome) -> Json:
+    """`quiet restore --json`."""
+    return {
+        "profile": outcome.profile,
+        "complete": outcome.complete,
+        "restored": outcome.restored,
+        "gone": list(outcome.gone),
+        "conflicts": skips(outcome.conflicts),
+        "failures": skips(outcome.failures),
+    }
+
+
+def status(facts: Facts, record: Record | None) -> Json:
+    """`quiet status --json`."""
+    applied: Json | None = None
+    if record is not None:
+        applied = {
+            "profile": record.profile,
+            "source": record.source,
+            "cpus": cpus(record.cpus),
+            "since": record.time,
+            "targets": sum(not entry.passing for entry in record.entries.values()),
+            "complete": record.complete and not record.restoring,
+        }
+    return {
+        "version": __version__,
+        "kernel": facts.reader.text("/proc/sys/kernel/osrelease"),
+        "processor": surroundings.model(facts),
+        "virtual": surroundings.virtual(facts) or None,
+        "cpus": {
+            "online": cpulist.format(facts.online),
+            "offline": cpulist.format(facts.present - facts.online),
+            "cores": [cpulist.format(core) for core in facts.cores],
+            "slow": cpulist.format(facts.slow_cpus),
+            "nodes": {str(node): cpulist.format(members) for node, members in facts.nodes.items()},
+            "boot_isolated": cpulist.format(facts.boot_isolated),
+            "nohz_full": cpulist.format(facts.nohz_full),
+        },
+        "can": surroundings.kernel_can(facts),
+        "applied": applied,
+    }
+
+
+def knob(item: Knob) -> Json:
+    """`quiet explain --json`."""
+    return {
+        "name": item.name,
+        "title": item.title,
+        "why": item.why,
+        "doc": item.doc,
+        "targets": item.targets,
+        "choices": [*item.choices, *(["NUMBER"] if item.numeric else [])],
+        "after": list(item.after),
+        "risk": item.risk or None,
+        "refusals": {str(number): reason for number, reason in item.refusals.items()},
+    }
+
+
+def profile(name: str, summary: str, source: str, knobs: Mapping[str, str]) -> Json:
+    """One row of `quiet profiles --json`."""
+    return {"name": name, "summary": summary, "source": source, "knobs": dict(knobs)}
