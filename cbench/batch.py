@@ -75,6 +75,7 @@ def measure(
     chosen: Sequence[Workload],
     params: Sequence[Params],
     cpus: Sequence[int],
+    *,
     isolated: frozenset[int],
     options: Options,
     show: Show,

@@ -27,6 +27,7 @@ def _workload(workload: Workload) -> dict[str, object]:
         "name": workload.name,
         "stresses": workload.stresses,
         "params": {
-            p.name: {"default": p.default, "quick": p.quick, "meaning": p.meaning} for p in workload.parameters
+            p.name: {"default": p.default, "quick": p.quick, "meaning": p.meaning}
+            for p in workload.parameters
         },
     }

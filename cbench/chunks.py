@@ -55,7 +55,7 @@ class Series:
         )
         if error:
             name = errno.errorcode.get(-error, str(-error))
-            raise QuietError(f"the counter could not be read during a trial [{name}]; try --counter with another one")
+            raise QuietError(f"the counter could not be read during a trial [{name}]; try another --counter")
         trials = [self._trial(self._trials[i]) for i in range(self._count[0])]
         if self._irqs != ffi.NULL:
             self._read_names()

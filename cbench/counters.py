@@ -1,7 +1,7 @@
 """The counters of this host: each is opened, or says why it cannot be.
 
-Sources: perf_event_open(2); linux/perf_event.h (extended hardware types: the PMU's number in the upper half of
-`config`); Documentation/arch/arm64/perf.rst (config1: bit 1 user access, bit 0 a 64-bit count).
+Sources: perf_event_open(2); linux/perf_event.h (extended hardware types: the PMU's number in the upper half
+of `config`); Documentation/arch/arm64/perf.rst (config1: bit 1 user access, bit 0 a 64-bit count).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DELTAS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What perf_event_open is asked for: generic hardware number, and the number in an arm64 PMU's own terms."""
+    """What perf_event_open is asked for: the generic number, and the arm64 PMU's own."""
 
     generic: int
     armv8: int
@@ -40,7 +40,7 @@ EVENTS = {
 }
 
 REASONS = {
-    errno.ENOENT: "this host offers no such hardware counter (usual in a virtual machine without a virtual PMU)",
+    errno.ENOENT: "no such hardware counter here (usual in a virtual machine without a virtual PMU)",
     errno.EACCES: "kernel.perf_event_paranoid does not allow it without root",
     errno.EPERM: "not permitted here (kernel.perf_event_paranoid, or a container's seccomp filter)",
     errno.ENOSYS: "this kernel has no perf_event_open",
@@ -121,7 +121,7 @@ def choose(name: str, cpu: int) -> tuple[Counter, Any]:
     if name != "auto":
         counter, handle = open_counter(name, cpu)
         if handle is None:
-            raise UsageError(f"counter {name} is unavailable: {counter.why}; `cbench list` shows what there is")
+            raise UsageError(f"counter {name} is unavailable: {counter.why}; see `cbench list`")
         return counter, handle
     refused: list[str] = []
     for candidate in ("cycles", "cycles:u", ticks_name()):

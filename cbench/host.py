@@ -39,7 +39,7 @@ def is_virtual(cpuinfo: str) -> bool:
 
 
 def governors(cpus: Iterable[int]) -> list[str]:
-    """The frequency governors of these CPUs, empty where the host shows none (as most virtual machines do)."""
+    """The frequency governors of these CPUs, empty where the host shows none (as in most VMs)."""
     return sorted({_text(CPUS / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
 
 

@@ -114,10 +114,13 @@ def _on_floor(result: Row) -> str:
 def catalogue(content: Row) -> None:
     """The tables of `cbench list`."""
     console = Console(highlight=False)
-    workloads = Table("workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left")
+    workloads = Table(
+        "workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left"
+    )
     for workload in content["workloads"]:
         lines = [
-            f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})" for name, p in workload["params"].items()
+            f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})"
+            for name, p in workload["params"].items()
         ]
         workloads.add_row(workload["name"], workload["stresses"], "\n".join(lines))
     counters = Table("counter", "unit", "available", "", title="Counters", title_justify="left")

@@ -23,7 +23,7 @@ def counter_dict(counter: Counter) -> dict[str, object]:
 
 
 def result_dict(result: Result, virtual: bool) -> dict[str, object]:
-    """One workload on one CPU; percentiles are differences from the mode, all values in the counter's unit."""
+    """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit."""
     session = result.session
     trials = session.trials
     values = [trial.value for trial in trials]
@@ -53,7 +53,9 @@ def result_dict(result: Result, virtual: bool) -> dict[str, object]:
         "warmup": session.warmup,
         "settled": session.settled,
         "polluted": [
-            {"trial": number, "cause": ", ".join(trial.causes)} for number, trial in enumerate(trials) if trial.polluted
+            {"trial": number, "cause": ", ".join(trial.causes)}
+            for number, trial in enumerate(trials)
+            if trial.polluted
         ],
         "with_context_switch": sum(trial.context_switches > 0 for trial in trials),
         "with_interrupt": sum(bool(trial.interrupts) for trial in trials),

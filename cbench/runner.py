@@ -87,7 +87,7 @@ def away_from(cpus: set[int]) -> Iterator[None]:
 def ending(returncode: int, name: str, phase: str) -> str:
     """One line for a worker that ended early: what happened, in which phase, what to do."""
     if returncode == -signal.SIGKILL:
-        return f"{name}: the measuring process was killed (SIGKILL) {phase}: by somebody, or for lack of memory"
+        return f"{name}: the measuring process was killed (SIGKILL) {phase}: by somebody, or to free memory"
     if returncode < 0:
         known = returncode in {-s for s in signal.Signals}
         which = signal.Signals(-returncode).name if known else f"signal {-returncode}"
@@ -107,7 +107,9 @@ def run(workload: Workload, job: wire.Job, timeout: float, progress: Progress) -
         worker.close()
 
 
-def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress) -> Session:
+def _converse(
+    worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress
+) -> Session:
     trials: list[Trial] = []
     phase = "before it was ready"
     worker.send(wire.encode_job(job))

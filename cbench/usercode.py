@@ -26,7 +26,7 @@ def split(text: str) -> tuple[Path, str]:
     """The file and the function's name, else UsageError."""
     file, _, function = text.rpartition(":")
     if not file or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
-        raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, the function being {PROTOTYPE}")
+        raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, a {PROTOTYPE}")
     path = Path(file)
     if path.suffix not in (".c", ".so"):
         raise UsageError(f"{file}: neither a C file (.c) nor a shared library (.so)")
@@ -64,7 +64,7 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
 
 
 def load(text: str, cache: Path, tell: Callable[[str], None]) -> Workload:
-    """The user's function as a workload; whether the library has it shows in the worker, where it is loaded."""
+    """The user's function as a workload; the worker finds out whether it is there."""
     path, function = split(text)
     library = compiled(path, cache, tell) if path.suffix == ".c" else path
     return Workload(

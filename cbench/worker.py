@@ -1,4 +1,4 @@
-"""The measuring process: one workload on one CPU. Run by runner.py as `python -m cbench.worker IN OUT PARENT`."""
+"""The measuring process: one workload on one CPU. Run as `python -m cbench.worker IN OUT PARENT`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cbench.model import Counter, Trial
 from cbench.stats import warmup
 from cbench.stats.quantum import quantum
 from quiet.errors import QuietError, UsageError
+from quiet.placement import place
 
 FIXED = "--addresses="
 
@@ -54,7 +55,8 @@ def fixed_addresses(argv: list[str]) -> str:
     error = lib.cb_fix_addresses(changed)
     state = f"random ({os.strerror(-error)})" if error else "fixed"
     if not error and changed[0]:
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], FIXED + state])
+        command = [sys.executable, *sys.orig_argv[1:], FIXED + state]
+        os.execv(sys.executable, command)  # noqa: S606 - a new image of ourselves, no shell wanted
     return state
 
 
@@ -71,9 +73,9 @@ def load(job: wire.Job) -> tuple[Any, Any]:
     state = ffi.NULL
     if job.function == "cb_memory_run":
         memory = ffi.new("cb_memory **")
-        error = lib.cb_memory_create(job.params["size"], memory)
-        if error:
-            raise UsageError(f"no buffer of {job.params['size']:,} bytes: {os.strerror(-error)}")
+        failure = lib.cb_memory_create(job.params["size"], memory)
+        if failure:
+            raise UsageError(f"no buffer of {job.params['size']:,} bytes: {os.strerror(-failure)}")
         state = memory[0]
     return ffi.addressof(lib, job.function), state
 
@@ -136,8 +138,6 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[in
 
 
 def measure(job: wire.Job, channel: Channel, addresses: str) -> None:
-    from quiet.placement import place
-
     run, state = load(job)
     place(job.cpu)
     counter, handle = counters.choose(job.counter, job.cpu)

@@ -111,8 +111,8 @@ def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, i
         value = settings.get(parameter.name, chosen[parameter.name])
         if not parameter.minimum <= value <= parameter.maximum:
             raise UsageError(
-                f"--param {parameter.name}={value}: {workload.name} takes {parameter.name} ({parameter.meaning}) "
-                f"from {parameter.minimum:,} to {parameter.maximum:,}"
+                f"--param {parameter.name}={value}: {workload.name} takes {parameter.name} "
+                f"({parameter.meaning}) from {parameter.minimum:,} to {parameter.maximum:,}"
             )
         chosen[parameter.name] = value
     return chosen
@@ -124,7 +124,8 @@ def check_settings(workloads: Iterable[Workload], settings: Params) -> None:
     known = sorted({p.name for workload in chosen for p in workload.parameters})
     for name in settings:
         if name not in known:
-            raise UsageError(f"--param {name}: unknown; {', '.join(w.name for w in chosen)} takes {', '.join(known)}")
+            takers = ", ".join(workload.name for workload in chosen)
+            raise UsageError(f"--param {name}: unknown; {takers}: takes {', '.join(known)}")
 
 
 def expected_output(workload: Workload, params: Params) -> int | None:

@@ -1,1 +1,1 @@
-"""Statistics as pure functions: numbers in, frozen results out; nothing here knows where a number came from."""
+"""Statistics as pure functions: numbers in, frozen results out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil
 
 RARE = 0.005
@@ -31,5 +32,5 @@ def quantum(deltas: Sequence[int]) -> int:
             levels.append([value])
     if len(levels) > 1 and all(level[-1] - level[0] <= ROUNDING for level in levels):
         centres = [sum(v * counts[v] for v in level) / sum(counts[v] for v in level) for level in levels]
-        return ceil(min(high - low for low, high in zip(centres, centres[1:], strict=False)))
-    return min(high - low for low, high in zip(values, values[1:], strict=False))
+        return ceil(min(high - low for low, high in pairwise(centres)))
+    return min(high - low for low, high in pairwise(values))

@@ -10,7 +10,9 @@ from cbench.model import Trial
 from cbench.stats.summary import Summary
 
 
-def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
+def verdict(
+    trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False
+) -> str:
     """The verdict on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`."""
     if summary.floor is None:
         differ = list(trials)
@@ -30,7 +32,7 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
 
 
 def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
-    one = unit.split()[-1].removesuffix("s")
+    one = unit.rsplit(maxsplit=1)[-1].removesuffix("s")
     clean = [trial.value for trial in trials if not trial.polluted]
     if not clean:
         return "no undisturbed trial"
