@@ -13,7 +13,7 @@ from tests.lab.machines import MACHINES
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
     parser.add_argument("machine", choices=MACHINES)
-    parser.add_argument("command", nargs="?", default="quiet status", help="for bash, as root (default: quiet status)")
+    parser.add_argument("command", nargs="?", default="quiet status", help="for bash, as root")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS")
     arguments = parser.parse_args()
     try:

@@ -1,4 +1,4 @@
-"""The ACPI table that gives a guest frequency scaling: written for N processors and compiled when it is needed."""
+"""The ACPI table that gives a guest frequency scaling: written for N processors, compiled when needed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ def compile_table(cpus: int, folder: Path) -> Path:
     if not shutil.which("iasl"):
         raise FileNotFoundError("iasl (Debian package acpica-tools) is missing")
     (folder / "cpufreq.asl").write_text(source(cpus))
-    done = subprocess.run(
-        ["iasl", "-p", "cpufreq", "cpufreq.asl"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
-    )
+    command = ["iasl", "-p", "cpufreq", "cpufreq.asl"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
         raise ValueError(f"iasl refused the table: {done.stdout}{done.stderr}")
     return folder / "cpufreq.aml"

@@ -3,9 +3,10 @@
     result = boot(MACHINES["isolated-6.12"], "quiet status", timeout=120)
     result.code, result.output, result.files, result.seconds
 
-The guest's root is a read-only view of this machine's own files under a throw-away overlay, so the checkout and its
-virtual environment run in it as they are. Script, output and exit status travel through a shared directory, never
-over the console: kernel messages cannot mix with output. What the script leaves in $LAB_OUT comes back in `files`.
+The guest's root is a read-only view of this machine's own files under a throw-away overlay, so the checkout
+and its virtual environment run in it as they are. Script, output and exit status travel through a shared
+directory, never over the console: kernel messages cannot mix with output. What the script leaves in $LAB_OUT
+comes back in `files`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -61,7 +63,7 @@ class GuestError(Exception):
     """The guest could not be booted, or ended before its script did; ends with the console's last lines."""
 
 
-class GuestTimeout(GuestError):
+class GuestTimeoutError(GuestError):
     """The script was not done in time; `output` is what it had printed until then."""
 
     def __init__(self, message: str, output: str) -> None:
@@ -70,7 +72,7 @@ class GuestTimeout(GuestError):
 
 
 def missing() -> list[str]:
-    """What has to be installed before anything can boot (Debian package names; virtme-ng is a Python package)."""
+    """What has to be installed before anything can boot: names of Debian packages, and virtme-ng."""
     tools = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "iasl": "acpica-tools"}
     absent = [package for tool, package in tools.items() if not shutil.which(tool)]
     if not shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin"):
@@ -90,7 +92,7 @@ def boot(
     env: Mapping[str, str] | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> Result:
-    """Run a bash script as root in a fresh guest. `timeout` counts from the start of the boot; one guest at a time."""
+    """Run a bash script as root in a fresh guest, one guest at a time; `timeout` includes the boot."""
     if lacking := missing():
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     kernel = kernels.ensure(machine.series)
@@ -122,10 +124,16 @@ def _write_shared(share: Path, machine: Machine, script: str, env: Mapping[str, 
         **env,
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in exports.items()]
-    # A directory of this name is how software recognises a booted systemd, and there is none in the guest.
-    lines += ["rm -rf /run/systemd/system", "mkdir -p $HOME", f"cd {shlex.quote(str(CHECKOUT))}", f"S={SHARED}"]
-    lines += [f"if sh -e $S/prelude; then bash $S/script; else (exit {PRELUDE_FAILED}); fi >$S/output 2>&1 </dev/null"]
-    lines += ["echo $? >$S/status.new; mv $S/status.new $S/status"]
+    lines += [
+        # Software takes this directory for a running systemd, and there is none in the guest.
+        "rm -rf /run/systemd/system",
+        "mkdir -p $HOME",
+        f"cd {shlex.quote(str(CHECKOUT))}",
+        f"S={SHARED}",
+        "exec >$S/output 2>&1 </dev/null",
+        f"if sh -e $S/prelude; then bash $S/script; else (exit {PRELUDE_FAILED}); fi",
+        "echo $? >$S/status.new; mv $S/status.new $S/status",
+    ]
     (share / "enter").write_text("\n".join(lines) + "\n")
     (share / "prelude").write_text(machine.prelude + "\n")
     (share / "script").write_text(script + "\n")
@@ -138,8 +146,18 @@ def _command(machine: Machine, kernel: kernels.Kernel, work: Path) -> list[str]:
     qemu = list(machine.qemu_options)
     if machine.cpufreq:
         qemu += ["-acpitable", f"file={acpi.compile_table(machine.cpus, work)}", "-serial", "null"]
-    command = [_vng(), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--disable-microvm", "--force-9p"]
-    command += ["--user", "root", "--cpus", str(machine.cpus), "--memory", machine.memory]
+    command = [_vng(), "--verbose", "--run", str(kernel.image)]
+    command += [
+        "--disable-kvm",
+        "--disable-microvm",
+        "--force-9p",
+        "--user",
+        "root",
+        "--cpus",
+        str(machine.cpus),
+        "--memory",
+        machine.memory,
+    ]
     command += [f"--rwdir={SHARED}={work / 'share'}", f"--overlay-rwdir={CHECKOUT}", *machine.vng_options]
     if machine.append:
         command += ["--append", machine.append]
@@ -153,10 +171,10 @@ def _supervise(
     status = work / "share/status"
     (work / "home").mkdir()
     (work / "tmp").mkdir()
-    # Its own HOME and TMPDIR: the user's virtme-ng settings do not leak in, and its temporary files go with ours.
+    # Its own HOME and TMPDIR: no virtme-ng settings of the user leak in, its temporary files go with ours.
     scripts = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     env = {**os.environ, "PATH": scripts, "HOME": str(work / "home"), "TMPDIR": str(work / "tmp")}
-    # timeout(1) is the last resort: should this process be killed without notice, the guest still ends in bounded time.
+    # timeout(1) is the last resort: should this process be killed without notice, the guest still ends.
     last_resort = max(deadline - time.monotonic(), 0) + 60
     with open(work / "console", "wb") as console:
         process = subprocess.Popen(
@@ -172,11 +190,12 @@ def _supervise(
         while not status.exists():
             lines.poll()
             if process.poll() is not None and not status.exists():
-                why = "its kernel panicked" if "Kernel panic" in _text(work / "console") else "it never got there"
-                raise GuestError(f"{machine.name}: the guest ended before its script did ({why})\n{_tail(work)}")
+                raise GuestError(
+                    f"{machine.name}: {_why_it_ended(work)}; last on the console:\n{_tail(work)}"
+                )
             if time.monotonic() > deadline:
-                message = f"{machine.name}: the script was not done in time; last on the console:\n{_tail(work)}"
-                raise GuestTimeout(message, _text(work / "share/output"))
+                message = f"{machine.name}: not done in time; last on the console:\n{_tail(work)}"
+                raise GuestTimeoutError(message, _text(work / "share/output"))
             time.sleep(POLL_S)
         lines.poll(last=True)
         return int(status.read_text())
@@ -185,7 +204,7 @@ def _supervise(
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the session that virtme-ng and QEMU are in. Killing is clean: a guest holds nothing that outlives it."""
+    """Kill the session of virtme-ng and QEMU. That is clean: a guest holds nothing that outlives it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -224,7 +243,7 @@ class _Follower:
 
 @contextlib.contextmanager
 def _one_guest_at_a_time() -> Iterator[None]:
-    """Emulation takes every core that there is; two guests at once would only run into each other's time-outs."""
+    """Emulation takes every core; two guests at once would only run into each other's time-outs."""
     folder = kernels.cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
@@ -247,6 +266,12 @@ def _ending_on_signals() -> Iterator[None]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+def _why_it_ended(work: Path) -> str:
+    if panic := re.search(r"Kernel panic - not syncing: (.*)", _text(work / "console")):
+        return f"the guest's kernel panicked: {panic[1].strip()}"
+    return "the guest ended before its script" if _text(work / "share/output") else "the guest did not boot"
 
 
 def _vng() -> str:

@@ -1,6 +1,6 @@
 """Kernels to boot: Debian's own packages, unpacked (never installed) into a cache outside the checkout.
 
-`python -m tests.lab.kernels 6.12 6.1` makes sure that both are cached; a cached kernel is used without asking apt.
+`python -m tests.lab.kernels 6.12 6.1` puts both into the cache; a cached one is never looked for again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-# Package name patterns by series, in order of preference; group 1 is the kernel's version. Signed packages only:
-# they are the ones that users boot, and "-unsigned", "-cloud", "-rt" and "-dbg" do not fit the pattern.
+# Package name patterns by series, in order of preference; group 1 is the kernel's version. Only signed
+# packages, which are those that users boot: "-unsigned", "-cloud", "-rt" and "-dbg" do not fit the pattern.
 PATTERNS = {
     "6.1": [r"linux-image-(6\.1\.\d+-\d+-amd64)"],
     "6.12": [r"linux-image-(6\.12\.\d+\+deb1\d-amd64)", r"linux-image-(6\.12\.\d+-\d+-amd64)"],
@@ -49,6 +49,8 @@ def _newest(names: list[str]) -> str:
 
 def cached(series: str) -> Kernel | None:
     """The newest kernel of the series that is already unpacked."""
+    if series not in PATTERNS:
+        raise KernelError(f"unknown kernel series {series!r}; known: {', '.join(PATTERNS)}")
     folder = cache_dir() / "kernels"
     versions = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     for pattern in PATTERNS[series]:
@@ -61,17 +63,15 @@ def cached(series: str) -> Kernel | None:
 
 def ensure(series: str) -> Kernel:
     """A kernel of the series: cached, or fetched with apt and unpacked. KernelError when neither works."""
-    if series not in PATTERNS:
-        raise KernelError(f"unknown kernel series {series!r}; known: {', '.join(PATTERNS)}")
     if kernel := cached(series):
         return kernel
     for tool in ("apt-get", "apt-cache", "dpkg-deb", "depmod"):
         if not shutil.which(tool, path=_path()):
-            raise KernelError(f"no kernel {series} cached, and {tool} is missing, which is needed to fetch one")
+            raise KernelError(f"no kernel {series} in the cache, and no {tool} to fetch one with")
     version, packages = _packages(series)
     folder = cache_dir() / "kernels"
     folder.mkdir(parents=True, exist_ok=True)
-    # Unpacked beside its final place, so that the rename is atomic: half a kernel is never found in the cache.
+    # Unpacked beside its final place and then renamed: half a kernel is never found in the cache.
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
         root = Path(temporary) / "root"
         _unpack(packages, Path(temporary), root)
@@ -127,16 +127,19 @@ def _run(command: list[str], cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def main(wanted: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    terse = "--quiet" in arguments  # then only what takes time, or fails
     status = 0
-    for series in wanted or ["6.12", "6.1"]:
+    for series in [name for name in arguments if name != "--quiet"] or ["6.12", "6.1"]:
         try:
+            if not cached(series):
+                print(f"==> fetching a kernel {series} (some 100 MB)", flush=True)
             kernel = ensure(series)
+            if not terse:
+                print(f"kernel {series}: {kernel.version} in {kernel.root}")
         except (KernelError, subprocess.TimeoutExpired, OSError) as error:
             print(f"kernel {series}: {error}", file=sys.stderr)
             status = 1
-        else:
-            print(f"kernel {series}: {kernel.version} in {kernel.root}")
     return status
 
 

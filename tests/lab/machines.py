@@ -20,7 +20,7 @@ mkdir /sys/fs/cgroup/cpuset
 mount -t cgroup -o cpuset cpuset /sys/fs/cgroup/cpuset
 """
 
-# Of QEMU's processor models only this one makes Linux offer its SMT switch; it knows sockets, cores and threads.
+# Not every processor model of QEMU makes Linux offer its SMT switch; this one does.
 SMT = ("-cpu", "Skylake-Server-v4", "-smp", "8,sockets=2,cores=2,threads=2")
 
 ALL = (

@@ -1,0 +1,82 @@
+# `make` lists the targets. Nothing here changes the machine, except that missing Debian packages are installed when
+# that is possible without asking; everything else is in .venv and in ~/.cache/quiet-lab.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup lab-setup demo test check bench benchmarks lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] cbench/*_build.py)
+WORKLOADS := hash sieve memory
+KERNELS := 6.12 6.1
+
+# The first Python that is new enough.
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+
+# $(call step,WHAT,COMMAND): says what takes long, and how long it took.
+step = printf '==> %s\n' $(1); start=$$SECONDS; $(2); printf '    done in %d s\n' $$((SECONDS - start))
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmark there, quiet and not (root not needed)
+	@$(BIN)/python -m tests.lab.demo
+
+test: setup ## every test, with those that boot real kernels (under 30 minutes on 2 cores)
+	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
+	@$(BIN)/python -m pytest
+
+check: setup ## style, types and the fast tests (under 2 minutes)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
+	@$(BIN)/python -m pytest -m 'not lab'
+
+bench: setup ## measure on this machine: quiet it first when root is possible, and put everything back after
+	@if [ "$$(id -u)" = 0 ]; then as_root=(); elif sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(none); fi; \
+	if [ "$${as_root[*]:-}" != none ]; then \
+		"$${as_root[@]}" "$$PWD/$(BIN)/quiet" run --profile bench -- "$$PWD/$(BIN)/cbench" run $(WORKLOADS); \
+	else \
+		"$(BIN)/cbench" run $(WORKLOADS); \
+		echo; echo 'Measured without root, on the machine as it is. With root, `sudo make bench` would first change:'; \
+		"$(BIN)/quiet" plan --profile bench; \
+	fi
+
+benchmarks: setup ## how fast and how exact quiet and cbench themselves are, beside comparable tools
+	@for file in tests/benchmarks/*.py; do [ -e "$$file" ] || continue; echo "==> $$file"; $(BIN)/python "$$file"; done
+
+lock: ## write requirements.lock anew: every dependency with its version and hashes
+	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
+	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q install pip-tools; \
+	CUSTOM_COMPILE_COMMAND='make lock' "$$temporary/bin/pip-compile" -q --upgrade --generate-hashes --allow-unsafe \
+		--strip-extras --all-build-deps --extra test --extra lint --extra lab -o requirements.lock pyproject.toml
+
+setup: $(STAMP) # .venv with everything in it; done anew only when what it is made from changes
+
+$(STAMP): pyproject.toml setup.py $(wildcard requirements.lock) $(C_SOURCES)
+	@[ -n '$(PYTHON)' ] || { echo 'Python 3.11 or newer is needed, and none is on the PATH' >&2; exit 1; }
+	@tests/lab/needs.sh build $(PYTHON)
+	@[ -x $(BIN)/pip ] || { $(call step,'creating $(VENV)',$(PYTHON) -m venv --clear $(VENV)); }
+	@if [ -e requirements.lock ]; then \
+		$(call step,'installing what requirements.lock lists',$(BIN)/pip -q --disable-pip-version-check install --require-hashes -r requirements.lock); \
+		$(call step,'building the C parts',$(BIN)/pip -q --disable-pip-version-check install --no-deps --no-build-isolation -e .); \
+	else \
+		$(call step,'installing the dependencies and building the C parts',$(BIN)/pip -q --disable-pip-version-check install -e '.[test$(comma)lint$(comma)lab]'); \
+	fi
+	@touch $@
+
+comma := ,
+
+lab-setup: setup # what boots kernels: the emulator and two of Debian's kernels, unpacked into a cache
+	@tests/lab/needs.sh lab
+	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
+
+clean: ## remove what was built here (the kernels stay in ~/.cache/quiet-lab)
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find cbench \( -name '*.so' -o -name '*.o' \) -delete
+	@rm -f cbench/_cbench.c

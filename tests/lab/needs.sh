@@ -1,0 +1,43 @@
+#!/bin/bash
+# needs.sh build|lab: make sure that what builds the project (or boots its test machines) is installed.
+#
+# Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
+# may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
+set -euo pipefail
+
+missing=()
+has() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null; }
+has_static_busybox() { has busybox && ! ldd "$(command -v busybox)" 2>/dev/null | grep -q '=>'; }
+has_headers() { "$1" -c 'import ensurepip, os, sysconfig as s; os.stat(s.get_path("include") + "/Python.h")' 2>/dev/null; }
+
+case "${1:-}" in
+build)
+    has gcc || missing+=(gcc)
+    [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+    has_headers "${2:-python3}" || missing+=(python3 python3-venv python3-dev)
+    ;;
+lab)
+    has qemu-system-x86_64 || missing+=(qemu-system-x86)
+    has_static_busybox || missing+=(busybox-static)
+    has depmod || missing+=(kmod)
+    has iasl || missing+=(acpica-tools)
+    has file || missing+=(file)
+    ;;
+*)
+    echo "usage: needs.sh build|lab" >&2
+    exit 2
+    ;;
+esac
+
+[ ${#missing[@]} -gt 0 ] || exit 0
+as_root=()
+if [ "$(id -u)" != 0 ]; then as_root=(sudo -n); fi
+if ! has apt-get || ! "${as_root[@]}" true 2>/dev/null; then
+    echo "missing: ${missing[*]} (install with: sudo apt-get install --no-install-recommends ${missing[*]})" >&2
+    exit 1
+fi
+echo "==> installing Debian packages: ${missing[*]}"
+install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends)
+# The package lists may be old or not there at all: they are fetched only when installing did not work without.
+"${install[@]}" "${missing[@]}" >/dev/null 2>&1 ||
+    { "${as_root[@]}" apt-get -qq update && "${install[@]}" "${missing[@]}" >/dev/null; }

@@ -1,0 +1,191 @@
+"""Everything that a quieting tool might change on this machine, read byte for byte, as one JSON object.
+
+On purpose it knows nothing of the tool under test: it has its own list of files and its own reader, so that a
+mistake there cannot hide itself here. `python snapshot.py > before.json` takes one; `compare(before, after)`
+lists what differs, one line each. What the kernel itself moves around is kept apart, under "informational".
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+Snapshot = dict[str, Any]
+
+FILES = (
+    "/proc/irq/default_smp_affinity",
+    "/proc/irq/*/smp_affinity",
+    "/proc/irq/*/smp_affinity_list",
+    "/sys/devices/virtual/workqueue/cpumask*",
+    "/sys/devices/virtual/workqueue/*/cpumask",
+    "/sys/devices/virtual/workqueue/*/affinity_*",
+    "/sys/devices/virtual/workqueue/*/nice",
+    "/sys/devices/system/cpu/cpu*/online",
+    "/sys/devices/system/cpu/smt/control",
+    "/sys/devices/system/cpu/cpufreq/boost",
+    "/sys/devices/system/cpu/cpufreq/policy*/boost",
+    "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+    "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq",
+    "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq",
+    "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference",
+    "/sys/devices/system/cpu/intel_pstate/*",
+    "/sys/devices/system/cpu/amd_pstate/*",
+    "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
+    "/sys/devices/system/machinecheck/machinecheck*/check_interval",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/mm/transparent_hugepage/defrag",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_*",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs",
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/mm/ksm/sleep_millisecs",
+    "/sys/kernel/mm/ksm/pages_to_scan",
+    "/sys/kernel/mm/ksm/merge_across_nodes",
+    "/sys/kernel/mm/ksm/use_zero_pages",
+    "/sys/kernel/mm/lru_gen/enabled",
+    "/sys/kernel/debug/sched/features",
+    "/proc/sys/kernel/kptr_restrict",
+    "/proc/sys/kernel/nmi_watchdog",
+    "/proc/sys/kernel/numa_balancing",
+    "/proc/sys/kernel/perf_cpu_time_max_percent",
+    "/proc/sys/kernel/perf_event_max_sample_rate",
+    "/proc/sys/kernel/perf_event_paranoid",
+    "/proc/sys/kernel/randomize_va_space",
+    "/proc/sys/kernel/sched_*",
+    "/proc/sys/kernel/soft_watchdog",
+    "/proc/sys/kernel/timer_migration",
+    "/proc/sys/kernel/watchdog",
+    "/proc/sys/kernel/watchdog_cpumask",
+    "/proc/sys/kernel/watchdog_thresh",
+    "/proc/sys/vm/compaction_proactiveness",
+    "/proc/sys/vm/dirty_*",
+    "/proc/sys/vm/nr_hugepages",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/vm/stat_interval",
+    "/proc/sys/vm/swappiness",
+    "/sys/kernel/tracing/tracing_on",
+    "/sys/kernel/tracing/current_tracer",
+    "/sys/kernel/tracing/trace_clock",
+    "/sys/kernel/tracing/events/enable",
+    "/sys/bus/workqueue/devices/writeback/cpumask",
+)
+# The kernel moves an interrupt when it next fires, and never shrinks a trace buffer that was once used.
+INFORMATIONAL_FILES = ("/proc/irq/*/effective_affinity_list", "/sys/kernel/tracing/buffer_size_kb")
+CGROUP_FILES = (
+    "cgroup.subtree_control",
+    "cpuset.cpus",
+    "cpuset.cpus.partition",
+    "cpuset.cpus.exclusive",
+    "cpuset.mems",
+    "cpuset.cpu_exclusive",
+    "cpuset.sched_load_balance",
+)
+PF_KTHREAD = 0x00200000
+
+
+def take(root: str = "/") -> Snapshot:
+    tasks, informational_tasks = _tasks(Path(root))
+    return {
+        "files": _files(Path(root), FILES),
+        "cgroups": _cgroups(Path(root)),
+        "directories": _directories(Path(root)),
+        "tasks": tasks,
+        "informational": {"files": _files(Path(root), INFORMATIONAL_FILES), "tasks": informational_tasks},
+    }
+
+
+def compare(before: Snapshot, after: Snapshot, *, informational: bool = False) -> list[str]:
+    """What differs. Tasks that exist in one of the two only came or went by themselves and are left out."""
+    if informational:
+        before, after = before["informational"], after["informational"]
+    lines = []
+    for section in ("files", "cgroups", "directories"):
+        old, new = before.get(section, {}), after.get(section, {})
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                lines.append(f"{name}: was {_shown(old, name)}, is {_shown(new, name)}")
+    for name in sorted(before["tasks"].keys() & after["tasks"].keys()):
+        old, new = before["tasks"][name], after["tasks"][name]
+        lines += [f"task {name}: {key} was {old[key]}, is {new[key]}" for key in old if old[key] != new[key]]
+    return lines
+
+
+def _shown(values: dict[str, str], name: str) -> str:
+    return repr(values[name]) if name in values else "absent"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError as error:  # a file that refuses to be read is a state, too
+        return f"<{error.strerror}>"
+
+
+def _files(root: Path, patterns: tuple[str, ...]) -> dict[str, str]:
+    return {
+        f"/{path.relative_to(root)}": _read(path)
+        for pattern in patterns
+        for path in root.glob(pattern.lstrip("/"))
+        if path.is_file()
+    }
+
+
+def _cgroups(root: Path) -> dict[str, str]:
+    """Every group (its directory's name is a value of its own), and what is set in each."""
+    top = root / "sys/fs/cgroup"
+    found: dict[str, str] = {}
+    for path in [top, *sorted(top.rglob("*"))]:
+        if path.is_dir():
+            found[f"/{path.relative_to(root)}/"] = "a group"
+        elif path.name in CGROUP_FILES:
+            found[f"/{path.relative_to(root)}"] = _read(path)
+    return found
+
+
+def _directories(root: Path) -> dict[str, str]:
+    """Kernel objects that exist as directories: somebody's trace instances and resctrl groups."""
+    patterns = ("sys/kernel/tracing/instances/*", "sys/fs/resctrl/*")
+    return {
+        f"/{path.relative_to(root)}/": "" for each in patterns for path in root.glob(each) if path.is_dir()
+    }
+
+
+def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    tasks: dict[str, Any] = {}
+    informational: dict[str, Any] = {}
+    for folder in root.glob("proc/[0-9]*/task/[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+            status = (folder / "status").read_text()
+            group = (folder / "cgroup").read_text()
+        except OSError:
+            continue  # it ended while we looked
+        name = stat[stat.index("(") + 1 : stat.rindex(")")]
+        fields = stat[stat.rindex(")") + 2 :].split()
+        state, flags, start = fields[0], int(fields[6]), fields[19]
+        allowed = next(
+            line.split(":")[1].strip() for line in status.splitlines() if line.startswith("Cpus_allowed_l")
+        )
+        kernel_thread = bool(flags & PF_KTHREAD)
+        # A worker renames itself by what it works on, and its mask follows the pool that it serves just now;
+        # an interrupt's thread follows its interrupt when that next fires.
+        worker = kernel_thread and name.startswith("kworker/")
+        moved_by_kernel = kernel_thread and name.startswith(("kworker/", "irq/"))
+        entry = {
+            "allowed": allowed,
+            "cgroup": group,
+            "stopped": state == "T",
+            "policy": [*fields[15:17], *fields[37:39]],
+        }
+        key = f"{folder.name}@{start} {'kworker' if worker else name}"
+        (informational if moved_by_kernel else tasks)[key] = entry
+    return tasks, informational
+
+
+if __name__ == "__main__":
+    json.dump(take(*sys.argv[1:2]), sys.stdout, indent=1, sort_keys=True)
+    print()

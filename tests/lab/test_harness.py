@@ -1,0 +1,155 @@
+"""The lab does what it promises: exact results, machines that are what they say, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.lab import guest, kernels
+from tests.lab.machines import ALL, ISOLATED, MACHINES
+
+pytestmark = pytest.mark.lab
+
+BOOT_S = 150  # generous: a busy machine boots several times slower
+PLAIN = pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)
+
+LOOK = r"""
+cd /sys/devices/system
+show() { printf '%s=%s\n' "$1" "$(cat $2 2>/dev/null | tr '\n' ' ')"; }
+show isolated cpu/isolated
+show nohz cpu/nohz_full
+show online cpu/online
+show smt cpu/smt/control
+show siblings cpu/cpu0/topology/thread_siblings_list
+show nodes node/online
+show driver cpu/cpu3/cpufreq/scaling_driver
+show range 'cpu/cpu3/cpufreq/scaling_min_freq cpu/cpu3/cpufreq/scaling_max_freq'
+show group /proc/self/cgroup
+printf 'kernel=%s\n' "$(uname -r)"
+printf 'user=%s\n' "$(id -u)"
+printf 'systemd=%s\n' "$(test -e /run/systemd/system && echo yes || echo no)"
+printf 'run=%s\n' "$(mkdir /run/quiet && echo writable)"
+printf 'tracing=%s\n' "$(test -e /sys/kernel/tracing/events/sched/sched_switch && echo yes)"
+printf 'version1=%s\n' "$(test -e /sys/fs/cgroup/cpuset/cpuset.cpus && echo yes || echo no)"
+"""
+
+
+def ours() -> set[str]:
+    """What a guest uses of this machine while it runs: processes and temporary files."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if b"quiet-lab-" in words and b"qemu" in words:
+            found.add(path.parent.name)
+    return found | {str(path) for path in Path(os.environ.get("TMPDIR", "/tmp")).glob("quiet-lab-*")}
+
+
+@pytest.mark.parametrize("machine", [machine.name for machine in ALL], indirect=True)
+def test_a_machine_is_what_it_says(machine: guest.Machine) -> None:
+    lines: list[str] = []
+    result = guest.boot(machine, LOOK, timeout=BOOT_S, on_line=lines.append)
+    assert result.code == 0, result.output
+    assert result.output.splitlines() == lines
+    seen = {key: value.strip() for key, _, value in (line.partition("=") for line in lines)}
+
+    assert seen["kernel"].startswith(machine.series + ".")
+    assert (seen["user"], seen["systemd"], seen["run"], seen["tracing"]) == ("0", "no", "writable", "yes")
+    assert seen["online"] == f"0-{machine.cpus - 1}"
+    isolated = "2-3" if machine.append == ISOLATED else ""
+    assert (seen["isolated"], seen["nohz"].replace("(null)", "")) == (isolated, isolated)
+    assert seen["nodes"] == ("0-1" if machine.name == "numa" else "0")
+    assert (seen["smt"], seen["siblings"]) == (
+        ("on", "0-1") if machine.name == "smt" else ("notsupported", "0")
+    )
+    assert seen["driver"] == ("acpi-cpufreq" if machine.cpufreq else "")
+    assert seen["range"] == ("1000000 3000000" if machine.cpufreq else "")
+    assert seen["version1"] == ("yes" if machine.name == "cgroup-v1" else "no")
+    assert ours() == set()
+
+
+@PLAIN
+def test_status_output_and_files_come_back_exactly(machine: guest.Machine) -> None:
+    script = """
+        echo out; echo err >&2; printf 'no newline at the end'
+        echo "$GREETING" > "$LAB_OUT/greeting"
+        echo '<4>a kernel message' > /dev/kmsg
+        exit 42
+    """
+    result = guest.boot(machine, script, timeout=BOOT_S, env={"GREETING": "it's $HOME"})
+    assert result.code == 42
+    assert result.output == "out\nerr\nno newline at the end"
+    assert result.files == {"greeting": "it's $HOME\n"}
+
+
+@PLAIN
+def test_a_time_out_leaves_no_process_and_no_file_behind(machine: guest.Machine) -> None:
+    with pytest.raises(guest.GuestTimeoutError, match="not done in time") as caught:
+        guest.boot(machine, "echo begun; sleep 1000", timeout=25)
+    assert caught.value.output in ("begun\n", "")  # a busy machine may not even have booted by then
+    assert ours() == set()
+
+
+@PLAIN
+def test_a_panic_is_told_with_the_end_of_the_console(machine: guest.Machine) -> None:
+    with pytest.raises(
+        guest.GuestError,
+        match=r"(?s)plain-6.12: the guest's kernel panicked: sysrq triggered crash.*Call Trace",
+    ):
+        guest.boot(machine, "echo c > /proc/sysrq-trigger; sleep 100", timeout=BOOT_S)
+    assert ours() == set()
+
+
+@PLAIN
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_boot_leaves_nothing_behind(machine: guest.Machine, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "tests.lab", machine.name, "sleep 1000"]
+    process = subprocess.Popen(command, cwd=guest.CHECKOUT, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        for _ in range(100):
+            if any(each.isdigit() for each in ours()):
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("the emulator never started")
+        process.send_signal(number)
+        assert process.wait(timeout=20) != 0
+        assert ours() == set()
+    finally:
+        process.kill()
+
+
+def test_a_cached_kernel_is_used_without_asking_apt(
+    lab: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernels, "_run", lambda *_, **__: pytest.fail("asked a tool"))
+    for version in ("6.1.0-9-amd64", "6.1.0-10-amd64", "6.12.90+deb12-amd64", ".fetch-x"):
+        (tmp_path / "quiet-lab/kernels" / version).mkdir(parents=True)
+    assert [kernels.ensure(series).version for series in ("6.1", "6.12")] == [
+        "6.1.0-10-amd64",
+        "6.12.90+deb12-amd64",
+    ]
+
+
+def test_a_missing_kernel_is_one_clear_line(
+    lab: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernels, "_run", lambda *_, **__: "linux-image-6.1.0-9-rt-amd64\n")
+    with pytest.raises(kernels.KernelError, match=r"^apt knows no kernel package of series 6\.1 .*$"):
+        kernels.ensure("6.1")
+    assert list((tmp_path / "quiet-lab").glob("kernels/*")) == []
+
+
+def test_every_machine_can_be_described_as_json() -> None:
+    assert json.dumps([vars(machine) for machine in MACHINES.values()])
