@@ -11,10 +11,18 @@ import typer
 
 from quiet.errors import QuietError
 
+
+class Interrupted(QuietError):
+    """Ctrl-C, with the exit code that shells give it."""
+
+    exit_code = 128 + signal.SIGINT
+
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
@@ -75,7 +83,10 @@ def run(
         quick=quick,
         timeout=timeout,
     )
-    made = commands.measure(request)
+    try:
+        made = commands.measure(request)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted, nothing was kept") from None
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")
     else:
@@ -94,6 +105,3 @@ def main() -> None:
     except QuietError as error:
         sys.stderr.write(f"cbench: error: {error}\n")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("cbench: interrupted\n")
-        sys.exit(130)

@@ -123,14 +123,17 @@ def choose(name: str, cpu: int) -> tuple[Counter, Any]:
         if handle is None:
             raise UsageError(f"counter {name} is unavailable: {counter.why}; see `cbench list`")
         return counter, handle
-    refused: list[str] = []
+    refused: dict[str, list[str]] = {}
     for candidate in ("cycles", "cycles:u", ticks_name()):
         counter, handle = open_counter(candidate, cpu)
         if handle is not None:
-            why = "; ".join([counter.why, *refused])
-            return replace(counter, why=why), handle
-        refused.append(f"{candidate} unavailable: {counter.why}")
-    raise UsageError("no counter at all: " + "; ".join(refused))
+            return replace(counter, why="; ".join([counter.why, *_unavailable(refused)])), handle
+        refused.setdefault(counter.why, []).append(candidate)
+    raise UsageError("no counter at all: " + "; ".join(_unavailable(refused)))
+
+
+def _unavailable(refused: dict[str, list[str]]) -> list[str]:
+    return [f"{' and '.join(names)} unavailable: {why}" for why, names in refused.items()]
 
 
 def survey(cpu: int) -> list[Counter]:

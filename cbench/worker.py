@@ -138,8 +138,8 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[in
 
 
 def measure(job: wire.Job, channel: Channel, addresses: str) -> None:
+    place(job.cpu)  # first: memory then comes from this CPU's own node
     run, state = load(job)
-    place(job.cpu)
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = calibrated(counter, handle, job.cpu)
     series = Series(handle, job.cpu, run, state, job.params["n"])
