@@ -32,7 +32,10 @@ class Receipt:
 
 
 def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool = False) -> Receipt:
-    """Bring the host to the profile; `passing` when it is for one command only. Raises Refused when another profile is applied or another quiet is at work."""
+    """Bring the host to the profile; `passing` when it is for one command only.
+
+    Raises Refused when another profile is applied or another quiet is at work.
+    """
     with journal.locked(host):
         record = journal.load(host)
         cpus = _cpus(host, profile, wish, record)
@@ -76,9 +79,7 @@ class _Apply:
             made = self._plan()
         self.log.settled({target: targets.get(self.host, target) for target in self.record.entries})
         written = tuple(c for c in changes.values() if c.target not in self.record.refused)
-        return Receipt(
-            self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot
-        )
+        return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 
     def _plan(self) -> Plan:
         record = self.record

@@ -91,14 +91,13 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
 
 
 def _without_siblings(facts: Facts, isolated: CpuSet, smt: str) -> tuple[CpuSet, CpuSet]:
-    """With smt "siblings" one thread of each isolated core stays, with "off" one of every core; the others go offline."""
+    """With smt "siblings" one thread of each isolated core stays, with "off" one of every core."""
     if smt == "off":
         # smt/control keeps the first thread of each core, whichever we would like
         secondary = frozenset().union(*(core - {min(core)} for core in facts.cores))
         if isolated & secondary and not isolated - secondary:
-            raise UsageError(
-                f"CPU {cpulist.format(isolated & secondary)} goes offline with smt = \"off\"; name the first thread of its core"
-            )
+            lost = cpulist.format(isolated & secondary)
+            raise UsageError(f'CPU {lost} goes offline with smt = "off"; name the first thread of its core')
         return isolated - secondary, secondary
     if smt != "siblings":
         return isolated, frozenset()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -19,14 +18,18 @@ app = typer.Typer(
     help="Make this host quiet for measuring, prove it, and put everything back exactly as it was found.",
 )
 
-_Profile = Annotated[str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")]
-_Named = Annotated[Optional[str], typer.Option("--profile", "-p", help="Default: the applied one, else bench.")]
-_Cpus = Annotated[Optional[str], typer.Option("--cpus", help="The CPUs to isolate, such as 2-3,8. Default: chosen well.")]
+_Profile = Annotated[
+    str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
+]
+_Named = Annotated[str | None, typer.Option("--profile", "-p", help="Default: the applied one, else bench.")]
+_Cpus = Annotated[str | None, typer.Option("--cpus", help="The CPUs to isolate, such as 2-3,8. Default: chosen well.")]
 _Root = Annotated[str, typer.Option("--root", metavar="DIR", help="A recorded machine's tree instead of this host.")]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else there.")]
 
 
 def _print(shape: object) -> None:
+    import json
+
     sys.stdout.write(json.dumps(shape, indent=1) + "\n")
 
 
@@ -50,13 +53,14 @@ def status(root: _Root = "/", as_json: _Json = False) -> None:
 @app.command()
 def plan(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
     """Every change that apply would make, with current and wanted value and why. Writes nothing, needs no root."""
-    from quiet import shapes
     from quiet.host import Reader
     from quiet.profile import load
     from quiet.verify import plan_now
 
     made, record = plan_now(Reader(root), load(profile), cpus)
     if as_json:
+        from quiet import shapes
+
         _print(shapes.plan(made, record is not None))
     else:
         from quiet import render
@@ -140,7 +144,9 @@ def run(
 
     def applied(receipt: Receipt) -> None:
         isolated = cpu_list(receipt.cpus.isolated)
-        render.note(f"{receipt.profile} on CPUs {isolated}: {len(receipt.changes)} changes, {len(receipt.skips)} left alone")
+        render.note(
+            f"{receipt.profile} on CPUs {isolated}: {len(receipt.changes)} changes, {len(receipt.skips)} left alone"
+        )
         for failure in receipt.failures:
             render.note(f"could not be applied: {failure.target}: {failure.reason}")
 
@@ -169,7 +175,7 @@ def profiles(as_json: _Json = False) -> None:
 
 
 @app.command()
-def explain(knob: Annotated[Optional[str], typer.Argument(help="A knob's name.")] = None, as_json: _Json = False) -> None:
+def explain(knob: Annotated[str | None, typer.Argument(help="A knob's name.")] = None, as_json: _Json = False) -> None:
     """What a knob does, why, and what the kernel documents; without a name, the list of knobs."""
     from quiet import render, shapes
     from quiet.knobs import BY_NAME, KNOBS
@@ -204,7 +210,9 @@ def record(
         _print({"file": file, "files": count})
         return
     render.out(f"{file}: {count} files; unpack it with tar -xzf and give the folder as --root")
-    render.note("it holds names and CPUs of tasks, the mount table and the kernel command line; no memory, no environment")
+    render.note(
+        "it holds names and CPUs of tasks, the mount table and the kernel command line; no memory, no environment"
+    )
 
 
 def _version(wanted: bool) -> None:
@@ -215,7 +223,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
 

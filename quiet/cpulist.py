@@ -6,6 +6,7 @@ Source: kernel document core-api/cpumask and admin-guide/kernel-parameters ("cpu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from quiet.errors import UsageError
 
@@ -14,6 +15,7 @@ CpuSet = frozenset[int]
 _HIGHEST = 1 << 16  # far above CONFIG_NR_CPUS of any kernel; a typing error must not fill the memory
 
 
+@cache
 def parse(text: str) -> CpuSet:
     """Read a CPU list: "0-3,8", "0-10:2/4" (2 of every 4), "" and "(null)" are the empty set.
 
@@ -62,6 +64,7 @@ def _span(start: int, end: int | None) -> str:
     return str(start) if start == end else f"{start}-{end}"
 
 
+@cache
 def parse_mask(text: str) -> CpuSet:
     """Read a mask as the kernel prints it: hexadecimal, in groups of eight digits with commas between."""
     digits = "".join(group.strip().rjust(8, "0") for group in text.strip().split(","))

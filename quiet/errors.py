@@ -1,4 +1,4 @@
-"""The errors that a user sees: one clear line and an exit code (0 done, 1 differs, 2 usage, 3 refused, 4 incomplete)."""
+"""The errors that a user sees: one clear line and an exit code."""
 
 from __future__ import annotations
 

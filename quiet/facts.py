@@ -171,8 +171,3 @@ class Facts:
         fields = targets.stat_fields(self.reader.text(f"{base}/stat"))
         flags = int(fields[6]) if len(fields) > 6 else 0
         return Task(tid, comm, cpus, bool(flags & PF_KTHREAD), bool(flags & PF_NO_SETAFFINITY))
-
-    @cached_property
-    def systemd(self) -> bool:
-        """Whether systemd is the init of this host (sd_booted(3))."""
-        return self.reader.exists("/run/systemd/system")

@@ -20,7 +20,7 @@ class Reader:
 
     def __init__(self, root: str = "/") -> None:
         self.root = root.rstrip("/")
-        if self.root and not os.path.isdir(self.root):  # noqa: PTH112 - pathlib costs start-up time
+        if self.root and not os.path.isdir(self.root):
             raise UsageError(f"--root {root}: no such directory; give the folder that holds sys/ and proc/")
 
     @property
@@ -48,7 +48,7 @@ class Reader:
     def names(self, path: str) -> list[str]:
         """The names in a directory, sorted; empty when there is none."""
         try:
-            return sorted(os.listdir(self.root + path))  # noqa: PTH208 - pathlib costs start-up time
+            return sorted(os.listdir(self.root + path))
         except OSError:
             return []
 
@@ -59,12 +59,12 @@ class Reader:
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
-        return os.path.exists(self.root + path)  # noqa: PTH110 - pathlib costs start-up time
+        return os.path.exists(self.root + path)
 
     def writable(self, path: str) -> bool:
         """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
         try:
-            return bool(os.stat(self.root + path).st_mode & 0o200)  # noqa: PTH116
+            return bool(os.stat(self.root + path).st_mode & 0o200)
         except OSError:
             return False
 
@@ -82,11 +82,11 @@ class Host(Reader):
 
     def mkdir(self, path: str) -> None:
         """Make a directory (a cgroup, on a live host)."""
-        os.mkdir(self.root + path)  # noqa: PTH102
+        os.mkdir(self.root + path)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty directory (a cgroup's own files do not count)."""
-        os.rmdir(self.root + path)  # noqa: PTH106
+        os.rmdir(self.root + path)
 
     def set_affinity(self, tid: int, cpus: str) -> None:
         """Set the CPUs that one thread may run on (sched_setaffinity(2)); `cpus` is a CPU list."""

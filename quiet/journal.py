@@ -12,10 +12,7 @@ boot's id is inside for the hosts where it does not. Operations, in the order in
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,6 +76,8 @@ def load(reader: Reader) -> Record | None:
     text = reader.text(_FILE)
     if not text:
         return None
+    import json
+
     record: Record | None = None
     for line in text.split("\n"):
         try:
@@ -97,8 +96,8 @@ def load(reader: Reader) -> Record | None:
 def _begin(item: Mapping[str, object]) -> Record:
     cpus = item["cpus"]
     assert isinstance(cpus, dict)
-    sets = (cpulist.parse(cpus[name]) for name in ("isolated", "housekeeping", "offline"))
-    choice = Choice(*sets, why=f"as applied with profile {item['profile']}")
+    isolated, housekeeping, offline = (cpulist.parse(cpus[name]) for name in ("isolated", "housekeeping", "offline"))
+    choice = Choice(isolated, housekeeping, offline, f"as applied with profile {item['profile']}")
     return Record(
         profile=str(item["profile"]),
         source=str(item["source"]),
@@ -149,6 +148,8 @@ class Journal:
 
     def begin(self, reader: Reader, profile: str, source: str, cpus: Choice, passing: bool) -> None:
         """Start a journal. What an earlier boot left is thrown away."""
+        import time
+
         os.ftruncate(self._fd, 0)
         sets = {
             "isolated": cpulist.format(cpus.isolated),
@@ -186,9 +187,11 @@ class Journal:
 
     def remove(self) -> None:
         """End: nothing is applied any more."""
-        os.unlink(self._path)  # noqa: PTH108 - beside the os.open above
+        os.unlink(self._path)
 
     def _add(self, item: Mapping[str, object]) -> None:
+        import json
+
         os.write(self._fd, json.dumps(item, separators=(",", ":")).encode() + b"\n")
         os.fsync(self._fd)
 
@@ -196,17 +199,23 @@ class Journal:
 @contextmanager
 def locked(reader: Reader) -> Iterator[None]:
     """Hold the host's lock: one apply or restore at a time. Raises Refused when it is taken or not permitted."""
+    import fcntl
+
     folder = reader.root + FOLDER
     try:
-        os.makedirs(folder, 0o755, exist_ok=True)  # noqa: PTH103
+        os.makedirs(folder, 0o755, exist_ok=True)
         fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except PermissionError:
-        raise Refused("changing the host needs root; run it with sudo (plan, status and verify do not need it)") from None
+        raise Refused(
+            "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
+        ) from None
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Refused("another quiet is changing this host right now; wait until it has ended, then try again") from None
+            raise Refused(
+                "another quiet is changing this host right now; wait until it has ended, then try again"
+            ) from None
         yield
     finally:
         os.close(fd)

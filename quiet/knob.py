@@ -31,6 +31,7 @@ class Skip(NamedTuple):
 
     target: str
     reason: str
+    label: str = ""  # what the target's number stands for
 
 
 class Scene(NamedTuple):

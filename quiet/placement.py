@@ -58,7 +58,7 @@ def _members(host: Host, group: str) -> list[str]:
 
 def fixed_addresses() -> bool:
     """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
-    import ctypes  # noqa: PLC0415 - only the child of `quiet run` needs it
+    import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     now = libc.personality(ctypes.c_ulong(0xFFFFFFFF))

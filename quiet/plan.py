@@ -33,11 +33,12 @@ class Skipped:
     knob: str
     target: str
     reason: str
+    label: str = ""  # what the target's number stands for: an interrupt's device
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that `apply` would do, in its order; `entangled` are further targets that it would change in passing."""
+    """Everything that `apply` would do, in order; `entangled` are targets that it would change in passing."""
 
     profile: str
     cpus: Choice
@@ -88,7 +89,7 @@ def _compare(
 ) -> None:
     for item in knob.rule(scene):
         if isinstance(item, Skip):
-            skips.append(Skipped(knob.name, item.target, item.reason))
+            skips.append(Skipped(knob.name, item.target, item.reason, item.label))
             continue
         kind = item.kind or knob.kind
         current = item.current if item.current is not None else targets.get(reader, item.target)
@@ -102,4 +103,3 @@ def _compare(
             skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
         else:
             changes.append(Change(knob.name, item.target, current, item.wanted, item.why or knob.why, kind))
-

@@ -12,7 +12,7 @@ from quiet.errors import UsageError
 from quiet.facts import Facts
 from quiet.knobs import BY_NAME
 
-_FOLDER = os.path.join(os.path.dirname(__file__), "profiles")  # noqa: PTH118, PTH120 - pathlib costs start-up time
+_FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 _SECTIONS = {
     "": ("name", "summary", "cpus", "knobs", "boot"),
     "cpus": ("isolated", "max_cores"),
@@ -68,15 +68,15 @@ def _flags_and_cpus(value: str) -> tuple[frozenset[str], frozenset[int]]:
 
 def bundled() -> list[str]:
     """The names of the profiles that come with the package."""
-    return sorted(name[:-5] for name in os.listdir(_FOLDER) if name.endswith(".toml"))  # noqa: PTH208
+    return sorted(name[:-5] for name in os.listdir(_FOLDER) if name.endswith(".toml"))
 
 
 def load(name: str) -> Profile:
     """Read a bundled profile by its name, or a file by its path. Raises UsageError naming file and key."""
-    import tomllib  # noqa: PLC0415 - kept out of the start-up of commands that need no profile
+    import tomllib
 
     own = "/" in name or name.endswith(".toml")
-    path = name if own else os.path.join(_FOLDER, name + ".toml")  # noqa: PTH118
+    path = name if own else os.path.join(_FOLDER, name + ".toml")
     try:
         with open(path, "rb") as file:
             data = tomllib.load(file)
@@ -86,7 +86,7 @@ def load(name: str) -> Profile:
         raise UsageError(f"profile {name}: {hint}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"profile {name}: {error}") from None
-    return check(data, f"profile {name}", os.path.abspath(path) if own else name)  # noqa: PTH100
+    return check(data, f"profile {name}", os.path.abspath(path) if own else name)
 
 
 def check(data: Mapping[str, object], label: str, name: str) -> Profile:
@@ -108,7 +108,7 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
     if not isinstance(boot, list) or not all(isinstance(item, str) for item in boot):
         raise UsageError(f"{label}: key 'boot.wanted' must be a list of kernel parameters")
     return Profile(
-        name=_text(data, "", "name", os.path.basename(name), label),  # noqa: PTH119
+        name=_text(data, "", "name", os.path.basename(name), label),
         summary=_text(data, "", "summary", "", label),
         source=name,
         isolated=isolated,
@@ -124,7 +124,7 @@ def _check_cpus(isolated: str, label: str) -> None:
     except UsageError as error:
         raise UsageError(f"{label}: key 'cpus.isolated': {error}") from None
     if not cpus:
-        raise UsageError(f"{label}: key 'cpus.isolated' names no CPU; use \"auto\" or a list such as \"2-3\"")
+        raise UsageError(f'{label}: key \'cpus.isolated\' names no CPU; use "auto" or a list such as "2-3"')
 
 
 def _table(data: Mapping[str, object], key: str, label: str) -> Mapping[str, object]:

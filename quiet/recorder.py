@@ -29,13 +29,13 @@ class Recording(Reader):
         """As Reader.text, remembered with the file's mode."""
         found = super().text(path)
         if found is not None:
-            self.files[path] = (found, os.stat(self.root + path).st_mode & 0o777)  # noqa: PTH116
+            self.files[path] = (found, os.stat(self.root + path).st_mode & 0o777)
         return found
 
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if found and os.path.isdir(self.root + path):  # noqa: PTH112
+        if found and os.path.isdir(self.root + path):
             self.folders.add(path)
         elif found and path not in self.files:
             self.text(path)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quiet import cpulist, values
-from quiet.apply import Receipt
-from quiet.choose import Choice
-from quiet.knob import Knob
-from quiet.plan import Change, Plan, Skipped
-from quiet.restore import Outcome
+from quiet.knobs import BY_NAME
+
+if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the start counts
+    from quiet.apply import Receipt
+    from quiet.choose import Choice
+    from quiet.knob import Knob
+    from quiet.plan import Change, Plan, Skipped
+    from quiet.restore import Outcome
 
 _FEW = 3  # so many targets of a knob are shown before the rest is counted
 
@@ -19,8 +23,8 @@ _FEW = 3  # so many targets of a knob are shown before the rest is counted
 def out(text: str = "") -> None:
     """Print a line; `**word**` is bold on a terminal. rich is only loaded for a terminal: it would double the start."""
     if sys.stdout.isatty():
-        from rich.console import Console  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich.console import Console
+        from rich.text import Text
 
         parts = text.split("**")
         line = Text()
@@ -73,17 +77,14 @@ def changes(items: Iterable[Change]) -> None:
     for item in items:
         groups.setdefault(item.knob, []).append(item)
     for name, group in groups.items():
-        out(f"  **{name}**: {_common(group)}")
+        out(f"  **{name}**: {BY_NAME[name].why}")
         shown = group if len(group) <= _FEW + 1 else group[:_FEW]
-        columns([(_short(c.target), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}") for c in shown], "      ")
+        columns(
+            [(_short(c.target), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}") for c in shown],
+            "      ",
+        )
         if len(group) > len(shown):
             out(f"      and {len(group) - len(shown)} more")
-
-
-def _common(group: list[Change]) -> str:
-    from quiet.knobs import BY_NAME  # noqa: PLC0415 - already loaded by whoever made the changes
-
-    return BY_NAME[group[0].knob].why
 
 
 def _short(target: str) -> str:
@@ -102,7 +103,7 @@ def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
     """Skips by reason, the targets of one reason together."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in items:
-        reasons.setdefault((item.knob, item.reason), []).append(_short(item.target))
+        reasons.setdefault((item.knob, item.reason), []).append(f"{_short(item.target)} {item.label}".strip())
     if not reasons:
         return
     out()
@@ -143,7 +144,9 @@ def verify(made: Plan, applied: bool) -> None:
         cpus(made.cpus)
         return
     if applied:
-        out(f"**{len(made.changes)} settings have drifted** from profile {made.profile}; `quiet apply` sets them again:")
+        out(
+            f"**{len(made.changes)} settings have drifted** from profile {made.profile}; `quiet apply` sets them again:"
+        )
     else:
         out(f"**not quiet**: profile {made.profile} is not applied; {len(made.changes)} settings differ:")
     changes(made.changes)
@@ -177,7 +180,9 @@ def status(state: Mapping[str, object]) -> None:
         rows.append(("CPUs offline", str(topology["offline"])))
     if topology["slow"]:
         rows.append(("slower cores", str(topology["slow"])))
-    rows += [(f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1]
+    rows += [
+        (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
+    ]
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
     rows += [(name, str(answer)) for name, answer in can.items()]
     columns(rows, "")

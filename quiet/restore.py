@@ -1,4 +1,7 @@
-"""Restore: a plan whose wanted values are the journal's "before", through the same engine. It may be killed and rerun."""
+"""Restore: a plan whose wanted values are the journal's "before", through the same engine.
+
+It may be killed and run again.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,9 @@ def _failure(failure: Failure) -> str:
 def _conflict(host: Reader, entry: Entry) -> Skipped:
     found = targets.get(host, entry.target)
     was = values.plain(entry.kind, entry.before) if entry.before is not None else "absent"
-    return Skipped(entry.knob, entry.target, f"somebody else made it '{found}' (found '{was}', applied '{entry.wanted}')")
+    return Skipped(
+        entry.knob, entry.target, f"somebody else made it '{found}' (found '{was}', applied '{entry.wanted}')"
+    )
 
 
 def _write(entry: Entry) -> Write:

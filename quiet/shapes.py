@@ -42,7 +42,9 @@ def changes(items: Iterable[Change]) -> list[Json]:
 
 def skips(items: Iterable[Skipped]) -> list[Json]:
     """Skips, conflicts and failures with their reasons."""
-    return [{"knob": item.knob, "target": item.target, "reason": item.reason} for item in items]
+    return [
+        {"knob": item.knob, "target": item.target, "reason": item.reason, "label": item.label or None} for item in items
+    ]
 
 
 def plan(made: Plan, applied: bool) -> Json:

@@ -10,12 +10,14 @@ _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container
 
 def virtual(facts: Facts) -> str:
     """The hypervisor, container or WSL that this host runs in; "" on bare metal as far as the kernel shows."""
+    inside = "container" if any(facts.reader.exists(path) for path in _CONTAINER_FILES) else ""
+    return ", ".join(filter(None, (_hypervisor(facts), inside)))
+
+
+def _hypervisor(facts: Facts) -> str:
     reader = facts.reader
-    version = (reader.text("/proc/version") or "").lower()
-    if "microsoft" in version:
+    if "microsoft" in (reader.text("/proc/version") or "").lower():
         return "WSL"
-    if any(reader.exists(path) for path in _CONTAINER_FILES):
-        return "container"
     kind = reader.text("/sys/hypervisor/type")
     if kind:
         return f"hypervisor {kind}"

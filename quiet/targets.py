@@ -20,6 +20,7 @@ import errno
 
 from quiet.host import Host, Reader
 
+
 def split(target: str) -> tuple[str, str]:
     """("irq", "131") of "irq:131"."""
     kind, _, name = target.partition(":")

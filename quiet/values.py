@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quiet import cpulist
+from quiet.errors import UsageError
 
 TEXT, NUMBER, CPULIST, CPUMASK, CHOICE = "text", "number", "cpulist", "cpumask", "choice"
 KINDS = (TEXT, NUMBER, CPULIST, CPUMASK, CHOICE)
@@ -30,8 +31,6 @@ def _meaning(kind: str, raw: str) -> object:
             return cpulist.parse_mask(raw)
         if kind == NUMBER:
             return int(raw, 0)
-    except ValueError:
-        return raw
-    except cpulist.UsageError:
+    except (ValueError, UsageError):
         return raw
     return plain(kind, raw)

@@ -10,17 +10,18 @@ from quiet.plan import Plan
 from quiet.profile import Profile, load
 
 
-def plan_now(reader: Reader, profile: Profile, wish: str | None, facts: Facts | None = None) -> tuple[Plan, Record | None]:
+def plan_now(
+    reader: Reader, profile: Profile, wish: str | None, facts: Facts | None = None
+) -> tuple[Plan, Record | None]:
     """The plan for the host as it is, and the record when this profile is applied to these CPUs.
 
     With it applied, its CPUs stay the same ones, and what the kernel refused or rounded then is not asked for again.
     """
     facts = facts or Facts(reader)
     record = journal.load(reader)
-    if record is not None and (record.profile, record.source) == (profile.name, profile.source):
-        if wish is None or cpulist.parse(wish) == record.cpus.isolated:
-            made = plan.make(reader, profile, record.cpus, record.accepted(), record.refused, facts)
-            return made, record
+    ours = record is not None and (record.profile, record.source) == (profile.name, profile.source)
+    if record is not None and ours and (wish is None or cpulist.parse(wish) == record.cpus.isolated):
+        return plan.make(reader, profile, record.cpus, record.accepted(), record.refused, facts), record
     return plan.make(reader, profile, profile.choose(facts, wish), facts=facts), None
 
 

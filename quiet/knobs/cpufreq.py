@@ -1,4 +1,6 @@
-"""CPU frequency: governor, energy preference, turbo, limits. Source: admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst.
+"""CPU frequency: governor, energy preference, turbo, limits.
+
+Source: admin-guide/pm/cpufreq.rst, intel_pstate.rst and amd-pstate.rst.
 
 The order is the drivers': the energy preference before the governor (EBUSY under "performance"), turbo before the
 limits (switching it moves them), the upper limit before the lower one.
@@ -93,7 +95,10 @@ def _limits(scene: Scene) -> Iterable[Want | Skip]:
         for name in _LIMITS:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
-                yield Skip(f"file:{path}", "the driver does not tell the frequency without turbo; turbo off bounds it")
+                yield Skip(
+                    f"file:{path}",
+                    "the driver does not tell the frequency without turbo; turbo off bounds it",
+                )
             elif scene.text(path) is None:
                 yield Skip(f"file:{path}", "this driver does not have it")
             else:
@@ -162,7 +167,11 @@ KNOBS = (
         targets=f"file:{_NO_TURBO}, file:{_BOOST}, file:{_BASE}/policyN/boost",
         after=("smt", "cpufreq.governor"),
         entangled=_disturbed,
-        refusals={1: "turbo is off in the firmware", 11: "the driver is switched off", 22: "not supported here"},
+        refusals={
+            1: "turbo is off in the firmware",
+            11: "the driver is switched off",
+            22: "not supported here",
+        },
     ),
     Knob(
         name="cpufreq.limits",

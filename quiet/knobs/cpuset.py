@@ -75,7 +75,10 @@ def _tasks(scene: Scene) -> Iterable[Want | Skip]:
         if new_cpus is not None and task.tid not in inside:
             kind = "kernel thread" if task.kernel else "task"
             yield Want(
-                f"task:{task.tid}", new_cpus, f"{kind} {task.comm} may run on the isolated CPUs", current=task.cpus
+                f"task:{task.tid}",
+                new_cpus,
+                f"{kind} {task.comm} may run on the isolated CPUs",
+                current=task.cpus,
             )
 
 

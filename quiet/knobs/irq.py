@@ -8,7 +8,12 @@ from quiet import cpulist, targets, values
 from quiet.knob import Knob, Scene, Skip, Want
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
-_REFUSALS = {1: _FIXED, 5: _FIXED, 22: "its chip cannot route to those CPUs", 28: "no free vector on those CPUs"}
+_REFUSALS = {
+    1: _FIXED,
+    5: _FIXED,
+    22: "its chip cannot route to those CPUs",
+    28: "no free vector on those CPUs",
+}
 _DEFAULT = "/proc/irq/default_smp_affinity"
 _UNIT = "irqbalance.service"
 
@@ -16,26 +21,25 @@ _UNIT = "irqbalance.service"
 def _irqs(scene: Scene) -> Iterable[Want | Skip]:
     away, rest, online = scene.cpus.away, scene.cpus.housekeeping, scene.facts.online
     text = scene.text
-    parsed: dict[str, frozenset[int]] = {}
+    wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
     for number in scene.facts.irqs:
         current = text(f"/proc/irq/{number}/smp_affinity_list")
         if current is None:
             continue
-        if current not in parsed:
-            parsed[current] = cpulist.parse(current)
-        allowed = parsed[current]
+        allowed = cpulist.parse(current)
         name = text(f"/sys/kernel/irq/{number}/actions") or "no handler"
         target = f"irq:{number}"
         if not allowed & away:
             fires = cpulist.parse(text(f"/proc/irq/{number}/effective_affinity_list") or "")
             if fires & away:
-                yield Skip(target, f"{name}: still fires on CPU {cpulist.format(fires)} until its next interrupt")
+                yield Skip(target, "still routed to an isolated CPU until its next interrupt", name)
         elif not scene.facts.reader.writable(f"/proc/irq/{number}/smp_affinity_list"):
-            yield Skip(target, f"{name}: {_FIXED}")
+            yield Skip(target, _FIXED, name)
         else:
-            stay = allowed - away
-            new = cpulist.format(stay if stay & online else rest)
-            yield Want(target, new, f"{name} may interrupt an isolated CPU", current=current)
+            if current not in wanted:
+                stay = allowed - away
+                wanted[current] = cpulist.format(stay if stay & online else rest)
+            yield Want(target, wanted[current], f"{name} may interrupt an isolated CPU", current=current)
 
 
 def _default(scene: Scene) -> Iterable[Want | Skip]:

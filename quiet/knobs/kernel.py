@@ -1,4 +1,7 @@
-"""Periodic work of the kernel: watchdogs, timers, balancing, throttling, sampling. Source: admin-guide/sysctl/kernel.rst."""
+"""Periodic work of the kernel: watchdogs, timers, balancing, throttling, sampling.
+
+Source: admin-guide/sysctl/kernel.rst.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,10 @@ KNOBS = (
         rule=file_rule(_SYS + "sched_rt_runtime_us", "-1"),
         kind=values.NUMBER,
         targets=f"file:{_SYS}sched_rt_runtime_us",
-        refusals={16: "real-time groups have more time reserved", 22: "real-time groups have more time reserved"},
+        refusals={
+            16: "real-time groups have more time reserved",
+            22: "real-time groups have more time reserved",
+        },
         risk="with it off, a real-time task that never sleeps can hold a CPU for ever",
     ),
     Knob(

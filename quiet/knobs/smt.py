@@ -26,11 +26,19 @@ def _smt(scene: Scene) -> Iterable[Want | Skip]:
             yield Want(f"file:{control}", "off", current=state)
         return
     for cpu in sorted(scene.cpus.offline):
-        yield Want(f"file:{CPU}/cpu{cpu}/online", "0", f"CPU {cpu} shares a core with an isolated CPU", kind=values.NUMBER)
+        yield Want(
+            f"file:{CPU}/cpu{cpu}/online",
+            "0",
+            f"CPU {cpu} shares a core with an isolated CPU",
+            kind=values.NUMBER,
+        )
     for cpu in sorted(scene.cpus.isolated):
         if stuck := (scene.facts.siblings(cpu) & scene.facts.online) - scene.cpus.away:
             name = cpulist.format(stuck)
-            yield Skip(f"file:{CPU}/cpu{min(stuck)}/online", f"CPU {name} shares CPU {cpu}'s core and cannot go offline")
+            yield Skip(
+                f"file:{CPU}/cpu{min(stuck)}/online",
+                f"CPU {name} shares CPU {cpu}'s core and cannot go offline",
+            )
 
 
 def _disturbed(scene: Scene) -> Iterable[str]:
