@@ -12,7 +12,7 @@ import typer
 from quiet.errors import QuietError
 
 
-class Interrupted(QuietError):
+class StoppedError(QuietError):
     """Ctrl-C, with the exit code that shells give it."""
 
     exit_code = 128 + signal.SIGINT
@@ -86,7 +86,7 @@ def run(
     try:
         made = commands.measure(request)
     except KeyboardInterrupt:
-        raise Interrupted("interrupted, nothing was kept") from None
+        raise StoppedError("interrupted, nothing was kept") from None
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")
     else:

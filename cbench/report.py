@@ -57,6 +57,7 @@ def result_dict(result: Result, virtual: bool) -> dict[str, object]:
             for number, trial in enumerate(trials)
             if trial.polluted
         ],
+        "clean": sum(not trial.polluted for trial in trials),
         "with_context_switch": sum(trial.context_switches > 0 for trial in trials),
         "with_interrupt": sum(bool(trial.interrupts) for trial in trials),
         "with_page_fault": sum(trial.page_faults > 0 for trial in trials),
