@@ -36,6 +36,8 @@ class Outcome:
 
 def restore(host: Host, force: bool = False, keep: bool = False) -> Outcome:
     """Put everything back. `force` also what somebody else has changed since; `keep` accepts their values instead."""
+    if journal.load(host) is None:
+        return Outcome(None, 0, (), (), ())  # without asking for root
     with journal.locked(host):
         record = journal.load(host)
         if record is None:

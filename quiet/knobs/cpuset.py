@@ -46,10 +46,17 @@ def _version_1(scene: Scene, mount: str) -> Iterator[Want | Skip]:
         yield Want(f"cgroup:{group}/cpuset.mems", mems, why, True, kind=values.CPULIST)
         yield Want(f"cgroup:{group}/cpuset.cpu_exclusive", "1", why, True, kind=values.NUMBER)
     yield Want(f"cgroup:{GROUP}/cpuset.sched_load_balance", "0", why, True, kind=values.NUMBER)
+
+
+def _shield_members(scene: Scene) -> Iterable[Want | Skip]:
+    version, mount = scene.facts.cgroup
+    if version != 1 or scene.text(f"{mount}/cpuset.cpus") is None:
+        return
     for task in _movable(scene):
         if scene.text(f"/proc/{task.tid}/cpuset") == "/":
             yield Want(f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/")
-    yield Want("cgroup:/cpuset.sched_load_balance", "0", why, kind=values.NUMBER)
+    # last: until its tasks have left, the root has nobody else to balance them
+    yield Want("cgroup:/cpuset.sched_load_balance", "0", kind=values.NUMBER)
 
 
 def _movable(scene: Scene) -> list[Task]:
@@ -96,11 +103,22 @@ KNOBS = (
         why="the scheduler neither places nor balances tasks onto the CPUs of an isolated partition",
         doc="admin-guide/cgroup-v2.rst, cpuset.cpus.partition; admin-guide/cgroup-v1/cpusets.rst",
         rule=_partition,
-        targets=f"cgroup:{GROUP} and its cpuset files; on cgroup v1 also cgroup:{REST} and cpuset:TID",
+        targets=f"cgroup:{GROUP} and its cpuset files; on cgroup v1 also cgroup:{REST}",
         after=("smt",),
         atomic=True,
         entangled=_every_mask,
-        refusals={22: "the kernel has no isolated partitions (before 6.1)"},
+        refusals={22: "no isolated partitions before Linux 6.1, or another cpuset owns the CPUs"},
+    ),
+    Knob(
+        name="cpuset.members",
+        title="tasks in the housekeeping cpuset (cgroup v1)",
+        why="the shield keeps out only tasks that are in the other cpuset, and needs the root not to balance",
+        doc="admin-guide/cgroup-v1/cpusets.rst",
+        rule=_shield_members,
+        targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, where a partition does it",
+        after=("smt", "cpuset"),
+        entangled=_every_mask,
+        refusals={22: "the kernel does not let this thread leave the root cpuset"},
     ),
     Knob(
         name="tasks",
@@ -110,7 +128,7 @@ KNOBS = (
         rule=_tasks,
         kind=values.CPULIST,
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
-        after=("smt", "cpuset"),
+        after=("smt", "cpuset", "cpuset.members"),
         clamps=True,
         refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
     ),
