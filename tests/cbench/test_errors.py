@@ -1,0 +1,91 @@
+"""Wrong input: one clear line that names what was wrong, and exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cbench import commands
+from quiet.errors import UsageError
+from tests.cbench.running import cbench, error_line
+
+
+def request(*names: str, **changes: object) -> commands.Request:
+    given = {
+        "workloads": list(names or ("hash",)),
+        "trials": 1,
+        "cpus": [],
+        "warmup": "0",
+        "counter": "auto",
+        "params": [],
+        "quick": True,
+        "timeout": 10.0,
+    }
+    return commands.Request(**{**given, **changes})
+
+
+WRONG = [
+    (request("hush"), "unknown workload 'hush': use hash, sieve, memory"),
+    (request("hash", params=["q=1"]), "--param q: unknown; hash: takes n"),
+    (request("hash", params=["n"]), "--param 'n': write it as NAME=NUMBER"),
+    (request("hash", params=["n=many"]), "'many' is not a whole number"),
+    (request("hash", params=["n=-1"]), "n=-1: hash takes n"),
+    (request("sieve", params=["n=2"]), "n=2: sieve takes n"),
+    (request("memory", params=["size=0"]), "size=0: memory takes size"),
+    (request("memory", params=[f"size={2**40}"]), "memory takes size"),
+    (request(trials=0), "--trials 0"),
+    (request(trials=-5), "--trials -5"),
+    (request(trials=10**9), "--trials 1000000000"),
+    (request(warmup="soon"), "--warmup 'soon'"),
+    (request(warmup="-1"), "--warmup '-1'"),
+    (request(timeout=0.0), "--timeout 0"),
+    (request(timeout=float("nan")), "--timeout nan"),
+    (request(cpus=["60000"]), "--cpu 60000: not online"),
+    (request(cpus=["x"]), "'x' is not a CPU list"),
+    (request(cpus=["-1"]), "is not a CPU list"),
+    (request(cpus=[""]), "--cpu ''"),
+    (request("no/such/file.c:run"), "no such file"),
+    (request("file.c"), "write it as FILE.c:FUNCTION"),
+    (request("file.c:"), "write it as FILE.c:FUNCTION"),
+    (request("file.c:a b"), "write it as FILE.c:FUNCTION"),
+    (request("file.py:run"), "neither a C file"),
+    (request(counter="speed"), "unknown counter 'speed'"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_wrong_input_is_refused_in_one_line(wrong: commands.Request, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        commands.measure(wrong)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_memory_that_the_host_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cbench.batch.MEMORY_SHARE", 1e-9)
+    with pytest.raises(UsageError, match="would need more than"):
+        commands.measure(request("memory"))
+
+
+def test_the_command_prints_the_line_on_stderr_and_ends_with_2() -> None:
+    done = cbench("run", "hush")
+    assert done.returncode == 2
+    assert error_line(done).startswith("unknown workload 'hush'")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "hash", "--trials", "x"], ["run", "hash", "--nonsense"], ["nonsense"]]
+)
+def test_usage_errors_end_with_2_and_without_a_traceback(arguments: list[str]) -> None:
+    done = cbench(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_a_directory_is_no_source_file(tmp_path: Path) -> None:
+    (tmp_path / "dir.c").mkdir()
+    with pytest.raises(UsageError, match="no such file"):
+        commands.measure(request(f"{tmp_path}/dir.c:run"))
