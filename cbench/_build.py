@@ -33,7 +33,8 @@ int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run,
                   unsigned int rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
 uint64_t cb_empty_run(void *state, uint64_t n);
 
-int cb_fix_addresses(int *ret);
+int cb_fix_addresses(int fixed, int *ret);
+int cb_addresses_fixed(int *ret);
 int cb_die_with_parent(int pid);
 int cb_lock_all(int future);
 int cb_lock_range(void *start, size_t len);

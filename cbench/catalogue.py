@@ -26,8 +26,5 @@ def _workload(workload: Workload) -> dict[str, object]:
     return {
         "name": workload.name,
         "stresses": workload.stresses,
-        "params": {
-            p.name: {"default": p.default, "quick": p.quick, "meaning": p.meaning}
-            for p in workload.parameters
-        },
+        "params": {p.name: {"default": p.default, "quick": p.quick, "meaning": p.meaning} for p in workload.parameters},
     }

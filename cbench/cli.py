@@ -37,18 +37,14 @@ Cpus = Annotated[
     typer.Option(help="CPU to measure on, or a list like 0,2; several are shown side by side."),
 ]
 Warmup = Annotated[str, typer.Option(metavar="auto|N", help="Trials to discard first; auto: until settled.")]
-Params = Annotated[
-    list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")
-]
-Timeout = Annotated[
-    float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")
-]
+Params = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")]
+Timeout = Annotated[float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")]
 
 
 @app.command("list")
 def list_command(*, as_json: Json = False) -> None:
     """The workloads with what they stress and their parameters, and the counters of this host."""
-    from cbench import commands  # noqa: PLC0415 - start-up stays fast
+    from cbench import commands
 
     content = commands.listing()
     if as_json:
@@ -71,7 +67,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run workloads: one number a trial, each with what is known to have come between."""
-    from cbench import commands  # noqa: PLC0415 - start-up stays fast
+    from cbench import commands
 
     request = commands.Request(
         workloads=workloads,

@@ -76,7 +76,7 @@ def missing(results: Collection[Result]) -> list[str]:
     for text in sorted({r.session.locked for r in results if r.session.locked != "all"}):
         lines.append(f"memory locked: {text}: raise RLIMIT_MEMLOCK (ulimit -l) or run as root")
     for text in sorted({r.session.addresses for r in results if r.session.addresses != "fixed"}):
-        lines.append(f"addresses {text}: run it under setarch -R, or outside of the container")
+        lines.append(f"addresses {text}: personality(2) is forbidden here, as in some containers")
     for text in sorted({r.session.interrupts_from for r in results} - {"/proc/interrupts"}):
         lines.append(f"interrupts not seen (/proc/interrupts: {text})")
     if any("paranoid" in r.session.counter.why for r in results) and os.geteuid():

@@ -62,14 +62,15 @@ def results(report: Row) -> None:
         groups.setdefault(result["workload"], []).append(result)
     for name, group in groups.items():
         console.print()
-        console.print(_table(name, group))
+        settings = " ".join(f"{key}={value:,}" for key, value in group[0]["params"].items())
+        console.print(escape(f"{name} ({settings})"), style="bold", soft_wrap=True)
+        console.print(_table(group))
         for result in group:
             console.print(escape(f"{label(result)}: {result['verdict']}"), soft_wrap=True)
 
 
-def _table(name: str, group: Sequence[Row]) -> Table:
-    settings = " ".join(f"{key}={value:,}" for key, value in group[0]["params"].items())
-    table = Table(title=escape(f"{name} ({settings})"), title_justify="left")
+def _table(group: Sequence[Row]) -> Table:
+    table = Table()
     table.add_column(escape(group[0]["counter"]["unit"]))
     for result in group:
         table.add_column(escape(label(result)), justify="right")
@@ -114,14 +115,9 @@ def _on_floor(result: Row) -> str:
 def catalogue(content: Row) -> None:
     """The tables of `cbench list`."""
     console = Console(highlight=False)
-    workloads = Table(
-        "workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left"
-    )
+    workloads = Table("workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left")
     for workload in content["workloads"]:
-        lines = [
-            f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})"
-            for name, p in workload["params"].items()
-        ]
+        lines = [f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})" for name, p in workload["params"].items()]
         workloads.add_row(workload["name"], workload["stresses"], "\n".join(lines))
     counters = Table("counter", "unit", "available", "", title="Counters", title_justify="left")
     for counter in content["counters"]:

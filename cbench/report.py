@@ -53,9 +53,7 @@ def result_dict(result: Result, virtual: bool) -> dict[str, object]:
         "warmup": session.warmup,
         "settled": session.settled,
         "polluted": [
-            {"trial": number, "cause": ", ".join(trial.causes)}
-            for number, trial in enumerate(trials)
-            if trial.polluted
+            {"trial": number, "cause": ", ".join(trial.causes)} for number, trial in enumerate(trials) if trial.polluted
         ],
         "clean": sum(not trial.polluted for trial in trials),
         "with_context_switch": sum(trial.context_switches > 0 for trial in trials),

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from cbench import wire
+from cbench._cbench import ffi, lib
 from cbench.model import Session, Trial, Workload
 from quiet.errors import Incomplete, QuietError, Refused, UsageError
 
@@ -29,14 +30,16 @@ class Worker:
         self._in, from_worker = os.pipe()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         self._rest = b""
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "cbench.worker", str(to_worker), str(from_worker), str(os.getpid())],
-            pass_fds=(to_worker, from_worker),
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),  # user code that prints must not end up in the results
-            env={**environment, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-            start_new_session=True,
-        )
+        ends = [str(to_worker), str(from_worker), str(os.getpid())]
+        with fixed_addresses():
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "cbench.worker", *ends],
+                pass_fds=(to_worker, from_worker),
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # user code that prints must not end up in the results
+                env={**environment, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+                start_new_session=True,
+            )
         os.close(to_worker)
         os.close(from_worker)
 
@@ -68,6 +71,17 @@ class Worker:
         self.process.wait()
         os.close(self._in)
         os.close(self._out)
+
+
+@contextlib.contextmanager
+def fixed_addresses() -> Iterator[None]:
+    """What is executed meanwhile gets no address space randomisation, where that is permitted."""
+    before = ffi.new("int *")
+    lib.cb_fix_addresses(1, before)
+    try:
+        yield
+    finally:
+        lib.cb_fix_addresses(before[0], ffi.new("int *"))
 
 
 @contextlib.contextmanager
@@ -107,9 +121,7 @@ def run(workload: Workload, job: wire.Job, timeout: float, progress: Progress) -
         worker.close()
 
 
-def _converse(
-    worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress
-) -> Session:
+def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress) -> Session:
     trials: list[Trial] = []
     phase = "before it was ready"
     worker.send(wire.encode_job(job))

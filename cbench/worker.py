@@ -20,8 +20,6 @@ from cbench.stats.quantum import quantum
 from quiet.errors import QuietError, UsageError
 from quiet.placement import place
 
-FIXED = "--addresses="
-
 
 class Channel:
     """The worker's ends of the two pipes."""
@@ -47,17 +45,11 @@ class Channel:
         self.receive()
 
 
-def fixed_addresses(argv: list[str]) -> str:
-    """Run again with ASLR off for this process alone, once; then say how that went."""
-    if argv[-1].startswith(FIXED):
-        return argv[-1].removeprefix(FIXED)
-    changed = ffi.new("int *")
-    error = lib.cb_fix_addresses(changed)
-    state = f"random ({os.strerror(-error)})" if error else "fixed"
-    if not error and changed[0]:
-        command = [sys.executable, *sys.orig_argv[1:], FIXED + state]
-        os.execv(sys.executable, command)  # noqa: S606 - a new image of ourselves, no shell wanted
-    return state
+def addresses() -> str:
+    """Whether this process runs without address space randomisation: "fixed" or "random"."""
+    fixed = ffi.new("int *")
+    error = lib.cb_addresses_fixed(fixed)
+    return "fixed" if not error and fixed[0] else "random"
 
 
 def load(job: wire.Job) -> tuple[Any, Any]:
@@ -137,7 +129,7 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[in
     return len(values), warmup.settled(values, step)
 
 
-def measure(job: wire.Job, channel: Channel, addresses: str) -> None:
+def measure(job: wire.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
     run, state = load(job)
     counter, handle = counters.choose(job.counter, job.cpu)
@@ -163,7 +155,7 @@ def measure(job: wire.Job, channel: Channel, addresses: str) -> None:
         warmup=warmed,
         settled=settled,
         locked=locked,
-        addresses=addresses,
+        addresses=addresses(),
         pages=page_size(int(ffi.cast("uintptr_t", state.words))) if state != ffi.NULL else "none",
         interrupts_from=series.interrupts_from,
         stolen_ms=None if before is None or after is None else after - before,
@@ -174,10 +166,9 @@ def main(argv: list[str]) -> None:
     incoming, outgoing, parent = (int(text) for text in argv[1:4])
     if lib.cb_die_with_parent(parent):
         sys.exit(1)
-    addresses = fixed_addresses(argv)
     channel = Channel(incoming, outgoing)
     try:
-        measure(wire.decode_job(channel.receive()), channel, addresses)
+        measure(wire.decode_job(channel.receive()), channel)
     except QuietError as error:
         channel.send("error", message=str(error), exit_code=error.exit_code)
     except (OSError, MemoryError) as error:

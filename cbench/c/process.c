@@ -8,16 +8,26 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-int cb_fix_addresses(int *ret)
+int cb_addresses_fixed(int *ret)
 {
-	int now = personality(0xffffffff);
+	int now = personality(0xffffffff); /* asks, changes nothing */
 
 	if (now < 0)
 		return -errno;
-	*ret = !(now & ADDR_NO_RANDOMIZE);
-	if (*ret && personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0)
-		return -errno;
+	*ret = !!(now & ADDR_NO_RANDOMIZE);
 	return 0;
+}
+
+int cb_fix_addresses(int fixed, int *ret)
+{
+	unsigned long now;
+	int err = cb_addresses_fixed(ret);
+
+	if (err || *ret == !!fixed)
+		return err;
+	now = (unsigned int)personality(0xffffffff);
+	now = fixed ? now | ADDR_NO_RANDOMIZE : now & ~(unsigned long)ADDR_NO_RANDOMIZE;
+	return personality(now) < 0 ? -errno : 0;
 }
 
 int cb_die_with_parent(int pid)

@@ -4,8 +4,14 @@
 
 #include <stddef.h>
 
-/* *ret = 1 when addresses were still random and are fixed from the next exec on, 0 when they are fixed already. */
-int cb_fix_addresses(int *ret);
+/*
+ * Address space randomisation of what this process executes from now on:
+ * off with `fixed`, else on. *ret: whether it was off before.
+ */
+int cb_fix_addresses(int fixed, int *ret);
+
+/* Whether this process was executed without randomisation. */
+int cb_addresses_fixed(int *ret);
 
 /* The kernel kills this process when its parent ends; -ESRCH when the parent `pid` is gone already. */
 int cb_die_with_parent(int pid);

@@ -13,9 +13,7 @@ INTERRUPTED = "interrupted"
 UNEXPLAINED = "unexplained"
 
 
-def verdict(
-    trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False
-) -> str:
+def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
     """The verdict on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`."""
     floor = summary.floor
     if floor is None:

@@ -1,4 +1,4 @@
-"""Runs the real command in a real process."""
+"""Runs cbench: the real command in a process of its own, or what it does in this one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from typing import Any
+
+from cbench import commands
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
 
@@ -19,14 +21,6 @@ def cbench(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.
     )
 
 
-def report(*arguments: str) -> dict[str, Any]:
-    """The object that `cbench ... --json` prints; stdout must hold nothing else."""
-    done = cbench(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    content: dict[str, Any] = json.loads(done.stdout)
-    return content
-
-
 def error_line(done: subprocess.CompletedProcess[str]) -> str:
     """The one line that says what went wrong; there is no traceback."""
     assert "Traceback" not in done.stderr
@@ -34,3 +28,24 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
     assert len(lines) == 1, done.stderr
     assert done.stdout == ""
     return lines[0].removeprefix("cbench: error: ")
+
+
+def request(*names: str, **changes: object) -> commands.Request:
+    """`cbench run NAMES --quick --trials 5 --warmup 0` with changes."""
+    given: dict[str, Any] = {
+        "workloads": list(names or ("hash",)),
+        "trials": 5,
+        "cpus": [],
+        "warmup": "0",
+        "counter": "auto",
+        "params": [],
+        "quick": True,
+        "timeout": 10.0,
+    }
+    return commands.Request(**{**given, **changes})
+
+
+def measured(*names: str, **changes: object) -> dict[str, Any]:
+    """The report of request(), as --json would print it."""
+    made: dict[str, Any] = json.loads(json.dumps(commands.measure(request(*names, **changes))))
+    return made

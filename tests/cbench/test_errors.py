@@ -8,22 +8,7 @@ import pytest
 
 from cbench import commands
 from quiet.errors import UsageError
-from tests.cbench.running import cbench, error_line
-
-
-def request(*names: str, **changes: object) -> commands.Request:
-    given = {
-        "workloads": list(names or ("hash",)),
-        "trials": 1,
-        "cpus": [],
-        "warmup": "0",
-        "counter": "auto",
-        "params": [],
-        "quick": True,
-        "timeout": 10.0,
-    }
-    return commands.Request(**{**given, **changes})
-
+from tests.cbench.running import cbench, error_line, request
 
 WRONG = [
     (request("hush"), "unknown workload 'hush': use hash, sieve, memory"),

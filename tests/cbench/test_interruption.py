@@ -20,7 +20,7 @@ def start() -> tuple[subprocess.Popen[str], psutil.Process]:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         for child in psutil.Process(command.pid).children():
-            if any(argument.startswith("--addresses=") for argument in child.cmdline()):
+            if "cbench.worker" in child.cmdline() and len(child.cpu_affinity()) == 1:
                 time.sleep(0.3)
                 return command, child
         time.sleep(0.05)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -9,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cbench.running import cbench, error_line, report
+from quiet.errors import QuietError, UsageError
+from tests.cbench.running import cbench, error_line, measured
 
 CODE = r"""
 #define _GNU_SOURCE
@@ -70,7 +73,7 @@ def test_a_c_file_is_compiled_with_a_printed_command_and_measured(source: Path) 
 
 
 def test_a_library_is_measured_as_it_is(library: Path) -> None:
-    (result,) = report("run", f"{library}:sum", "--param", "n=1000", "--trials", "5")["results"]
+    (result,) = measured(f"{library}:sum", params=["n=1000"])["results"]
     assert result["output"] == 999 * 1000 // 2
     assert result["params"] == {"n": 1000}
 
@@ -91,27 +94,37 @@ def test_a_missing_compiler_is_one_line_and_exit_2(source: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent", "hidden"])
-def test_a_missing_function_is_one_line_and_exit_2(library: Path, name: str) -> None:
-    done = cbench("run", f"{library}:{name}")
-    assert done.returncode == 2
-    assert f"no function '{name}' in it" in error_line(done)
+def test_a_missing_function_is_named(library: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"no function '{name}' in it"):
+        measured(f"{library}:{name}")
 
 
-def test_a_file_that_is_no_library_is_one_line_and_exit_2(tmp_path: Path) -> None:
+def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("not an ELF file")
-    done = cbench("run", f"{tmp_path}/text.so:run")
+    with pytest.raises(UsageError, match="cannot load it"):
+        measured(f"{tmp_path}/text.so:run")
+
+
+def test_a_crash_in_user_code_is_one_line_and_exit_2(library: Path) -> None:
+    done = cbench("run", f"{library}:null", "--trials", "5")
     assert done.returncode == 2
-    assert "cannot load it" in error_line(done)
+    assert "crashed with SIGSEGV" in error_line(done)
 
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("null", "crashed with SIGSEGV"), ("later", "crashed with SIGSEGV"), ("divides", "crashed with SIGFPE")],
+    [
+        ("later", "crashed with SIGSEGV"),
+        ("divides", "crashed with SIGFPE"),
+        ("quits", "with exit code 7"),
+        ("dies", "was killed \\(SIGKILL\\)"),
+    ],
 )
-def test_a_crash_in_user_code_is_one_line_and_exit_2(library: Path, name: str, what: str) -> None:
-    done = cbench("run", f"{library}:{name}", "--trials", "50")
-    assert done.returncode == 2
-    assert what in error_line(done)
+def test_user_code_that_does_not_return_is_reported_with_its_end(library: Path, name: str, what: str) -> None:
+    with pytest.raises(QuietError, match=what) as caught:
+        measured(f"{library}:{name}", trials=50)
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
 
 
 def test_an_endless_loop_is_ended_by_the_time_out(library: Path) -> None:
@@ -122,45 +135,42 @@ def test_an_endless_loop_is_ended_by_the_time_out(library: Path) -> None:
     assert time.monotonic() - begun < 10
 
 
-def test_user_code_that_exits_or_is_killed_is_one_line_and_exit_2(library: Path) -> None:
-    assert "with exit code 7" in error_line(cbench("run", f"{library}:quits"))
-    assert "was killed (SIGKILL)" in error_line(cbench("run", f"{library}:dies"))
-
-
 def test_processes_that_user_code_left_behind_are_ended_with_it(library: Path) -> None:
     before = {process.pid for process in psutil.process_iter()}
-    assert cbench("run", f"{library}:forks", "--timeout", "1").returncode == 2
+    with pytest.raises(UsageError, match="no trial ended"):
+        measured(f"{library}:forks", timeout=1.0)
     time.sleep(0.2)
     left = [p for p in psutil.process_iter(["cmdline", "status"]) if p.pid not in before]
-    workers = [p for p in left if "cbench.worker" in (p.info["cmdline"] or [])]
+    workers = [p for p in left if str(os.getpid()) in (p.info["cmdline"] or [])]
     assert [p for p in workers if p.info["status"] != psutil.STATUS_ZOMBIE] == []
 
 
 def test_what_user_code_prints_stays_out_of_the_results(library: Path) -> None:
-    assert report("run", f"{library}:talks", "--trials", "2", "--warmup", "0")["results"][0]["output"] == 0
-    assert "said by user code" in cbench("run", f"{library}:talks", "--trials", "2", "--warmup", "0").stderr
+    done = cbench("run", f"{library}:talks", "--trials", "2", "--warmup", "0", "--json")
+    assert json.loads(done.stdout)["results"][0]["output"] == 0
+    assert "said by user code" in done.stderr
 
 
 def test_user_code_may_return_what_it_likes(library: Path) -> None:
-    (result,) = report("run", f"{library}:flips", "--trials", "5")["results"]
+    (result,) = measured(f"{library}:flips")["results"]
     assert (result["output"], result["outputs"]) == (None, 5)
 
 
 def test_a_trial_that_sleeps_is_polluted_by_a_context_switch(library: Path) -> None:
-    (result,) = report("run", f"{library}:naps", "--trials", "10", "--warmup", "0")["results"]
+    (result,) = measured(f"{library}:naps", trials=10)["results"]
     assert result["with_context_switch"] == 10
     assert len(result["polluted"]) == 10
     assert all("context switch" in polluted["cause"] for polluted in result["polluted"])
 
 
 def test_a_trial_that_touches_new_memory_is_polluted_by_a_page_fault(library: Path) -> None:
-    (result,) = report("run", f"{library}:faults", "--trials", "10", "--warmup", "0")["results"]
+    (result,) = measured(f"{library}:faults", trials=10)["results"]
     assert result["with_page_fault"] == 10
     assert all("page fault" in polluted["cause"] for polluted in result["polluted"])
 
 
-def test_a_trial_longer_than_a_tick_sees_interrupts_by_name_or_none_at_all(library: Path) -> None:
-    (result,) = report("run", f"{library}:sum", "--param", "n=30000000", "--trials", "3", "--warmup", "0")["results"]
+def test_a_trial_longer_than_a_tick_sees_interrupts_by_name_unless_isolated(library: Path) -> None:
+    (result,) = measured(f"{library}:sum", params=["n=30000000"], trials=3)["results"]
     named = [polluted["cause"] for polluted in result["polluted"] if "interrupt" in polluted["cause"]]
     assert len(named) == result["with_interrupt"]
     assert result["isolated"] or named
