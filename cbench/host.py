@@ -79,6 +79,6 @@ def missing(results: Collection[Result]) -> list[str]:
         lines.append(f"addresses {text}: personality(2) is forbidden here, as in some containers")
     for text in sorted({r.session.interrupts_from for r in results} - {"/proc/interrupts"}):
         lines.append(f"interrupts not seen (/proc/interrupts: {text})")
-    if any("paranoid" in r.session.counter.why for r in results) and os.geteuid():
-        lines.append("kernel cycles not counted: needs root or kernel.perf_event_paranoid=1")
+    if os.geteuid() and any(r.session.counter.name == "cycles:u" for r in results):
+        lines.append("cycles in the kernel not counted: needs root or kernel.perf_event_paranoid=1")
     return lines

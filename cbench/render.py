@@ -55,7 +55,8 @@ def results(report: Row) -> None:
         escape(
             f"{counter['name']} in {counter['unit']}{steps}, an empty region takes {counter['overhead']} "
             f"({counter['method']}; {counter['why']})"
-        )
+        ),
+        soft_wrap=True,
     )
     groups: dict[str, list[Row]] = {}
     for result in report["results"]:
@@ -78,7 +79,8 @@ def _table(group: Sequence[Row]) -> Table:
     def row(what: str, cells: Sequence[str]) -> None:
         table.add_row(what, *cells)
 
-    row("trials", [f"{len(r['trials']):,} after {r['warmup']} of warm-up" for r in group])
+    row("trials", [f"{len(r['trials']):,}" for r in group])
+    row("warm-up", [f"{r['warmup']:,}{'' if r['settled'] else ', not settled'}" for r in group])
     row("first trials", [_several(r["first"]) for r in group])
     row("last trials", [_several(r["last"]) for r in group])
     row("mode", [f"{r['mode']:,} ({r['mode_count']:,} times)" for r in group])
@@ -95,6 +97,8 @@ def _table(group: Sequence[Row]) -> Table:
         ("with_migration", "  migration"),
     ):
         row(what, [f"{r[key]:,}" for r in group])
+    if any(r["stolen_ms"] for r in group):
+        row("kept by the host", ["unknown" if r["stolen_ms"] is None else f"{r['stolen_ms']:,} ms" for r in group])
     return table
 
 
@@ -103,7 +107,7 @@ def _several(values: Sequence[int]) -> str:
 
 
 def _difference(value: int, mode: int) -> str:
-    percent = f" ({100 * value / mode:+.3g} %)" if mode else ""
+    percent = f" ({100 * value / mode:+,.2f} %)" if mode else ""
     return f"mode {value:+,}{percent}"
 
 

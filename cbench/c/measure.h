@@ -31,7 +31,7 @@ typedef struct cb_trial {
 	int64_t nivcsw;
 	int64_t minflt;
 	int64_t majflt;
-	uint32_t irq_lines; /* how many of the following pairs are used */
+	uint32_t irq_lines; /* how many of the following pairs are used; further lines are not kept */
 	uint32_t irq_line[CB_IRQ_MAX];
 	uint64_t irq_count[CB_IRQ_MAX];
 } cb_trial;
