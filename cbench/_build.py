@@ -30,7 +30,7 @@ typedef struct {
     uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...];
 } cb_trial;
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-                  unsigned int rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+                  uint64_t rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
 uint64_t cb_empty_run(void *state, uint64_t n);
 
 int cb_fix_addresses(int fixed, int *ret);

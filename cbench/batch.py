@@ -90,6 +90,7 @@ def measure(
                     function=workload.function,
                     library=workload.library,
                     params=settings,
+                    rewarm=settings["n"] // workload.rewarm_share,
                     cpu=cpu,
                     trials=options.trials,
                     warmup=options.warmup,

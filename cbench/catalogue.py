@@ -12,7 +12,12 @@ from cbench.workloads import USER_PARAMETERS, WORKLOADS
 def content() -> dict[str, object]:
     """The object of `cbench list --json`; the counters as seen on the CPU that runs this."""
     cpu = min(os.sched_getaffinity(0))
-    user = Workload("FILE.c:FUNCTION", "", f"your own: {usercode.PROTOTYPE}", USER_PARAMETERS)
+    user = Workload(
+        "FILE.c:FUNCTION",
+        "",
+        f"your own: {usercode.PROTOTYPE}; also called once untimed before each trial",
+        USER_PARAMETERS,
+    )
     return {
         "workloads": [_workload(workload) for workload in (*WORKLOADS, user)],
         "counters": [

@@ -18,8 +18,8 @@ MOST = 2000
 class Series:
     """A workload on a counter, ready to run; owns the C buffers of its chunks."""
 
-    def __init__(self, counter: Any, cpu: int, run: Any, state: Any, n: int) -> None:
-        self._call = (run, state, n)
+    def __init__(self, counter: Any, cpu: int, run: Any, state: Any, n: int, rewarm: int) -> None:
+        self._call = (run, state, n, rewarm)
         self._counter = counter
         self._trials = ffi.new("cb_trial[]", MOST)
         self._count = ffi.new("size_t *")
@@ -41,13 +41,12 @@ class Series:
         """Start and length in bytes of what C writes a chunk's trials to."""
         return self._trials, ffi.sizeof(self._trials)
 
-    def run(self, most: int, rewarm: int = 1) -> list[Trial]:
+    def run(self, most: int) -> list[Trial]:
         """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read."""
         error = lib.cb_trials_run(
             self._counter,
             self._irqs,
             *self._call,
-            rewarm,
             BUDGET_NS,
             min(most, MOST),
             self._trials,

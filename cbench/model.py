@@ -26,6 +26,7 @@ class Workload:
 
     `function` is the C function's name; `expected` computes its return value independently in Python and
     `check_limit` says up to which parameter `n` that is cheap. User code has a `library` and no `expected`.
+    Before each trial the function is called once more, untimed, with n // `rewarm_share`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Workload:
     expected: Callable[[Params], int] | None = None
     check_limit: int = 0
     library: str = ""
+    rewarm_share: int = 1
 
     @property
     def builtin(self) -> bool:

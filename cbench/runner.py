@@ -142,7 +142,11 @@ def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float,
             return _session(message, trials)
         if event == "chunk":
             trials += [wire.unpack_trial(packed) for packed in message["trials"]]
-        phase = f"in trial {len(trials) + 1} or soon after" if event == "chunk" else "while it warmed up"
+        phase = (
+            f"in trial {len(trials) + 1} or soon after"
+            if event == "chunk"
+            else "while it warmed up or in its first trials"
+        )
         progress("warming up" if event != "chunk" else "measuring", len(trials))
         worker.send(b"go\n")
 

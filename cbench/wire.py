@@ -18,11 +18,12 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the worker is to measure; `warmup` None: until settled."""
+    """What the worker is to measure; `warmup` None: until settled; `rewarm`: n of the untimed call."""
 
     function: str
     library: str
     params: Mapping[str, int]
+    rewarm: int
     cpu: int
     trials: int
     warmup: int | None

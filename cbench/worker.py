@@ -109,8 +109,8 @@ def stolen_ms(cpu: int) -> int | None:
 
 def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
     """The counter with its step and the lowest value of an empty timed region."""
-    empty = Series(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0)
-    values = [trial.value for trial in empty.run(200, rewarm=20)]
+    empty = Series(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0, 0)
+    values = [trial.value for trial in empty.run(200)][20:]
     empty.close()
     step = quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1
     return replace(counter, quantum=step, overhead=min(values))
@@ -122,7 +122,7 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[in
     most = warmup.LIMIT if job.warmup is None else job.warmup
     while len(values) < most:
         wanted = min(warmup.WINDOW, most - len(values))
-        values += [trial.value for trial in series.run(wanted, rewarm=0)]
+        values += [trial.value for trial in series.run(wanted)]
         channel.ask("warm", done=len(values))
         if job.warmup is None and warmup.settled(values, step):
             break
@@ -134,7 +134,7 @@ def measure(job: wire.Job, channel: Channel) -> None:
     run, state = load(job)
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = calibrated(counter, handle, job.cpu)
-    series = Series(handle, job.cpu, run, state, job.params["n"])
+    series = Series(handle, job.cpu, run, state, job.params["n"], job.rewarm)
     ranges = [series.buffers]
     if state != ffi.NULL:
         ranges.append((state.words, state.mapped))

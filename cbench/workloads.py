@@ -56,6 +56,7 @@ WORKLOADS = (
         parameters=(Parameter("n", 1_000_000, 100_000, "rounds"),),
         expected=hash_expected,
         check_limit=2**40,
+        rewarm_share=16,
     ),
     Workload(
         name="sieve",
@@ -64,6 +65,7 @@ WORKLOADS = (
         parameters=(Parameter("n", 60_000, 10_000, "largest number tried", 3, 2**32 - 1),),
         expected=sieve_expected,
         check_limit=10_000_000,
+        rewarm_share=4,
     ),
     Workload(
         name="memory",

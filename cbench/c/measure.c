@@ -115,7 +115,7 @@ static void note_irqs(const cb_irq_source *irqs, const cb_irq_table *before, con
 }
 
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-		 cb_trial *ret)
+		 uint64_t rewarm, cb_trial *ret)
 {
 	cb_irq_table table_before = {0, 0}, table_after = {0, 0};
 	struct rusage before, after;
@@ -125,6 +125,7 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 	memset(ret, 0, sizeof(*ret));
 	if (irqs)
 		irq_err = cb_irq_read(irqs, irqs->before, &table_before);
+	(void)run(state, rewarm);
 	ret->cpu_before = sched_getcpu();
 	if (getrusage(RUSAGE_THREAD, &before))
 		return -errno;
@@ -159,20 +160,13 @@ static uint64_t now_ns(void)
 }
 
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-		  unsigned int rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret)
+		  uint64_t rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret)
 {
 	uint64_t begun = now_ns();
-	cb_trial scrap;
 
 	*ret = 0;
-	for (; rewarm; rewarm--) {
-		int err = cb_trial_run(counter, irqs, run, state, n, &scrap);
-
-		if (err)
-			return err;
-	}
 	while (*ret < max && (*ret == 0 || now_ns() - begun < budget_ns)) {
-		int err = cb_trial_run(counter, irqs, run, state, n, &trials[*ret]);
+		int err = cb_trial_run(counter, irqs, run, state, n, rewarm, &trials[*ret]);
 
 		if (err)
 			return err;

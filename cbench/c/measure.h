@@ -39,16 +39,19 @@ typedef struct cb_trial {
 /* The only timed region. */
 int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n, cb_reading *ret);
 
-/* cb_measure() between two looks at rusage, the CPU number and `irqs` (may be NULL). */
-int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-		 cb_trial *ret);
-
 /*
- * Up to `max` trials, at least one, no further one begun after `budget_ns`;
- * first `rewarm` executions that are thrown away. *ret: how many trials.
+ * cb_measure() between two looks at rusage, the CPU number and `irqs` (may be NULL).
+ *
+ * Looking at the interrupt counts runs so much of the kernel that the caches
+ * and predictors are no longer the workload's. So run(state, rewarm) is called
+ * once, untimed, between that look and the trial.
  */
+int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
+		 uint64_t rewarm, cb_trial *ret);
+
+/* Up to `max` trials, at least one, no further one begun after `budget_ns`. *ret: how many. */
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-		  unsigned int rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+		  uint64_t rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
 
 /* The empty workload: what a trial costs that does nothing. */
 uint64_t cb_empty_run(void *state, uint64_t n);

@@ -54,7 +54,7 @@ static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 
 	CHECK(cb_memory_create(3, &memory) == -EINVAL);
 	CHECK(cb_memory_create(4098, &memory) == 0); /* not a whole number of words */
-	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 1, 1000000000, 8, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 8, trials, &done) == 0);
 	CHECK(done == 8 && trials[0].result == trials[7].result);
 	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 8, trials, &done) == 0);
 	CHECK(done == 1 && trials[0].result == 24);

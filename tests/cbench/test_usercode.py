@@ -175,3 +175,15 @@ def test_a_trial_longer_than_a_tick_sees_interrupts_by_name_unless_isolated(libr
     assert len(named) == result["with_interrupt"]
     assert result["isolated"] or named
     assert all("(" in cause for cause in named)
+
+
+def test_a_function_is_called_once_untimed_before_each_timed_call(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    counting = tmp_path / "counting.c"
+    counting.write_text(
+        "#include <stdint.h>\n#include <stdio.h>\n"
+        "uint64_t run(void *state, uint64_t n)\n"
+        f'{{ FILE *f = fopen("{calls}", "a"); (void)state; fputc(10, f); fclose(f); return n; }}\n'
+    )
+    measured(f"{counting}:run", trials=3)
+    assert len(calls.read_text()) == 6
