@@ -23,6 +23,7 @@ class Want(NamedTuple):
     why: str = ""
     creates: bool = False  # the target may be absent before
     current: str | None = None  # its value, where the rule has just read it
+    label: str = ""  # what the target's number stands for
     kind: str = ""  # how its values are compared, when not as the knob's others
 
 

@@ -24,6 +24,7 @@ class Change:
     wanted: str
     why: str
     kind: str
+    label: str = ""  # what the target's number stands for: an interrupt's device, a task's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Skipped:
     knob: str
     target: str
     reason: str
-    label: str = ""  # what the target's number stands for: an interrupt's device
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,9 @@ def _compare(
         elif values.same(kind, current, item.wanted):
             continue
         elif item.target in refused:
-            skips.append(Skipped(knob.name, item.target, refused[item.target]))
+            skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
         elif item.target in settled and values.same(kind, current, settled[item.target]):
             skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
         else:
-            changes.append(Change(knob.name, item.target, current, item.wanted, item.why or knob.why, kind))
+            why = item.why or knob.why
+            changes.append(Change(knob.name, item.target, current, item.wanted, why, kind, item.label))

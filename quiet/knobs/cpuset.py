@@ -54,7 +54,9 @@ def _shield_members(scene: Scene) -> Iterable[Want | Skip]:
         return
     for task in _movable(scene):
         if scene.text(f"/proc/{task.tid}/cpuset") == "/":
-            yield Want(f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/")
+            yield Want(
+                f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/", label=task.comm
+            )
     # last: until its tasks have left, the root has nobody else to balance them
     yield Want("cgroup:/cpuset.sched_load_balance", "0", kind=values.NUMBER)
 
@@ -86,6 +88,7 @@ def _tasks(scene: Scene) -> Iterable[Want | Skip]:
                 new_cpus,
                 f"{kind} {task.comm} may run on the isolated CPUs",
                 current=task.cpus,
+                label=task.comm,
             )
 
 
@@ -117,6 +120,7 @@ KNOBS = (
         rule=_shield_members,
         targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, where a partition does it",
         after=("smt", "cpuset"),
+        clamps=True,  # a task that is just ending stays where it is
         entangled=_every_mask,
         refusals={22: "the kernel does not let this thread leave the root cpuset"},
     ),

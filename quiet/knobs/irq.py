@@ -39,7 +39,7 @@ def _irqs(scene: Scene) -> Iterable[Want | Skip]:
             if current not in wanted:
                 stay = allowed - away
                 wanted[current] = cpulist.format(stay if stay & online else rest)
-            yield Want(target, wanted[current], f"{name} may interrupt an isolated CPU", current=current)
+            yield Want(target, wanted[current], f"{name} may interrupt an isolated CPU", current=current, label=name)
 
 
 def _default(scene: Scene) -> Iterable[Want | Skip]:
