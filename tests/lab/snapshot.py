@@ -149,9 +149,7 @@ def _cgroups(root: Path) -> dict[str, str]:
 def _directories(root: Path) -> dict[str, str]:
     """Kernel objects that exist as directories: somebody's trace instances and resctrl groups."""
     patterns = ("sys/kernel/tracing/instances/*", "sys/fs/resctrl/*")
-    return {
-        f"/{path.relative_to(root)}/": "" for each in patterns for path in root.glob(each) if path.is_dir()
-    }
+    return {f"/{path.relative_to(root)}/": "" for each in patterns for path in root.glob(each) if path.is_dir()}
 
 
 def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -167,9 +165,7 @@ def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         name = stat[stat.index("(") + 1 : stat.rindex(")")]
         fields = stat[stat.rindex(")") + 2 :].split()
         state, flags, start = fields[0], int(fields[6]), fields[19]
-        allowed = next(
-            line.split(":")[1].strip() for line in status.splitlines() if line.startswith("Cpus_allowed_l")
-        )
+        allowed = next(line.split(":")[1].strip() for line in status.splitlines() if line.startswith("Cpus_allowed_l"))
         kernel_thread = bool(flags & PF_KTHREAD)
         # A worker renames itself by what it works on, and its mask follows the pool that it serves just now;
         # an interrupt's thread follows its interrupt when that next fires.

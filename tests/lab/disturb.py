@@ -1,0 +1,75 @@
+"""Runs in the guest: bring the host into a state of somebody's own, so that putting back defaults would be noticed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+CPU = Path("/sys/devices/system/cpu")
+SETTINGS = {
+    "/proc/sys/kernel/perf_event_max_sample_rate": "70000",
+    "/proc/sys/kernel/randomize_va_space": "1",
+    "/proc/sys/kernel/sched_rt_runtime_us": "900000",
+    "/proc/sys/vm/stat_interval": "3",
+    "/sys/devices/system/machinecheck/machinecheck0/check_interval": "100",
+    "/sys/kernel/mm/ksm/run": "1",
+    "/sys/kernel/mm/transparent_hugepage/defrag": "defer",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none": "500",
+    f"{CPU}/cpufreq/policy0/scaling_governor": "powersave",
+    f"{CPU}/cpufreq/policy1/scaling_max_freq": "2000000",
+    f"{CPU}/cpufreq/policy2/scaling_min_freq": "2000000",
+    f"{CPU}/cpufreq/policy3/scaling_governor": "ondemand",
+    "/sys/devices/virtual/workqueue/writeback/cpumask": "5",
+    "/sys/devices/virtual/workqueue/cpumask": "7",
+    "/proc/irq/default_smp_affinity": "e",
+}
+
+
+def sleeper(cpus: set[int] | None = None) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(["sleep", "100000"])
+    if cpus:
+        os.sched_setaffinity(process.pid, cpus)
+    return process
+
+
+def write(path: str, text: str, done: dict[str, str]) -> None:
+    if Path(path).exists():
+        try:
+            Path(path).write_text(text + "\n")
+            done[path] = text
+        except OSError as error:
+            done[path] = f"refused: {error.strerror}"
+
+
+def device_interrupts() -> list[int]:
+    """The interrupts of the emulated PCI devices: each can be sent to any CPU."""
+    lines = Path("/proc/interrupts").read_text().splitlines()
+    return [int(found[1]) for line in lines if "MSI" in line and (found := re.match(r" *(\d+):", line))]
+
+
+def disturb(isolated: list[int]) -> dict[str, str]:
+    """Everything that a user may have set by hand; returns what was set and what the kernel refused."""
+    done: dict[str, str] = {}
+    for path, text in SETTINGS.items():
+        write(path, text, done)
+    first, second, *_ = device_interrupts()
+    last = isolated[-1]
+    write(f"/proc/irq/{first}/smp_affinity_list", f"{last}", done)
+    write(f"/proc/irq/{second}/smp_affinity_list", f"0,{last}", done)
+    for cpus in ({0, last}, {last}, set(isolated), None):
+        sleeper(cpus)
+    stopped = sleeper({1, last})
+    stopped.send_signal(signal.SIGSTOP)
+    for group in (Path("/sys/fs/cgroup/users/one"), Path("/sys/fs/cgroup/cpuset/users")):
+        if (group.parent if group.name == "users" else group.parents[1] / "cgroup.procs").exists():
+            group.mkdir(parents=True)
+            for name in ("cpuset.cpus", "cpuset.mems") if group.name == "users" else ():
+                text = (group.parent / name).read_text().strip()
+                write(str(group / name), text, done)
+            write(str(group / "cgroup.procs"), str(sleeper().pid), done)
+    time.sleep(0.5)  # until the signal has stopped the process
+    return done

@@ -1,0 +1,131 @@
+"""Runs in the guest: a list of steps, each recorded with what it printed, for the tests to judge outside.
+
+`python -m tests.lab.drive round-trip` (or `kill-apply N SEED`, `kill-restore N SEED`) writes $LAB_OUT/report.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from tests.lab import disturb, snapshot
+from tests.lab.observe import busy_loops
+
+QUIET = ("quiet",)
+BENCH = ("--profile", "bench")
+Report = dict[str, Any]
+
+
+def quiet(*arguments: str, timeout: float = 120) -> Report:
+    started = time.monotonic()
+    done = subprocess.run([*QUIET, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
+    seconds = round(time.monotonic() - started, 2)
+    return {"code": done.returncode, "out": done.stdout, "err": done.stderr, "seconds": seconds}
+
+
+def quiet_json(*arguments: str) -> Report:
+    step = quiet(*arguments, "--json")
+    try:
+        step["json"] = json.loads(step["out"])
+    except ValueError as error:
+        step["json"] = {"unreadable": str(error)}
+    return step
+
+
+def isolated_cpus() -> list[int]:
+    """What quiet would isolate here."""
+    listed = quiet_json("plan", *BENCH)["json"]["cpus"]["isolated"]
+    cpus: list[int] = []
+    for part in listed.split(","):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def differences(before: snapshot.Snapshot) -> list[str]:
+    return snapshot.compare(before, snapshot.take())
+
+
+def round_trip(report: Report) -> None:
+    cpus = isolated_cpus()
+    report["disturbed"] = disturb.disturb(cpus)
+    before = snapshot.take()
+    report["left_by_snapshot"] = differences(before)
+    report["plan"] = quiet_json("plan", *BENCH)
+    report["left_by_plan"] = differences(before)
+    report["apply"] = quiet("apply", *BENCH)
+    report["changed_by_apply"] = differences(before)
+    report["plan_again"] = quiet_json("plan", *BENCH)
+    report["verify"] = quiet_json("verify")
+    report["apply_again"] = quiet("apply", *BENCH)
+    report["restore"] = quiet("restore")
+    report["left"] = differences(before)
+    report["restore_again"] = quiet("restore")
+    isolation(report, cpus)
+    report["left_by_run"] = differences(before)
+
+
+def isolation(report: Report, cpus: list[int]) -> None:
+    """Who runs on the isolated CPUs while every CPU has work to do, without quiet and with it."""
+    listed = ",".join(map(str, cpus))
+    observe = (sys.executable, "-m", "tests.lab.observe", listed)
+    with busy_loops((os.cpu_count() or 1) + 2):
+        for name, command in (("without", ()), ("with", ("quiet", "run", *BENCH, "--"))):
+            done = subprocess.run([*command, *observe], capture_output=True, text=True, timeout=300, check=False)
+            seen = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+            report[f"run_{name}"] = {"code": done.returncode, "err": done.stderr, "out": done.stdout, **seen}
+
+
+def killed(report: Report, command: str, rounds: int, seed: int) -> None:
+    """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
+    disturb.disturb(isolated_cpus())
+    before = snapshot.take()
+    warm = [quiet("apply", *BENCH), quiet("restore")]
+    report["warm"], report["left_by_warm_up"] = warm, differences(before)
+    duration = warm[command == "restore"]["seconds"]
+    draw = random.Random(seed)
+    # Nothing is written while Python starts, so the moments are spread over the rest.
+    moments = sorted(draw.uniform(0.3, 1.05) * duration for _ in range(rounds))
+    draw.shuffle(moments)
+    report["rounds"] = []
+    for moment in moments:
+        if command == "restore":
+            quiet("apply", *BENCH)
+        arguments = ["apply", *BENCH] if command == "apply" else ["restore"]
+        with subprocess.Popen([*QUIET, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            time.sleep(moment)
+            process.send_signal(signal.SIGKILL)
+        cut = differences(before)
+        restore = quiet("restore")
+        left = differences(before)
+        entry = {"moment": moment, "code": process.returncode, "cut": len(cut), "restore": restore, "left": left}
+        report["rounds"].append(entry)
+        print(f"killed at {moment:.2f} s: {len(cut)} changed, left {left or 'nothing'}", flush=True)
+        if left:
+            break  # what follows would start from a wrong state
+
+
+def main() -> int:
+    what, *numbers = sys.argv[1:]
+    report: Report = {}
+    try:
+        if what == "round-trip":
+            round_trip(report)
+        else:
+            killed(report, what.removeprefix("kill-"), *map(int, numbers))
+    except Exception:  # the steps until then are worth having
+        report["broke"] = traceback.format_exc()
+    Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
