@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from typing import Annotated
@@ -47,6 +48,7 @@ def list_command(*, as_json: Json = False) -> None:
     from cbench import commands
 
     content = commands.listing()
+    _about_to_print()
     if as_json:
         sys.stdout.write(json.dumps(content) + "\n")
     else:
@@ -83,10 +85,16 @@ def run(
         made = commands.measure(request)
     except KeyboardInterrupt:
         raise StoppedError("interrupted, nothing was kept") from None
+    _about_to_print()
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")
     else:
         commands.show_measured(made)
+
+
+def _about_to_print() -> None:
+    """From here on a reader that leaves early ends the command without a word, as it ends others."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _terminated(*_: object) -> None:
@@ -97,7 +105,15 @@ def main() -> None:
     """Entry point: every error is one line on stderr and an exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        app(prog_name="cbench")
+        try:
+            app(prog_name="cbench")
+        finally:
+            sys.stdout.flush()
     except QuietError as error:
         sys.stderr.write(f"cbench: error: {error}\n")
         sys.exit(error.exit_code)
+    except OSError as error:
+        # what could not be written stays in the buffer; it shall not fail once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"cbench: error: {error.strerror or error}\n")
+        sys.exit(2)

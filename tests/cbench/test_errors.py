@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cbench import commands
 from quiet.errors import UsageError
-from tests.cbench.running import cbench, error_line, request
+from tests.cbench.running import CBENCH, cbench, error_line, request
 
 WRONG = [
     (request("hush"), "unknown workload 'hush': use hash, sieve, memory"),
@@ -68,6 +70,24 @@ def test_usage_errors_end_with_2_and_without_a_traceback(arguments: list[str]) -
     assert done.returncode == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["run", "hash", "--quick", "--trials", "2"]])
+def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*CBENCH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "cbench: error: No space left on device"
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error_to_speak_of() -> None:
+    with subprocess.Popen([*CBENCH, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stdout
+        assert started.stderr
+        started.stdout.close()
+        assert started.stderr.read() == ""
+    assert started.returncode == -signal.SIGPIPE
 
 
 def test_a_directory_is_no_source_file(tmp_path: Path) -> None:
