@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 CPU = "sys/devices/system/cpu"
+PF_KTHREAD, PF_NO_SETAFFINITY = 0x00200000, 0x04000000
 
 
 def plant(root: Path, files: Mapping[str, str]) -> Path:
@@ -70,3 +72,44 @@ def cpufreq(policies: int, driver: str, **settings: str) -> dict[str, str]:
         }
         files.update({f"{CPU}/cpufreq/policy{number}/{name}": text for name, text in values.items()})
     return files
+
+
+def task(tid: int, comm: str, cpus: str, kernel: bool = False, bound: bool = False) -> dict[str, str]:
+    """The files of one thread that leads its own process; `bound` threads are pinned by the kernel itself."""
+    flags = PF_KTHREAD * kernel | PF_NO_SETAFFINITY * bound
+    rest = ["S", "2", "0", "0", "0", "-1", str(flags), *["0"] * 12, str(1000 + tid)]
+    base = f"proc/{tid}/task/{tid}"
+    status = f"Name:\t{comm}\nTgid:\t{tid}\nPPid:\t2\nCpus_allowed:\tf\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t1"
+    stat = f"{tid} ({comm}) {' '.join(rest)}"
+    return {f"{base}/status": status, f"{base}/stat": stat, f"proc/{tid}/status": status, f"proc/{tid}/stat": stat}
+
+
+def hybrid() -> dict[str, str]:
+    """Two fast cores of two threads (CPUs 0-3) and four slow cores (4-7), as on a desktop processor."""
+    files = machine(cpus=8)
+    for cpu in range(4):
+        files[f"{CPU}/cpu{cpu}/topology/core_cpus_list"] = "0-1" if cpu < 2 else "2-3"
+    return files | {"sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"}
+
+
+def sparse() -> dict[str, str]:
+    """Two nodes whose CPUs are numbered with holes, half of them unplugged: 1, 4, 5 | 10, 11, 14 run."""
+    files = {name: text for name, text in machine(cpus=16).items() if "/node" not in name}
+    files |= {f"{CPU}/online": "1,4-5,10-11,14", f"{CPU}/possible": "0-15", f"{CPU}/present": "1-5,10-15"}
+    files |= {f"{CPU}/cpu{cpu}/online": str(int(cpu in (1, 4, 5, 10, 11, 14))) for cpu in range(1, 16)}
+    return files | {
+        "sys/devices/system/node/node0/cpulist": "1-5",
+        "sys/devices/system/node/node3/cpulist": "10-15",
+    }
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file below a root with its bytes, without what quiet keeps for itself in run/quiet."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            if "/run/quiet" not in folder:
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, root)] = file.read()
+    return found

@@ -1,0 +1,68 @@
+"""One file in cases/ is one behaviour of the knobs: a machine made of files, and exactly what the plan makes of it.
+
+sentence  what is shown            knobs    the profile's choices, as in a profile
+cpus      the isolated CPUs        machine  arguments of tests.trees.machine; cpufreq: of tests.trees.cpufreq
+task      threads                  files    further files, or other contents; absent: files that are not there
+modes     files' modes             change, skip: all that the plan has, in order; a skip's reason is a part of it
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quiet import plan
+from quiet.facts import Facts
+from quiet.host import Reader
+from quiet.knobs import KNOBS
+from quiet.profile import check
+from tests import trees
+
+FOLDER = Path(__file__).with_name("cases")
+CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
+KEYS = {"sentence", "knobs", "cpus", "machine", "cpufreq", "task", "files", "absent", "modes", "change", "skip"}
+
+
+def tree(root: Path, case: dict[str, Any]) -> Path:
+    files = trees.machine(**case.get("machine", {}))
+    if frequency := case.get("cpufreq"):
+        files |= trees.cpufreq(**frequency)
+    for fields in case.get("task", []):
+        files |= trees.task(**fields)
+    files |= case.get("files", {})
+    trees.plant(root, {name: text for name, text in files.items() if name not in case.get("absent", [])})
+    for name, mode in case.get("modes", {}).items():
+        (root / name).chmod(mode)
+    return root
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_gives_exactly_its_changes_and_skips(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    reader = Reader(str(tree(tmp_path, case)))
+    profile = check({"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"]}, "profile case", "case")
+    facts = Facts(reader)
+    made = plan.make(reader, profile, profile.choose(facts), facts=facts)
+    found = [{"target": c.target, "current": c.current, "wanted": c.wanted} for c in made.changes]
+    assert found == [{"current": None} | change for change in case.get("change", [])], case["sentence"]
+    skips = [(skip.target, skip.reason, skip.label) for skip in made.skips]
+    expected = case.get("skip", [])
+    assert [skip[0] for skip in skips] == [skip["target"] for skip in expected], case["sentence"]
+    for (_, reason, label), skip in zip(skips, expected, strict=True):
+        assert skip["reason"] in reason
+        assert skip.get("label", label) == label
+    assert all(change.why for change in made.changes)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_has_a_sentence_and_no_other_key_than_the_known(name: str) -> None:
+    assert CASES[name].keys() <= KEYS
+    assert len(CASES[name]["sentence"]) > 20
+
+
+@pytest.mark.parametrize("knob", [knob.name for knob in KNOBS])
+def test_every_knob_has_a_case_in_which_it_changes_something(knob: str) -> None:
+    assert any(knob in case["knobs"] and case.get("change") for case in CASES.values())
