@@ -137,7 +137,7 @@ class _Apply:
         expected = knob.refusals.get(failure.errno)
         reason = expected or f"the kernel refused '{failure.write.wanted}': {failure.text}"
         if expected is None:
-            self.failures.append(Skipped(change.knob, change.target, reason))
+            self.failures.append(Skipped(change.knob, change.target, reason, change.label))
         whole = [c.target for c in changes if c.knob == knob.name] if knob.atomic else [change.target]
         for target in whole:
             self.record.refused[target] = reason

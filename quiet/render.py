@@ -80,7 +80,10 @@ def changes(items: Iterable[Change]) -> None:
         out(f"  **{name}**: {BY_NAME[name].why}")
         shown = group if len(group) <= _FEW + 1 else group[:_FEW]
         columns(
-            [(_short(c.target), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}") for c in shown],
+            [
+                (f"{_short(c.target)} {c.label}".strip(), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}")
+                for c in shown
+            ],
             "      ",
         )
         if len(group) > len(shown):

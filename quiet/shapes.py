@@ -35,6 +35,7 @@ def changes(items: Iterable[Change]) -> list[Json]:
             "current": None if item.current is None else values.plain(item.kind, item.current),
             "wanted": item.wanted,
             "why": item.why,
+            "label": item.label or None,
         }
         for item in items
     ]
