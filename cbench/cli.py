@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from typing import Annotated
 
 import typer
 
+from quiet.entry import enter
 from quiet.errors import QuietError
 
 
@@ -102,18 +102,6 @@ def _terminated(*_: object) -> None:
 
 
 def main() -> None:
-    """Entry point: every error is one line on stderr and an exit code."""
+    """The entry point."""
     signal.signal(signal.SIGTERM, _terminated)
-    try:
-        try:
-            app(prog_name="cbench")
-        finally:
-            sys.stdout.flush()
-    except QuietError as error:
-        sys.stderr.write(f"cbench: error: {error}\n")
-        sys.exit(error.exit_code)
-    except OSError as error:
-        # what could not be written stays in the buffer; it shall not fail once more at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stderr.write(f"cbench: error: {error.strerror or error}\n")
-        sys.exit(2)
+    enter(app, "cbench")

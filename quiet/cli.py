@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from quiet import __version__
-from quiet.errors import QuietError, UsageError
+from quiet.entry import enter
+from quiet.errors import UsageError
 
 app = typer.Typer(
     add_completion=False,
@@ -231,16 +232,8 @@ def _options(
 
 
 def main() -> None:
-    """The entry point: every expected error is one line and an exit code."""
-    try:
-        app()
-    except QuietError as error:
-        sys.stderr.write(f"quiet: error: {error}\n")
-        raise SystemExit(error.exit_code) from None
-    except BrokenPipeError:
-        raise SystemExit(141) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+    """The entry point."""
+    enter(app, "quiet")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+"""How both commands start and end: one line on stderr for every expected error, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from quiet.errors import QuietError
+
+_USAGE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+
+
+def enter(app: Callable[..., object], name: str) -> None:
+    """Run a Typer application and exit."""
+    sys.exit(_ended(app, name))
+
+
+def _ended(app: Callable[..., object], name: str) -> int:
+    try:
+        code = app(prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except QuietError as error:
+        _say(f"{name}: error: {error}")
+        return error.exit_code
+    except BrokenPipeError:
+        # what could not be written stays in the buffer; it shall not fail once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return _BROKEN_PIPE
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        where = f"{error.filename}: " if error.filename else ""
+        _say(f"{name}: error: {where}{error.strerror or error}")
+        return _USAGE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        return _usage(error, name)
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: Exception, name: str) -> int:
+    """Typer's own errors; its classes moved between versions, so they are known by what they can do."""
+    if type(error).__name__ == "Abort":
+        return _INTERRUPTED
+    words = getattr(error, "format_message", None)
+    if words is None:
+        raise error
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stdout.write(f"{words()}\n")
+        return _USAGE
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else name
+    _say(f"{name}: error: {' '.join(words().split())} (see `{command} --help`)")
+    return _USAGE
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
