@@ -51,16 +51,19 @@ def device_interrupts() -> list[int]:
     return [int(found[1]) for line in lines if "MSI" in line and (found := re.match(r" *(\d+):", line))]
 
 
-def disturb(isolated: list[int]) -> dict[str, str]:
-    """Everything that a user may have set by hand; returns what was set and what the kernel refused."""
+def disturb() -> dict[str, str]:
+    """Everything that a user may have set by hand; returns what was set and what the kernel refused.
+
+    The last CPUs are those that will be isolated on every machine here, so this is done to them most of all.
+    """
     done: dict[str, str] = {}
     for path, text in SETTINGS.items():
         write(path, text, done)
     first, second, *_ = device_interrupts()
-    last = isolated[-1]
+    last = (os.cpu_count() or 1) - 1
     write(f"/proc/irq/{first}/smp_affinity_list", f"{last}", done)
     write(f"/proc/irq/{second}/smp_affinity_list", f"0,{last}", done)
-    for cpus in ({0, last}, {last}, set(isolated), None):
+    for cpus in ({0, last}, {last}, {last - 1, last}, None):
         sleeper(cpus)
     stopped = sleeper({1, last})
     stopped.send_signal(signal.SIGSTOP)

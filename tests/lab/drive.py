@@ -1,6 +1,7 @@
 """Runs in the guest: a list of steps, each recorded with what it printed, for the tests to judge outside.
 
-`python -m tests.lab.drive round-trip` (or `kill-apply N SEED`, `kill-restore N SEED`) writes $LAB_OUT/report.json.
+`python -m tests.lab.drive round-trip [isolation]` (or `kill-apply N SEED`, `kill-restore N SEED`) writes
+$LAB_OUT/report.json.
 """
 
 from __future__ import annotations
@@ -40,9 +41,7 @@ def quiet_json(*arguments: str) -> Report:
     return step
 
 
-def isolated_cpus() -> list[int]:
-    """What quiet would isolate here."""
-    listed = quiet_json("plan", *BENCH)["json"]["cpus"]["isolated"]
+def cpus_of(listed: str) -> list[int]:
     cpus: list[int] = []
     for part in listed.split(","):
         first, _, last = part.partition("-")
@@ -54,9 +53,8 @@ def differences(before: snapshot.Snapshot) -> list[str]:
     return snapshot.compare(before, snapshot.take())
 
 
-def round_trip(report: Report) -> None:
-    cpus = isolated_cpus()
-    report["disturbed"] = disturb.disturb(cpus)
+def round_trip(report: Report, *, with_isolation: bool) -> None:
+    report["disturbed"] = disturb.disturb()
     before = snapshot.take()
     report["left_by_snapshot"] = differences(before)
     report["plan"] = quiet_json("plan", *BENCH)
@@ -65,19 +63,18 @@ def round_trip(report: Report) -> None:
     report["changed_by_apply"] = differences(before)
     report["plan_again"] = quiet_json("plan", *BENCH)
     report["verify"] = quiet_json("verify")
-    report["apply_again"] = quiet("apply", *BENCH)
     report["restore"] = quiet("restore")
     report["left"] = differences(before)
-    report["restore_again"] = quiet("restore")
-    isolation(report, cpus)
-    report["left_by_run"] = differences(before)
+    if with_isolation:
+        isolation(report, cpus_of(report["plan"]["json"]["cpus"]["isolated"]))
+        report["left_by_run"] = differences(before)
 
 
 def isolation(report: Report, cpus: list[int]) -> None:
     """Who runs on the isolated CPUs while every CPU has work to do, without quiet and with it."""
     listed = ",".join(map(str, cpus))
     observe = (sys.executable, "-m", "tests.lab.observe", listed)
-    with busy_loops((os.cpu_count() or 1) + 2):
+    with busy_loops(os.cpu_count() or 1):
         for name, command in (("without", ()), ("with", ("quiet", "run", *BENCH, "--"))):
             done = subprocess.run([*command, *observe], capture_output=True, text=True, timeout=300, check=False)
             seen = json.loads(done.stdout) if done.stdout.startswith("{") else {}
@@ -86,14 +83,14 @@ def isolation(report: Report, cpus: list[int]) -> None:
 
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
     """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
-    disturb.disturb(isolated_cpus())
+    disturb.disturb()
     before = snapshot.take()
     warm = [quiet("apply", *BENCH), quiet("restore")]
     report["warm"], report["left_by_warm_up"] = warm, differences(before)
     duration = warm[command == "restore"]["seconds"]
     draw = random.Random(seed)
     # Nothing is written while Python starts, so the moments are spread over the rest.
-    moments = sorted(draw.uniform(0.3, 1.05) * duration for _ in range(rounds))
+    moments = sorted(draw.uniform(0.4, 1.02) * duration for _ in range(rounds))
     draw.shuffle(moments)
     report["rounds"] = []
     for moment in moments:
@@ -118,7 +115,7 @@ def main() -> int:
     report: Report = {}
     try:
         if what == "round-trip":
-            round_trip(report)
+            round_trip(report, with_isolation="isolation" in numbers)
         else:
             killed(report, what.removeprefix("kill-"), *map(int, numbers))
     except Exception:  # the steps until then are worth having

@@ -12,33 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import guest, kernels
+from tests.lab import guest, kernels, visits
 from tests.lab.machines import ALL, ISOLATED, MACHINES
 
 pytestmark = pytest.mark.lab
 
 BOOT_S = 150  # generous: a busy machine boots several times slower
 PLAIN = pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)
-
-LOOK = r"""
-cd /sys/devices/system
-show() { printf '%s=%s\n' "$1" "$(cat $2 2>/dev/null | tr '\n' ' ')"; }
-show isolated cpu/isolated
-show nohz cpu/nohz_full
-show online cpu/online
-show smt cpu/smt/control
-show siblings cpu/cpu0/topology/thread_siblings_list
-show nodes node/online
-show driver cpu/cpu3/cpufreq/scaling_driver
-show range 'cpu/cpu3/cpufreq/scaling_min_freq cpu/cpu3/cpufreq/scaling_max_freq'
-show group /proc/self/cgroup
-printf 'kernel=%s\n' "$(uname -r)"
-printf 'user=%s\n' "$(id -u)"
-printf 'systemd=%s\n' "$(test -e /run/systemd/system && echo yes || echo no)"
-printf 'run=%s\n' "$(mkdir /run/quiet && echo writable)"
-printf 'tracing=%s\n' "$(test -e /sys/kernel/tracing/events/sched/sched_switch && echo yes)"
-printf 'version1=%s\n' "$(test -e /sys/fs/cgroup/cpuset/cpuset.cpus && echo yes || echo no)"
-"""
 
 
 def ours() -> set[str]:
@@ -56,11 +36,10 @@ def ours() -> set[str]:
 
 @pytest.mark.parametrize("machine", [machine.name for machine in ALL], indirect=True)
 def test_a_machine_is_what_it_says(machine: guest.Machine) -> None:
-    lines: list[str] = []
-    result = guest.boot(machine, LOOK, timeout=BOOT_S, on_line=lines.append)
+    result, lines = visits.visit(machine)
     assert result.code == 0, result.output
     assert result.output.splitlines() == lines
-    seen = {key: value.strip() for key, _, value in (line.partition("=") for line in lines)}
+    seen = visits.seen(result)
 
     assert seen["kernel"].startswith(machine.series + ".")
     assert (seen["user"], seen["systemd"], seen["run"], seen["tracing"]) == ("0", "no", "writable", "yes")
