@@ -46,8 +46,9 @@ def test_a_case_gives_exactly_its_changes_and_skips(name: str, tmp_path: Path) -
     profile = check({"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"]}, "profile case", "case")
     facts = Facts(reader)
     made = plan.make(reader, profile, profile.choose(facts), facts=facts)
-    found = [{"target": c.target, "current": c.current, "wanted": c.wanted} for c in made.changes]
-    assert found == [{"current": None} | change for change in case.get("change", [])], case["sentence"]
+    labelled = [{"current": None, "label": ""} | change for change in case.get("change", [])]
+    fields = ("target", "current", "wanted", "label")
+    assert [{name: getattr(c, name) for name in fields} for c in made.changes] == labelled, case["sentence"]
     skips = [(skip.target, skip.reason, skip.label) for skip in made.skips]
     expected = case.get("skip", [])
     assert [skip[0] for skip in skips] == [skip["target"] for skip in expected], case["sentence"]
