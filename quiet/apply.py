@@ -16,6 +16,7 @@ from quiet.knobs import BY_NAME
 from quiet.plan import Change, Plan, Skipped
 from quiet.profile import Profile
 
+_LISTS = ("task:", "irq:", "cgroup:")
 _ROUNDS = 5  # tasks fork and drivers request interrupts while we write
 
 
@@ -110,7 +111,7 @@ class _Apply:
         for knob, target in made.entangled:
             if target not in known and (found := targets.get(self.host, target)) is not None:
                 known.add(target)
-                kind = values.CPULIST if target.startswith("task:") else values.CHOICE
+                kind = values.CPULIST if target.startswith(_LISTS) else values.CHOICE
                 new.append(Entry(knob, target, kind, found, targets.identity(self.host, target), True))
         self.log.before(new)
         self.record.entries.update((entry.target, entry) for entry in new)

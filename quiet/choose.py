@@ -24,17 +24,21 @@ class Choice(NamedTuple):
         return self.isolated | self.offline
 
 
-def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str) -> Choice:
-    """Pick the CPUs. `wish` is "auto" or a CPU list, `smt` the choice of the knob `smt`, `source` names the wish's key.
+def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest: str = "auto") -> Choice:
+    """Pick the CPUs.
 
-    Raises UsageError for a bad wish and Refused when nothing can be isolated.
+    `wish` is "auto" or a CPU list, `smt` the choice of the knob `smt`, `source` names the wish's key. `rest` are the
+    housekeeping CPUs, "auto" for all others. Raises UsageError for a bad wish and Refused when nothing can be isolated.
     """
+    reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
     if wish == "auto":
-        isolated, why = _automatic(facts, max_cores)
+        isolated, why = _automatic(facts, max_cores, reserved)
     else:
         isolated, why = _checked(facts, wish, source), f"as asked for by {source}"
+    if both := isolated & reserved:
+        raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
     isolated, offline = _without_siblings(facts, isolated, smt)
-    housekeeping = facts.online - isolated - offline
+    housekeeping = (reserved or facts.online - isolated) - offline
     if not housekeeping:
         raise Refused(
             f"isolating {cpulist.format(isolated)} would leave no housekeeping CPU of "
@@ -58,16 +62,16 @@ def _checked(facts: Facts, wish: str, source: str) -> CpuSet:
     return cpus
 
 
-def _automatic(facts: Facts, max_cores: int) -> tuple[CpuSet, str]:
-    boot = facts.boot_isolated
+def _automatic(facts: Facts, max_cores: int, reserved: CpuSet) -> tuple[CpuSet, str]:
+    boot = facts.boot_isolated - reserved
     if boot and facts.online - boot:
         return boot, "isolated at boot (isolcpus)"
     first = min(facts.online)
-    cores = [core for core in facts.cores if first not in core]
+    cores = [core for core in facts.cores if first not in core and not core & reserved]
     if not cores:
         raise Refused(
-            f"CPU {first}'s core is the only one online ({cpulist.format(facts.online)}): "
-            "nothing can be isolated and leave a housekeeping CPU"
+            f"of the online CPUs {cpulist.format(facts.online)} no whole core is left besides CPU {first}'s"
+            f"{' and the housekeeping ones' if reserved else ''}: nothing can be isolated"
         )
     fast = [core for core in cores if not core & facts.slow_cpus] or cores
     node, local = _best_node(facts, fast)

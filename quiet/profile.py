@@ -15,7 +15,7 @@ from quiet.knobs import BY_NAME
 _FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 _SECTIONS = {
     "": ("name", "summary", "cpus", "knobs", "boot"),
-    "cpus": ("isolated", "max_cores"),
+    "cpus": ("isolated", "housekeeping", "max_cores"),
     "boot": ("wanted",),
 }
 
@@ -28,6 +28,7 @@ class Profile:
     summary: str
     source: str
     isolated: str
+    housekeeping: str
     max_cores: int
     knobs: Mapping[str, str]
     boot: tuple[str, ...]
@@ -36,7 +37,8 @@ class Profile:
         """The CPUs for this host; `wish` is the command line's --cpus."""
         source = "--cpus" if wish is not None else f"profile {self.name}: cpus.isolated"
         smt = self.knobs.get("smt", "leave")
-        return choose(facts, self.isolated if wish is None else wish, smt, self.max_cores, source)
+        isolated = self.isolated if wish is None else wish
+        return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: Choice) -> tuple[str, ...]:
         """The kernel parameters that the profile wants and the running kernel was not given."""
@@ -101,9 +103,8 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
     max_cores = cpus.get("max_cores", 4)
     if not isinstance(max_cores, int) or isinstance(max_cores, bool) or max_cores < 1:
         raise UsageError(f"{label}: key 'cpus.max_cores' must be a whole number from 1, not {max_cores!r}")
-    isolated = _text(cpus, "cpus", "isolated", "auto", label)
-    if isolated != "auto":
-        _check_cpus(isolated, label)
+    sets = {key: _text(cpus, "cpus", key, "auto", label) for key in ("isolated", "housekeeping")}
+    _check_cpus(sets, label)
     boot = _table(data, "boot", label).get("wanted", [])
     if not isinstance(boot, list) or not all(isinstance(item, str) for item in boot):
         raise UsageError(f"{label}: key 'boot.wanted' must be a list of kernel parameters")
@@ -111,20 +112,26 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
         name=_text(data, "", "name", os.path.basename(name), label),
         summary=_text(data, "", "summary", "", label),
         source=name,
-        isolated=isolated,
+        isolated=sets["isolated"],
+        housekeeping=sets["housekeeping"],
         max_cores=max_cores,
         knobs=_knobs(_table(data, "knobs", label), label),
         boot=tuple(boot),
     )
 
 
-def _check_cpus(isolated: str, label: str) -> None:
-    try:
-        cpus = cpulist.parse(isolated)
-    except UsageError as error:
-        raise UsageError(f"{label}: key 'cpus.isolated': {error}") from None
-    if not cpus:
-        raise UsageError(f'{label}: key \'cpus.isolated\' names no CPU; use "auto" or a list such as "2-3"')
+def _check_cpus(sets: Mapping[str, str], label: str) -> None:
+    found = {}
+    for key, text in sets.items():
+        try:
+            found[key] = frozenset() if text == "auto" else cpulist.parse(text)
+        except UsageError as error:
+            raise UsageError(f"{label}: key 'cpus.{key}': {error}") from None
+        if text != "auto" and not found[key]:
+            raise UsageError(f'{label}: key \'cpus.{key}\' names no CPU; use "auto" or a list such as "2-3"')
+    if both := found["isolated"] & found["housekeeping"]:
+        names = cpulist.format(both)
+        raise UsageError(f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU {names}")
 
 
 def _table(data: Mapping[str, object], key: str, label: str) -> Mapping[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from quiet import cpulist, values
 from quiet.facts import CPU
@@ -43,13 +43,34 @@ def _smt(scene: Scene) -> Iterable[Want | Skip]:
 
 def _disturbed(scene: Scene) -> Iterable[str]:
     """What hotplug changes in passing: per-CPU settings vanish with the CPU and may come back as defaults."""
-    for cpu in sorted(scene.cpus.offline):
-        yield f"file:{CPU}/cpu{cpu}/online"
+    facts, offline = scene.facts, scene.cpus.offline
+    # switching SMT on again also brings up what was off before, so every CPU's state is recorded
+    yield from (f"file:{CPU}/cpu{cpu}/online" for cpu in sorted(facts.present))
+    for cpu in sorted(offline):
         base = f"{CPU}/cpu{cpu}/cpuidle"
-        yield from (f"file:{base}/{state}/disable" for state in scene.facts.reader.names(base))
-    for number, cpus in scene.facts.policies.items():
-        if cpus & scene.cpus.offline:
+        yield from (f"file:{base}/{state}/disable" for state in facts.reader.names(base))
+    for number, cpus in facts.policies.items():
+        if cpus & offline:
             yield from policy_state(scene, number)
+    # what may only run or arrive on the CPUs that go is sent anywhere else
+    for irq in facts.irqs:
+        allowed = cpulist.parse(scene.text(f"/proc/irq/{irq}/smp_affinity_list") or "")
+        if allowed and not (allowed & facts.online) - offline:
+            yield f"irq:{irq}"
+    for task in facts.tasks:
+        if not task.bound and not (cpulist.parse(task.cpus) & facts.online) - offline:
+            yield f"task:{task.tid}"
+    if facts.cgroup[0] == 1:
+        yield from _version_1_cpusets(scene, facts.cgroup[1], "")
+
+
+def _version_1_cpusets(scene: Scene, mount: str, path: str) -> Iterator[str]:
+    """On cgroup v1 a cpuset loses a CPU that goes offline, and does not get it back (cgroup-v1/cpusets.rst)."""
+    for name in scene.facts.reader.names(mount + path):
+        group = f"{path}/{name}"
+        if scene.facts.reader.exists(f"{mount}{group}/cpuset.cpus"):
+            yield f"cgroup:{group}/cpuset.cpus"
+            yield from _version_1_cpusets(scene, mount, group)
 
 
 KNOBS = (

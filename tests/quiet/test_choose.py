@@ -123,7 +123,7 @@ def test_older_names_of_the_siblings_are_read(tmp_path: Path, files: dict[str, s
 
 @pytest.mark.parametrize(("cpus", "threads"), [(1, 1), (2, 2), (4, 4)])
 def test_a_single_core_cannot_be_isolated(tmp_path: Path, cpus: int, threads: int) -> None:
-    with pytest.raises(Refused, match=r"only one online .*nothing can be isolated"):
+    with pytest.raises(Refused, match=r"no whole core is left besides CPU 0.*nothing can be isolated"):
         pick(tmp_path, machine(cpus=cpus, threads=threads))
 
 
@@ -195,3 +195,14 @@ def test_a_choice_is_always_a_split_of_the_online_cpus_with_some_for_housekeepin
     assert found.isolated | found.housekeeping | found.offline == known.online
     assert len(found.isolated) + len(found.housekeeping) + len(found.offline) == len(known.online)
     assert wish != "auto" or known.boot_isolated or min(known.online) in found.housekeeping
+
+
+def test_the_housekeeping_cpus_of_a_profile_are_never_chosen(tmp_path: Path) -> None:
+    found = choose(facts(tmp_path, machine(cpus=8)), "auto", "siblings", 4, "cpus.isolated", "4-7")
+    assert found.isolated == {1, 2, 3}
+    assert found.housekeeping == {4, 5, 6, 7}
+
+
+def test_a_cpu_cannot_be_isolated_and_housekeeping(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--cpus and cpus.housekeeping both name CPU 3; a CPU can be only one"):
+        choose(facts(tmp_path, machine(cpus=4)), "2-3", "siblings", 4, "--cpus", "0,3")

@@ -42,7 +42,7 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
     ("content", "said"),
     [
         ("nmae = 'x'", "unknown key 'nmae'; known here are: name, summary"),
-        ("[cpus]\nisolate = '1'", "unknown key 'cpus.isolate'; known here are: isolated, max_cores"),
+        ("[cpus]\nisolate = '1'", "unknown key 'cpus.isolate'; known here are: isolated, housekeeping, max_cores"),
         ("[boot]\nwant = []", "unknown key 'boot.want'"),
         ("[knobs]\nturbo = 'quiet'", "unknown knob 'knobs.turbo'; `quiet explain` lists"),
         ("[knobs]\nirq = 'off'", """key 'knobs.irq' must be "quiet", "leave", not 'off'"""),
