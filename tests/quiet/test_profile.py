@@ -57,6 +57,11 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
         ("[cpus]\nisolated = 3", "key 'cpus.isolated' must be a text in quotes, not 3"),
         ("[cpus]\nisolated = ''", "key 'cpus.isolated' names no CPU"),
         ("[cpus]\nisolated = '3-1'", "key 'cpus.isolated': '3-1' is not a CPU list"),
+        ("[cpus]\nhousekeeping = ','", "key 'cpus.housekeeping': ',' is not a CPU list"),
+        (
+            "[cpus]\nisolated = '2-3'\nhousekeeping = '0,3'",
+            "keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU 3",
+        ),
         ("[cpus]\nmax_cores = 0", "key 'cpus.max_cores' must be a whole number from 1, not 0"),
         ("[cpus]\nmax_cores = true", "key 'cpus.max_cores' must be a whole number from 1, not True"),
         ("[cpus]\nmax_cores = 1.5", "key 'cpus.max_cores' must be"),
