@@ -1,0 +1,131 @@
+"""Laws of the whole, on any machine: apply settles, restore is exact, and others' changes stay theirs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quiet import cpulist, values
+from quiet.apply import apply
+from quiet.host import Host
+from quiet.knobs import BY_NAME
+from quiet.profile import Profile
+from quiet.restore import restore
+from quiet.verify import plan_now
+from tests.quiet.kernels import KNOBS, profile
+from tests.trees import contents, cpufreq, machine, plant
+
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+NUMBERS = {
+    "proc/sys/kernel/timer_migration": ("0", "1"),
+    "proc/sys/kernel/nmi_watchdog": ("0", "1"),
+    "proc/sys/kernel/perf_event_max_sample_rate": ("1", "25000", "100000"),
+    "proc/sys/kernel/perf_cpu_time_max_percent": ("0", "1", "25", "100"),
+    "proc/sys/vm/stat_interval": ("1", "60", "120"),
+    "sys/kernel/mm/ksm/run": ("0", "1", "2"),
+    "sys/kernel/mm/transparent_hugepage/enabled": ("always", "madvise", "never"),
+    "sys/kernel/mm/transparent_hugepage/defrag": ("always", "defer", "defer+madvise", "never"),
+    "sys/kernel/mm/transparent_hugepage/khugepaged/defrag": ("0", "1"),
+    "sys/devices/system/cpu/intel_pstate/no_turbo": ("0", "1"),
+}
+CPUS = 4
+SOME = st.frozensets(st.integers(0, CPUS - 1), min_size=1)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> dict[str, str]:
+    """Four CPUs with any part of the settings that the knobs know, each with any value."""
+    files = machine(cpus=CPUS, threads=draw(st.sampled_from([1, 2])), irqs=draw(st.integers(0, 4)), cgroup=0)
+    if draw(st.booleans()):
+        files |= cpufreq(CPUS, draw(st.sampled_from(["acpi-cpufreq", "intel_pstate", "amd-pstate-epp"])))
+    for path, choices in NUMBERS.items():
+        if draw(st.booleans()):
+            files[path] = draw(st.sampled_from(choices))
+    for path in (name for name in files if name.endswith("smp_affinity_list")):
+        files[path] = cpulist.format(draw(SOME))
+    for name in ("proc/irq/default_smp_affinity", "sys/devices/virtual/workqueue/cpumask"):
+        if draw(st.booleans()):
+            files[name] = cpulist.format_mask(draw(SOME))
+    return files
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    """Any of the knobs for any CPUs but the first."""
+    knobs = draw(st.lists(st.sampled_from(KNOBS), min_size=1, unique=True))
+    cpus = draw(st.frozensets(st.integers(2, CPUS - 1), min_size=1))
+    return profile(*knobs, cpus=cpulist.format(cpus))
+
+
+@contextmanager
+def planted(files: dict[str, str]) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield plant(Path(folder), files)
+
+
+@QUICK
+@given(machines(), profiles())
+def test_after_an_apply_no_change_is_left_and_a_restore_is_exact(files: dict[str, str], wanted: Profile) -> None:
+    with planted(files) as root:
+        found = contents(root)
+        host = Host(str(root))
+        planned = plan_now(host, wanted, None)[0].changes
+        assert contents(root) == found
+        done = apply(host, wanted)
+        assert done.failures == ()
+        assert {change.target for change in planned} <= {change.target for change in done.changes}
+        assert plan_now(host, wanted, None)[0].changes == ()
+        assert restore(host).complete
+        assert contents(root) == found
+
+
+@QUICK
+@given(machines(), profiles(), st.data())
+def test_a_change_by_somebody_else_is_named_or_untouched(
+    files: dict[str, str], wanted: Profile, data: st.DataObject
+) -> None:
+    with planted(files) as root:
+        found = contents(root)
+        host = Host(str(root))
+        apply(host, wanted)
+        written = {change.target: change for change in plan_of(root, found, wanted)}
+        candidates = sorted(set(found) & set(NUMBERS))
+        others: dict[str, bytes] = {}
+        for path in data.draw(st.lists(st.sampled_from(candidates), unique=True, max_size=3)) if candidates else []:
+            others[path] = data.draw(st.sampled_from(NUMBERS[path])).encode() + b"\n"
+            (root / path).write_bytes(others[path])
+        outcome = restore(host)
+        named = {skip.target.removeprefix("file:/") for skip in outcome.conflicts}
+        after = contents(root)
+        for path, text in others.items():
+            change = written.get(f"file:/{path}")
+            if change is None:
+                assert after[path] == text
+                assert path not in named
+            elif path in named:
+                assert after[path] == text
+            else:
+                ours = (change.current, change.wanted)
+                assert BY_NAME[change.knob].drifts or any(
+                    values.same(change.kind, value, text.decode().strip()) for value in ours
+                )
+                assert after[path] == found[path]
+        assert {path: after[path] for path in after if path not in others} == {
+            path: found[path] for path in found if path not in others
+        }
+        assert outcome.complete == (not named)
+
+
+def plan_of(root: Path, found: dict[str, bytes], wanted: Profile) -> tuple:  # type: ignore[type-arg]
+    """The plan for a machine as it was first."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in found.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return plan_now(Host(folder), wanted, None)[0].changes

@@ -1,0 +1,96 @@
+"""Laws that hold on every machine: chosen CPUs run, are whole cores, and leave some; never a traceback.
+
+On small trees of our own, and on trees recorded by other projects where a folder of them stands beside the checkout.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quiet import cpulist
+from quiet.facts import Facts
+from quiet.host import Reader
+from tests.quiet.commands import Quiet
+from tests.trees import cpufreq, hybrid, machine, plant, sparse
+
+RECORDED = Path(__file__).parents[2].parent / "shared" / "hosts"
+ARCHIVES = sorted(RECORDED.glob("*.tar.*")) if RECORDED.is_dir() else []
+WANTED = ("/sys/devices/system/", "/sys/devices/cpu", "/proc/", "/sys/hypervisor", "/sys/class/dmi")
+OWN: dict[str, Callable[[], dict[str, str]]] = {
+    "plain": lambda: machine(cpus=2),
+    "smt": lambda: machine(cpus=8, threads=2, nodes=2, irqs=20) | cpufreq(8, "acpi-cpufreq"),
+    "power": lambda: machine(cpus=32, threads=8),
+    "large": lambda: machine(cpus=128, threads=2, nodes=4),
+    "hybrid": hybrid,
+    "sparse": sparse,
+    "bare": lambda: {"sys/devices/system/cpu/cpu0/topology/core_id": "0", "sys/devices/system/cpu/cpu1/online": "1"},
+}
+
+
+@pytest.fixture(scope="module", params=[*OWN, *(path.name for path in ARCHIVES)])
+def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("host")
+    if request.param in OWN:
+        return plant(root, OWN[request.param]())
+    with tarfile.open(RECORDED / request.param) as tar:
+        tar.extractall(root, filter=_plain)
+    return next(path for path in root.iterdir() if path.is_dir())
+
+
+def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    """What there is of CPUs, nodes and processes; links out of the tree are left out."""
+    if not any(part in member.name for part in WANTED) or "/cache/" in member.name:
+        return None
+    try:
+        return tarfile.data_filter(member, path)
+    except tarfile.FilterError:
+        return None
+
+
+def lawful(made: dict[str, Any], facts: Facts) -> None:
+    isolated, rest, offline = (cpulist.parse(made["cpus"][key]) for key in ("isolated", "housekeeping", "offline"))
+    assert isolated
+    assert rest
+    assert isolated | rest | offline == facts.online
+    assert not isolated & rest
+    for cpu in isolated:
+        assert facts.siblings(cpu) & facts.online <= isolated | offline
+    if facts.slow_cpus and any(not core & facts.slow_cpus for core in facts.cores if min(facts.online) not in core):
+        assert not isolated & facts.slow_cpus
+
+
+def test_a_plan_is_lawful_or_refused_in_one_line(quiet: Quiet, host: Path) -> None:
+    done = quiet("plan", "--root", host, "--json")
+    if done.code == 3:
+        assert done.err.startswith("quiet: error: ")
+        assert done.err.count("\n") == 1
+        assert "nothing can be isolated" in done.err
+    else:
+        assert (done.code, done.err) == (0, "")
+        lawful(done.json, Facts(Reader(str(host))))
+
+
+def test_plan_and_status_in_words_end_well(quiet: Quiet, host: Path) -> None:
+    assert quiet("plan", "--root", host).code in (0, 3)
+    status = quiet("status", "--root", host)
+    assert status.code == 0
+    assert "applied: nothing" in status.out
+
+
+def test_every_core_by_itself_can_be_asked_for_except_when_it_is_the_only_one(quiet: Quiet, host: Path) -> None:
+    facts = Facts(Reader(str(host)))
+    for core in facts.cores[1:4]:
+        done = quiet("plan", "--root", host, "--cpus", cpulist.format(core), "--json")
+        assert done.code == 0
+        assert cpulist.parse(done.json["cpus"]["isolated"]) <= core
+
+
+def test_the_recorded_folder_is_read_wholly_or_not_there() -> None:
+    if not RECORDED.is_dir():
+        pytest.skip("no folder of recorded machines beside the checkout")
+    assert ARCHIVES
