@@ -11,28 +11,27 @@ comes back in `files`.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lab import acpi, kernels
+from tests.lab.process import Follower, end_session, ending_on_signals, one_guest_at_a_time
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHARED = "/run/quiet-lab"  # where the guest sees the shared directory
 POLL_S = 0.1
 TAIL_LINES = 25
 PRELUDE_FAILED = 125
+EMULATOR_FAULT = "Oops: int3"
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,10 @@ class Result:
 
 class GuestError(Exception):
     """The guest could not be booted, or ended before its script did; ends with the console's last lines."""
+
+
+class EmulatorFaultError(GuestError):
+    """The guest's kernel died of the emulator's known fault (see `Machine.threads`), not of its own."""
 
 
 class GuestTimeoutError(GuestError):
@@ -100,8 +103,8 @@ def boot(
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     kernel = kernels.ensure(machine.series)
     with (
-        _ending_on_signals(),
-        _one_guest_at_a_time(),
+        ending_on_signals(),
+        one_guest_at_a_time(kernels.cache_dir() / "lock"),
         tempfile.TemporaryDirectory(prefix="quiet-lab-") as temporary,
     ):
         work = Path(temporary)
@@ -158,27 +161,13 @@ def _command(machine: Machine, kernel: kernels.Kernel, work: Path) -> list[str]:
         if any(character.isspace() for character in str(path)):
             raise GuestError(f"{machine.name}: virtme-ng cannot handle the space in {path}")
     qemu = ["-fsdev", "local,id=quick,path=/,security_model=none,readonly=on,multidevs=remap"]
-    qemu += [
-        "-device",
-        "virtio-9p-pci,fsdev=quick,mount_tag=quick",
-        "-accel",
-        f"tcg,thread={machine.threads}",
-        *machine.qemu_options,
-    ]
+    qemu += ["-device", "virtio-9p-pci,fsdev=quick,mount_tag=quick"]
+    qemu += ["-accel", f"tcg,thread={machine.threads}", *machine.qemu_options]
     if machine.cpufreq:
         qemu += ["-acpitable", f"file={acpi.compile_table(machine.cpus, work)}", "-serial", "null"]
     command = [_vng(), "--verbose", "--run", str(kernel.image)]
-    command += [
-        "--disable-kvm",
-        "--disable-microvm",
-        "--force-9p",
-        "--user",
-        "root",
-        "--cpus",
-        str(machine.cpus),
-        "--memory",
-        machine.memory,
-    ]
+    command += ["--disable-kvm", "--disable-microvm", "--force-9p", "--user", "root"]
+    command += ["--cpus", str(machine.cpus), "--memory", machine.memory]
     command += [f"--rwdir={SHARED}={work / 'share'}", *machine.vng_options]
     if machine.append:
         command += ["--append", machine.append]
@@ -205,12 +194,12 @@ def _supervise(
             env=env,
             start_new_session=True,
         )
-    lines = _Follower(work / "share/output", on_line)
+    lines = Follower(work / "share/output", on_line)
     try:
         while not status.exists():
             lines.poll()
             if process.poll() is not None and not status.exists():
-                raise GuestError(f"{machine.name}: {_why_it_ended(work)}; last on the console:\n{_tail(work)}")
+                raise _ended_early(machine, work)
             if time.monotonic() > deadline:
                 message = f"{machine.name}: not done in time; last on the console:\n{_tail(work)}"
                 raise GuestTimeoutError(message, _text(work / "share/output"))
@@ -218,82 +207,16 @@ def _supervise(
         lines.poll(last=True)
         return int(status.read_text())
     finally:
-        _end_group(process)
+        end_session(process)
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the session of virtme-ng and QEMU. That is clean: a guest holds nothing that outlives it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for _ in range(100):
-        if not _alive_in_session(process.pid):
-            return
-        time.sleep(0.05)
-
-
-def _alive_in_session(session: int) -> list[int]:
-    alive = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _parent, _group, its_session = path.read_text().rpartition(")")[2].split()[:4]
-            if int(its_session) == session and state != "Z":
-                alive.append(int(path.parent.name))
-    return alive
-
-
-class _Follower:
-    """Hands over the lines that a growing file gains."""
-
-    def __init__(self, path: Path, on_line: Callable[[str], None]) -> None:
-        self.path, self.on_line, self.position, self.rest = path, on_line, 0, ""
-
-    def poll(self, *, last: bool = False) -> None:
-        with open(self.path, "rb") as file:
-            file.seek(self.position)
-            data = file.read()
-        if not last and (cut := data.rfind(b"\n") + 1) < len(data):
-            data = data[:cut]  # an unfinished line waits, which also keeps characters whole
-        self.position += len(data)
-        for line in data.decode(errors="replace").splitlines():
-            self.on_line(line)
-
-
-@contextlib.contextmanager
-def _one_guest_at_a_time() -> Iterator[None]:
-    """Emulation takes every core; two guests at once would only run into each other's time-outs."""
-    folder = kernels.cache_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("waiting for another guest on this machine to end", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """Turn a polite end from outside into an exception, so that the clean-up runs."""
-
-    def end(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    old = {}
-    with contextlib.suppress(ValueError):  # not the main thread: its caller decides about signals
-        old = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
-
-
-def _why_it_ended(work: Path) -> str:
-    if panic := re.search(r"Kernel panic - not syncing: (.*)", _text(work / "console")):
-        return f"the guest's kernel panicked: {panic[1].strip()}"
-    return "the guest ended before its script" if _text(work / "share/output") else "the guest did not boot"
+def _ended_early(machine: Machine, work: Path) -> GuestError:
+    console = _text(work / "console")
+    why = "the guest ended before its script" if _text(work / "share/output") else "the guest did not boot"
+    if panic := re.search(r"Kernel panic - not syncing: (.*)", console):
+        why = f"the guest's kernel panicked: {panic[1].strip()}"
+    kind = EmulatorFaultError if EMULATOR_FAULT in console else GuestError
+    return kind(f"{machine.name}: {why}; last on the console:\n{_tail(work)}")
 
 
 def _vng() -> str:

@@ -1,0 +1,105 @@
+"""`make demo`: the whole job once, on a real kernel in an emulator, so that nothing on this machine is touched.
+
+Without arguments it boots the guest and shows what happens there; `--in-guest` is what runs in it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.lab import kernels, snapshot
+from tests.lab.guest import EmulatorFaultError, GuestError, Machine, boot
+from tests.lab.observe import busy_loops
+
+TIMEOUT_S = 900
+# Booted without a periodic tick on CPUs 2 and 3; all the rest is done while it runs. One emulator thread for each
+# CPU, because here CPUs are measured while others are busy.
+MACHINE = Machine("demo", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
+
+
+def main() -> int:
+    series = next((name for name in ("6.12", "6.1") if kernels.cached(name)), "6.12")
+    machine = Machine(**{**vars(MACHINE), "series": series})
+    started = time.monotonic()
+    print(f"==> booting Linux {series} with 4 CPUs in an emulator (20 s; nothing on this machine is changed)")
+    for attempt in (1, 2, 3):
+        try:
+            script = "python -m tests.lab.demo --in-guest"
+            environment = {"COLUMNS": "110", "PYTHONUNBUFFERED": "1"}
+            result = boot(machine, script, timeout=TIMEOUT_S, env=environment, on_line=_show)
+        except EmulatorFaultError as error:
+            if attempt == 3:
+                print(error, file=sys.stderr)
+                return 3
+            print("==> the emulator has failed (not the kernel in it): once more", flush=True)
+        except (GuestError, kernels.KernelError) as error:
+            print(error, file=sys.stderr)
+            return 3
+        else:
+            break
+    print(f"==> the guest is gone; {time.monotonic() - started:.0f} s in all", flush=True)
+    return result.code
+
+
+def _show(line: str) -> None:
+    print(f"    {line}" if line else "", flush=True)
+
+
+def in_guest() -> int:
+    before = snapshot.take()
+    say("This host, as quiet sees it")
+    run("quiet", "status")
+    say("What quieting it for benchmarks would change, and why (nothing is written yet)")
+    run("quiet", "plan", "--profile", "bench")
+    with busy_loops(4) as loops:
+        say("Somebody else's work: 4 busy loops, allowed on every CPU")
+        show_where(loops)
+        say("Now it is done: every setting is noted in a journal, written, and read back")
+        if code := run("quiet", "apply", "--profile", "bench"):
+            return code
+        say("The same 4 busy loops have left the isolated CPUs to the one who measures")
+        show_where(loops)
+        say("An ordinary CPU and an isolated one, side by side: look at the polluted trials")
+        run(
+            "quiet",
+            "run",
+            "--profile",
+            "bench",
+            "--",
+            *["cbench", "run", "hash", "sieve", "memory", "--quick", "--cpu", "0,2"],
+        )
+        print("\nAn emulator shows who interrupts a CPU, not how fast one is: its own pauses remain as unexplained.")
+        say("Do the settings still hold?")
+        run("quiet", "verify")
+        say("Everything back as it was found")
+        code = run("quiet", "restore")
+    say("Is it? Every setting and every task's CPUs, read without quiet and compared byte for byte")
+    left = snapshot.compare(before, snapshot.take())
+    for line in left:
+        print(f"STILL CHANGED: {line}")
+    if not left:
+        print(f"nothing left changed ({len(before['files'])} settings, {len(before['tasks'])} tasks compared)")
+    return code or bool(left)
+
+
+def say(what: str) -> None:
+    print(f"\n--- {what}", flush=True)
+
+
+def run(*command: str) -> int:
+    print(f"$ {' '.join(command)}", flush=True)
+    return subprocess.run(command, check=False).returncode
+
+
+def show_where(loops: list[int]) -> None:
+    for pid in loops:
+        status = Path(f"/proc/{pid}/status").read_text().splitlines()
+        allowed = next(line.split()[1] for line in status if line.startswith("Cpus_allowed_list"))
+        print(f"busy loop {pid}: may run on CPUs {allowed}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(in_guest() if "--in-guest" in sys.argv else main())
