@@ -16,7 +16,7 @@ from quiet.plan import Plan
 from quiet.restore import restore
 from quiet.verify import plan_now
 from tests.quiet.kernels import KNOBS, POLICY, SYSCTL, profile, tree
-from tests.trees import contents
+from tests.trees import contents, plant, task
 
 STAT = "file:/proc/sys/vm/stat_interval"
 
@@ -153,10 +153,11 @@ def test_a_neighbour_that_we_never_wrote_keeps_what_somebody_else_made_of_it(roo
 def test_an_interrupt_that_now_belongs_to_another_device_is_gone_not_restored(root: Path) -> None:
     quieted(root)
     (root / "sys/kernel/irq/0/actions").write_text("eth0\n")
+    (root / "proc/irq/0/smp_affinity_list").write_text("0\n")
     outcome = restore(Host(str(root)))
     assert outcome.complete
     assert outcome.gone == ("irq:0",)
-    assert (root / "proc/irq/0/smp_affinity_list").read_text() == "0,2\n"
+    assert (root / "proc/irq/0/smp_affinity_list").read_text() == "0\n"
 
 
 def test_a_setting_that_went_away_with_its_device_can_be_given_up(root: Path) -> None:
@@ -254,6 +255,17 @@ def test_what_the_kernel_changes_in_passing_is_put_back(root: Path) -> None:
     assert Host(str(root)).text("/sys/devices/system/cpu/intel_pstate/min_perf_pct") == "40"
     assert restore(Turbo(str(root))).complete
     assert contents(root) == found
+
+
+def test_what_may_only_be_on_a_cpu_that_goes_offline_is_recorded(root: Path) -> None:
+    (root / "proc/irq/1/smp_affinity_list").write_text("1\n")
+    plant(root, task(20, "pinned", "1") | task(21, "free", "0-1"))
+    apply(Host(str(root)), profile("smt"))
+    record = journal.load(Host(str(root)))
+    assert record is not None
+    recorded = {target for target, entry in record.entries.items() if entry.passing}
+    assert {"irq:1", "task:20"} <= recorded
+    assert not {"irq:0", "task:21"} & recorded
 
 
 def test_sysctls_keep_their_names_in_the_journal(root: Path) -> None:

@@ -153,6 +153,11 @@ def test_a_thread_that_smt_off_takes_away_is_refused(tmp_path: Path) -> None:
         pick(tmp_path, machine(cpus=4, threads=2), "3", smt="off")
 
 
+def test_a_housekeeping_cpu_that_is_not_there_is_refused_with_its_key(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cpus\.housekeeping: CPU 9 does not exist"):
+        choose(facts(tmp_path, machine(cpus=8)), "auto", "siblings", 4, "--cpus", "9")
+
+
 @st.composite
 def topologies(draw: st.DrawFn) -> dict[str, str]:
     """Any grouping of up to ten CPUs into cores, with any of them off, isolated at boot, or without a switch."""

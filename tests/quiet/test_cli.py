@@ -115,10 +115,13 @@ def test_with_json_an_error_leaves_stdout_empty(quiet: Quiet, root: Path) -> Non
         (("run",), "CMD"),
     ],
 )
-@pytest.mark.parametrize("command", ["plan", "status", "verify", "restore", "apply"])
-def test_a_root_that_is_not_there_is_one_line(quiet: Quiet, command: str, args: tuple[str, ...], said: str) -> None:
-    is_error(quiet(command, "--root", "/none/such"), 2, "--root /none/such: no such directory")
+def test_wrong_usage_is_one_line_that_names_it(quiet: Quiet, args: tuple[str, ...], said: str) -> None:
     is_error(quiet(*args), 2, said)
+
+
+@pytest.mark.parametrize("command", ["plan", "status", "verify", "restore", "apply"])
+def test_a_root_that_is_not_there_is_one_line(quiet: Quiet, command: str) -> None:
+    is_error(quiet(command, "--root", "/none/such"), 2, "--root /none/such: no such directory")
 
 
 def test_cpus_that_leave_none_for_housekeeping_are_refused_with_3(quiet: Quiet, root: Path) -> None:

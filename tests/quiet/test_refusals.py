@@ -149,9 +149,11 @@ def test_a_partition_is_made_and_taken_down(tmp_path: Path) -> None:
     assert [change.target for change in done.changes][-1] == "cgroup:/quiet/cpuset.cpus.partition"
     assert host.text("/sys/fs/cgroup/quiet/cpuset.cpus") == "3"
     assert second(host, wanted).changes == ()
+    del host.written[:]
     assert restore(host).complete
     assert contents(root) == found
     assert not (root / "sys/fs/cgroup/quiet").exists()
+    assert host.written[0] == ("/sys/fs/cgroup/quiet/cpuset.cpus.partition", "member")
 
 
 def test_tasks_in_the_cgroup_leave_it_before_it_goes(tmp_path: Path) -> None:
