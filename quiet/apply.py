@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from quiet import cpulist, engine, journal, plan, targets, values
-from quiet.choose import Choice
+from quiet.choose import Choice, parse_wish
 from quiet.engine import Failure, Write
 from quiet.errors import Refused
 from quiet.facts import Facts
@@ -46,6 +46,8 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
                 log.begin(host, profile.name, profile.source, cpus, passing)
                 record = journal.load(host)
                 assert record is not None
+            elif record.passing and not passing:
+                log.stay()
             return _Apply(host, profile, cpus, record, log).run()
         finally:
             log.close()
@@ -58,7 +60,7 @@ def _cpus(host: Host, profile: Profile, wish: str | None, record: Record | None)
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")
     if (record.profile, record.source) != (profile.name, profile.source):
         raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
-    if wish is not None and cpulist.parse(wish) != record.cpus.isolated:
+    if wish is not None and parse_wish(wish, "--cpus") != record.cpus.isolated:
         applied = cpulist.format(record.cpus.isolated)
         raise Refused(f"'{record.profile}' is applied to CPUs {applied}; run `quiet restore` first to choose others")
     return record.cpus
@@ -68,6 +70,9 @@ class _Apply:
     def __init__(self, host: Host, profile: Profile, cpus: Choice, record: Record, log: Journal) -> None:
         self.host, self.profile, self.cpus, self.record, self.log = host, profile, cpus, record, log
         self.failures: list[Skipped] = []
+        # what somebody else has changed since an earlier apply stays theirs, unless this one writes it again
+        found = {target: targets.get(host, target) for target in record.settled}
+        self.foreign = {t for t, value in found.items() if value != record.settled[t]}
 
     def run(self) -> Receipt:
         changes: dict[str, Change] = {}
@@ -78,9 +83,12 @@ class _Apply:
             changes.update((change.target, change) for change in made.changes)
             self._round(made)
             made = self._plan()
-        self.log.settled({target: targets.get(self.host, target) for target in self.record.entries})
+        self.log.settled({target: self._settled(target) for target in self.record.entries})
         written = tuple(c for c in changes.values() if c.target not in self.record.refused)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
+
+    def _settled(self, target: str) -> str | None:
+        return self.record.settled[target] if target in self.foreign else targets.get(self.host, target)
 
     def _plan(self) -> Plan:
         record = self.record
@@ -96,9 +104,9 @@ class _Apply:
         broken = {by_target[failure.write.target].knob for failure in failures}
         for knob in broken:
             if BY_NAME[knob].atomic:
-                self._take_back([change for change in made.changes if change.knob == knob])
+                self._take_back(knob)
         for failure in failures:
-            self._refuse(by_target[failure.write.target], failure, made.changes)
+            self._refuse(by_target[failure.write.target], failure)
         self._keep_affinities(made.entangled)
 
     def _record(self, made: Plan) -> None:
@@ -122,6 +130,7 @@ class _Apply:
     def _before(self, write: Write) -> None:
         entry = self.record.entries[write.target]
         entry.wanted, entry.finished = write.wanted, False
+        self.foreign.discard(write.target)
         self.log.intent(write.target, write.wanted or "")
 
     def _after(self, write: Write, found: str | None) -> None:
@@ -129,17 +138,20 @@ class _Apply:
         entry.after, entry.finished = found, True
         self.log.done(write.target, found)
 
-    def _take_back(self, changes: list[Change]) -> None:
-        writes = [Write(c.target, self.record.entries[c.target].before, c.kind) for c in reversed(changes)]
+    def _written(self, knob: str) -> list[Entry]:
+        return [e for e in self.record.entries.values() if e.knob == knob and not e.passing]
+
+    def _take_back(self, knob: str) -> None:
+        writes = [Write(e.target, e.before, e.kind) for e in reversed(self._written(knob))]
         engine.settle(self.host, writes, lambda write: None, lambda write, found: None)
 
-    def _refuse(self, change: Change, failure: Failure, changes: Iterable[Change]) -> None:
+    def _refuse(self, change: Change, failure: Failure) -> None:
         knob = BY_NAME[change.knob]
         expected = knob.refusals.get(failure.errno)
         reason = expected or f"the kernel refused '{failure.write.wanted}': {failure.text}"
         if expected is None:
             self.failures.append(Skipped(change.knob, change.target, reason, change.label))
-        whole = [c.target for c in changes if c.knob == knob.name] if knob.atomic else [change.target]
+        whole = [e.target for e in self._written(knob.name)] if knob.atomic else [change.target]
         for target in whole:
             self.record.refused[target] = reason
             self.record.entries[target].wanted = None

@@ -9,6 +9,9 @@ from quiet.cpulist import CpuSet
 from quiet.errors import Refused, UsageError
 from quiet.facts import CPU, Facts
 
+# smt/control says so where SMT cannot be switched off, or is off already (ABI sysfs-devices-system-cpu)
+_NOT_OFF = (None, "off", "forceoff", "notsupported", "notimplemented")
+
 
 class Choice(NamedTuple):
     """Disjoint sets: `isolated` for the measured work, `offline` (its cores' other threads), and the rest."""
@@ -37,8 +40,12 @@ def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest:
         isolated, why = _checked(facts, wish, source), f"as asked for by {source}"
     if both := isolated & reserved:
         raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
+    whole = isolated
     isolated, offline = _without_siblings(facts, isolated, smt)
     housekeeping = (reserved or facts.online - isolated) - offline
+    if smt == "siblings" and not housekeeping and facts.online - whole:
+        isolated, offline, housekeeping = whole, frozenset(), reserved or facts.online - whole
+        why += "; their sibling threads stay on, for they are the only housekeeping CPUs"
     if not housekeeping:
         raise Refused(
             f"isolating {cpulist.format(isolated)} would leave no housekeeping CPU of "
@@ -49,8 +56,16 @@ def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest:
     return Choice(isolated, housekeeping, offline, why)
 
 
+def parse_wish(wish: str, source: str) -> CpuSet:
+    """Read the CPU list that somebody wrote under `source`; UsageError names it."""
+    try:
+        return cpulist.parse(wish)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
 def _checked(facts: Facts, wish: str, source: str) -> CpuSet:
-    cpus = cpulist.parse(wish)
+    cpus = parse_wish(wish, source)
     if not cpus:
         raise UsageError(f"{source}: no CPU given; name at least one of {cpulist.format(facts.online)}")
     if unknown := cpus - facts.possible:
@@ -96,6 +111,8 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
 
 def _without_siblings(facts: Facts, isolated: CpuSet, smt: str) -> tuple[CpuSet, CpuSet]:
     """With smt "siblings" one thread of each isolated core stays, with "off" one of every core."""
+    if smt == "off" and facts.reader.text(f"{CPU}/smt/control") in _NOT_OFF:
+        return isolated, frozenset()
     if smt == "off":
         # smt/control keeps the first thread of each core, whichever we would like
         secondary = frozenset().union(*(core - {min(core)} for core in facts.cores))

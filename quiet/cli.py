@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quiet import __version__
-from quiet.entry import enter
+from quiet.entry import emit, enter
 from quiet.errors import UsageError
 
 app = typer.Typer(
@@ -31,7 +31,7 @@ _Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, 
 def _print(shape: object) -> None:
     import json
 
-    sys.stdout.write(json.dumps(shape, indent=1) + "\n")
+    emit(json.dumps(shape, indent=1) + "\n")
 
 
 @app.command()

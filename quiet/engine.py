@@ -48,25 +48,33 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     """
     writes = list(writes)
     failures: dict[str, Failure] = {}
-    last: dict[str, str | None] | None = None
+    last: list[str | None] | None = None
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
         for write in writes:
-            current = targets.get(host, write.target)
-            if values.same(write.kind, current, write.wanted) or (current is None and ends(write.target)):
+            if _holds(write, targets.get(host, write.target)):
                 continue
             wrote = True
             failure = _one(host, write, before, after)
             if failure is not None:
                 failures[write.target] = failure
-        if not wrote:
-            return []
-        now = {write.target: targets.get(host, write.target) for write in writes}
-        if now == last:
+        now = [targets.get(host, write.target) for write in writes]
+        if not wrote or now == last:
             break
         last = now
+    for write, found in zip(writes, now, strict=True):
+        if not (write.clamps or write.target in failures or _holds(write, found)):
+            failures[write.target] = _different(write, found)
     return list(failures.values())
+
+
+def _holds(write: Write, found: str | None) -> bool:
+    return values.same(write.kind, found, write.wanted) or (found is None and ends(write.target))
+
+
+def _different(write: Write, found: str | None) -> Failure:
+    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
 
 
 def ends(target: str) -> bool:
@@ -85,6 +93,4 @@ def _one(host: Host, write: Write, before: Before, after: After) -> Failure | No
         return Failure(write, number, error.strerror or os.strerror(number))
     found = targets.get(host, write.target)
     after(write, found)
-    if values.same(write.kind, found, write.wanted) or write.clamps:
-        return None
-    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
+    return None if write.clamps or _holds(write, found) else _different(write, found)

@@ -8,7 +8,21 @@ from collections.abc import Callable
 
 from quiet.errors import QuietError
 
-_USAGE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_USAGE, _INTERRUPTED = 2, 130
+
+
+def emit(text: str) -> None:
+    """Write to stdout; a reader that has gone ends the command without a word, as it ends others."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise OutputGone from None
+
+
+class OutputGone(QuietError):
+    """Nobody reads what is printed."""
+
+    exit_code = 141
 
 
 def enter(app: Callable[..., object], name: str) -> None:
@@ -20,13 +34,13 @@ def _ended(app: Callable[..., object], name: str) -> int:
     try:
         code = app(prog_name=name, standalone_mode=False)
         sys.stdout.flush()
+    except (OutputGone, BrokenPipeError):
+        # what could not be written stays in the buffer; it shall not fail once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OutputGone.exit_code
     except QuietError as error:
         _say(f"{name}: error: {error}")
         return error.exit_code
-    except BrokenPipeError:
-        # what could not be written stays in the buffer; it shall not fail once more at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return _BROKEN_PIPE
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         where = f"{error.filename}: " if error.filename else ""

@@ -20,7 +20,7 @@ class Reader:
 
     def __init__(self, root: str = "/") -> None:
         self.root = root.rstrip("/")
-        if self.root and not os.path.isdir(self.root):
+        if not root or (self.root and not os.path.isdir(self.root)):
             raise UsageError(f"--root {root}: no such directory; give the folder that holds sys/ and proc/")
 
     @property

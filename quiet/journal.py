@@ -7,6 +7,7 @@ boot's id is inside for the hosts where it does not. Operations, in the order in
     before   the targets with their values as found (None: absent), their knob, kind and identity
     intent   a value is about to be written      done     it was, and this was read back
     refused  the kernel declined, and why        settled  all recorded targets' values once everything was written
+    stay     what `quiet run` had applied for its command is to stay
     restore  a restore has begun; these targets somebody else had changed
 """
 
@@ -83,7 +84,7 @@ def load(reader: Reader) -> Record | None:
         try:
             item = json.loads(line)
         except ValueError:
-            break  # the last line of a writer that was killed
+            continue  # a line that a writer was killed in
         if item["op"] == "begin":
             record = _begin(item)
         elif record is not None:
@@ -118,6 +119,8 @@ def _take(record: Record, item: Mapping[str, object]) -> None:
     elif op == "settled":
         record.settled = dict(item["values"])  # type: ignore[call-overload]
         record.complete = True
+    elif op == "stay":
+        record.passing = False
     elif op == "restore":
         record.restoring = True
         record.conflicts = set(item["conflicts"])  # type: ignore[call-overload]
@@ -140,7 +143,10 @@ class Journal:
 
     def __init__(self, reader: Reader) -> None:
         self._path = reader.root + _FILE
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        end = os.fstat(self._fd).st_size
+        if end and os.pread(self._fd, 1, end - 1) != b"\n":
+            os.write(self._fd, b"\n")  # whoever was killed in the middle of a line
 
     def close(self) -> None:
         """Close the file."""
@@ -158,6 +164,10 @@ class Journal:
         }
         head = {"version": __version__, "boot_id": boot_id(reader), "time": time.time(), "passing": passing}
         self._add({"op": "begin", "profile": profile, "source": source, "cpus": sets, **head})
+
+    def stay(self) -> None:
+        """What was applied for one command is to stay after it."""
+        self._add({"op": "stay"})
 
     def before(self, entries: Iterable[Entry]) -> None:
         """Record targets as found."""
@@ -192,7 +202,9 @@ class Journal:
     def _add(self, item: Mapping[str, object]) -> None:
         import json
 
-        os.write(self._fd, json.dumps(item, separators=(",", ":")).encode() + b"\n")
+        data = json.dumps(item, separators=(",", ":")).encode() + b"\n"
+        while data:
+            data = data[os.write(self._fd, data) :]
         os.fsync(self._fd)
 
 
@@ -204,11 +216,13 @@ def locked(reader: Reader) -> Iterator[None]:
     folder = reader.root + FOLDER
     try:
         os.makedirs(folder, 0o755, exist_ok=True)
-        fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except PermissionError:
         raise Refused(
             "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
         ) from None
+    except OSError as error:
+        raise Refused(f"the journal's folder {folder} cannot be used: {error.strerror}; nothing was changed") from None
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from quiet import values
 from quiet.choose import Choice
+from quiet.cpulist import CpuSet
 from quiet.facts import Facts
 
 
@@ -45,6 +46,14 @@ class Scene(NamedTuple):
     def text(self, path: str) -> str | None:
         """A file of the host."""
         return self.facts.reader.text(path)
+
+
+def moved_away(scene: Scene, allowed: CpuSet) -> CpuSet:
+    """A mask without the isolated and offline CPUs, or the housekeeping CPUs when nothing online would be left."""
+    stay = allowed - scene.cpus.away
+    if stay == allowed or stay & scene.facts.online:
+        return stay
+    return scene.cpus.housekeeping
 
 
 Rule = Callable[[Scene], Iterable[Want | Skip]]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from quiet import cpulist
 from quiet.choose import Choice, choose
+from quiet.cpulist import CpuSet
 from quiet.errors import UsageError
 from quiet.facts import Facts
 from quiet.knobs import BY_NAME
@@ -44,28 +45,31 @@ class Profile:
         """The kernel parameters that the profile wants and the running kernel was not given."""
         isolated = cpulist.format(cpus.isolated)
         wanted = [parameter.replace("{isolated}", isolated) for parameter in self.boot]
-        return tuple(parameter for parameter in wanted if not _given(parameter, facts.command_line))
+        return tuple(parameter for parameter in wanted if not _given(parameter, facts))
 
 
-def _given(parameter: str, command_line: str) -> bool:
+def _given(parameter: str, facts: Facts) -> bool:
     key, _, value = parameter.partition("=")
-    words, cpus = _flags_and_cpus(value)
-    for token in command_line.split():
+    words, cpus = _flags_and_cpus(value, facts)
+    for token in facts.command_line.split():
         name, _, given = token.partition("=")
-        flags, listed = _flags_and_cpus(given)
+        flags, listed = _flags_and_cpus(given, facts)
         if name.replace("-", "_") == key.replace("-", "_") and words <= flags and cpus <= listed:
             return True
     return False
 
 
-def _flags_and_cpus(value: str) -> tuple[frozenset[str], frozenset[int]]:
-    parts = value.split(",") if value else []
-    numbers = [part for part in parts if part[:1].isdecimal()]
-    try:
-        cpus = cpulist.parse(",".join(numbers))
-    except UsageError:
-        cpus = frozenset()
-    return frozenset(parts) - frozenset(numbers), cpus
+def _flags_and_cpus(value: str, facts: Facts) -> tuple[frozenset[str], CpuSet]:
+    """The words and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
+    words: set[str] = set()
+    cpus: CpuSet = frozenset()
+    for part in value.split(",") if value else []:
+        span = part.replace("N", str(max(facts.possible)))
+        try:
+            cpus |= facts.possible if part == "all" else cpulist.parse(span)
+        except UsageError:
+            words.add(part)
+    return frozenset(words), cpus
 
 
 def bundled() -> list[str]:
@@ -153,6 +157,9 @@ def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
     knobs: dict[str, str] = {}
     for name, value in table.items():
         knob = BY_NAME.get(name)
+        if isinstance(value, dict) and value:
+            whole = f"{name}.{next(iter(value))}"
+            raise UsageError(f'{label}: a knob with a dot in its name stands in quotes: write "{whole}" = ...')
         if knob is None:
             raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tarfile
 import time
 
-from quiet import surroundings, targets
+from quiet import shapes, targets
 from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
@@ -29,7 +30,8 @@ class Recording(Reader):
         """As Reader.text, remembered with the file's mode."""
         found = super().text(path)
         if found is not None:
-            self.files[path] = (found, os.stat(self.root + path).st_mode & 0o777)
+            with contextlib.suppress(OSError):  # it went away just now: tasks do
+                self.files[path] = (found, os.stat(self.root + path).st_mode & 0o777)
         return found
 
     def exists(self, path: str) -> bool:
@@ -45,8 +47,7 @@ class Recording(Reader):
 def record(reader: Recording, file: str) -> int:
     """Write a tree (gzip'd tar) of everything that status and plan read on this host; returns the number of files."""
     facts = Facts(reader)
-    surroundings.kernel_can(facts)
-    surroundings.virtual(facts)
+    shapes.status(facts, None)
     _ask_every_knob(facts)
     try:
         with tarfile.open(file, "x:gz") as tar:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quiet import cpulist, values
+from quiet.entry import emit
 from quiet.knobs import BY_NAME
 
 if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the start counts
@@ -32,7 +33,7 @@ def out(text: str = "") -> None:
             line.append(part, style="bold" if number % 2 else "")
         Console(soft_wrap=True, highlight=False).print(line)
     else:
-        sys.stdout.write(text.replace("**", "") + "\n")
+        emit(text.replace("**", "") + "\n")
 
 
 def note(text: str) -> None:

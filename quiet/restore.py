@@ -51,13 +51,15 @@ def restore(host: Host, force: bool = False, keep: bool = False) -> Outcome:
 
 def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) -> Outcome:
     gone = {e.target for e in record.entries.values() if _is_gone(host, e)}
-    conflicts, foreign = (record.conflicts, record.foreign) if record.restoring else _others(host, record)
+    conflicts, foreign = _others(host, record)
+    if record.restoring:  # what this restore's own writes have moved is nobody else's change
+        conflicts, foreign = conflicts & record.conflicts, record.foreign
     conflicts -= gone
     if not record.restoring:
         log.restore(conflicts, foreign)
     leave = gone | (set() if force else conflicts | foreign)
     todo = [entry for entry in _in_order(record.entries.values()) if entry.target not in leave]
-    differed = sum(not values.same(e.kind, targets.get(host, e.target), e.before) for e in todo)
+    differing = [e for e in todo if not values.same(e.kind, targets.get(host, e.target), e.before)]
     failures: list[Failure] = []
     for last in (False, True):
         writes = [_write(entry) for entry in todo if BY_NAME[entry.knob].restore_last is last]
@@ -68,7 +70,7 @@ def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) 
     gone |= {f.write.target for f in failures if f.errno == errno.ENOENT}
     outcome = Outcome(
         record.profile,
-        differed - len(left),
+        sum(values.same(e.kind, targets.get(host, e.target), e.before) for e in differing),
         tuple(sorted(gone)),
         () if force or keep else tuple(_conflict(host, record.entries[target]) for target in sorted(conflicts)),
         tuple(Skipped(record.entries[f.write.target].knob, f.write.target, _failure(f)) for f in left),
@@ -123,6 +125,8 @@ def _others(host: Reader, record: Record) -> tuple[set[str], set[str]]:
 def _is_conflict(record: Record, entry: Entry, found: str | None) -> bool:
     if entry.wanted is None or not entry.finished or not record.complete or BY_NAME[entry.knob].drifts:
         return False  # never written by us, cut short, or perhaps moved by a later write of an apply that was
+    if found is None and entry.before is not None:
+        return False  # gone with its device
     ours = (entry.before, entry.wanted, entry.after, record.settled[entry.target])
     return not any(values.same(entry.kind, found, value) for value in ours)
 

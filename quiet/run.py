@@ -55,7 +55,7 @@ def run(
 def _in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
     with journal.locked(host):
-        fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(fd, fcntl.LOCK_SH)
     try:
         yield fd

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quiet import cpulist, journal, plan
+from quiet import journal, plan
+from quiet.choose import parse_wish
 from quiet.facts import Facts
 from quiet.host import Reader
 from quiet.journal import Record
@@ -20,7 +21,7 @@ def plan_now(
     facts = facts or Facts(reader)
     record = journal.load(reader)
     ours = record is not None and (record.profile, record.source) == (profile.name, profile.source)
-    if record is not None and ours and (wish is None or cpulist.parse(wish) == record.cpus.isolated):
+    if record is not None and ours and (wish is None or parse_wish(wish, "--cpus") == record.cpus.isolated):
         return plan.make(reader, profile, record.cpus, record.accepted(), record.refused, facts), record
     return plan.make(reader, profile, profile.choose(facts, wish), facts=facts), None
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from quiet import cpulist, values
 from quiet.facts import Task
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knob import Knob, Scene, Skip, Want, moved_away
 
 GROUP = "/quiet"
 REST = "/quiet-housekeeping"  # cgroup v1 only
@@ -71,15 +71,12 @@ def _every_mask(scene: Scene) -> Iterable[str]:
 
 
 def _tasks(scene: Scene) -> Iterable[Want | Skip]:
-    away, rest = scene.cpus.away, scene.cpus.housekeeping
     inside = _members(scene)
     wanted: dict[str, str | None] = {}
     for task in _movable(scene):
         if task.cpus not in wanted:
             allowed = cpulist.parse(task.cpus)
-            stay = allowed - away
-            new = stay if stay & scene.facts.online else rest
-            wanted[task.cpus] = cpulist.format(new) if allowed & away else None
+            wanted[task.cpus] = cpulist.format(moved_away(scene, allowed)) if allowed & scene.cpus.away else None
         new_cpus = wanted[task.cpus]
         if new_cpus is not None and task.tid not in inside:
             kind = "kernel thread" if task.kernel else "task"

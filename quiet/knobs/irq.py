@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist, targets, values
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knob import Knob, Scene, Skip, Want, moved_away
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
 _REFUSALS = {
@@ -19,7 +19,7 @@ _UNIT = "irqbalance.service"
 
 
 def _irqs(scene: Scene) -> Iterable[Want | Skip]:
-    away, rest, online = scene.cpus.away, scene.cpus.housekeeping, scene.facts.online
+    away = scene.cpus.away
     text = scene.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
     for number in scene.facts.irqs:
@@ -37,8 +37,7 @@ def _irqs(scene: Scene) -> Iterable[Want | Skip]:
             yield Skip(target, _FIXED, name)
         else:
             if current not in wanted:
-                stay = allowed - away
-                wanted[current] = cpulist.format(stay if stay & online else rest)
+                wanted[current] = cpulist.format(moved_away(scene, allowed))
             yield Want(target, wanted[current], f"{name} may interrupt an isolated CPU", current=current, label=name)
 
 
@@ -47,8 +46,7 @@ def _default(scene: Scene) -> Iterable[Want | Skip]:
     if current is None:
         yield Skip(f"file:{_DEFAULT}", "this kernel does not have it")
         return
-    stay = cpulist.parse_mask(current) - scene.cpus.away
-    new = stay if stay & scene.facts.online else scene.cpus.housekeeping
+    new = moved_away(scene, cpulist.parse_mask(current))
     yield Want(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
 
 

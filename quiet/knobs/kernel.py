@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist, values
-from quiet.knob import Knob, Scene, Skip, Want, file_rule
+from quiet.knob import Knob, Scene, Skip, Want, file_rule, moved_away
 
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
@@ -20,8 +20,7 @@ def _watchdog_cpus(scene: Scene) -> Iterable[Want | Skip]:
     if current is None:
         yield Skip(f"file:{path}", "this kernel has no lockup detector")
         return
-    stay = cpulist.parse(current) - scene.cpus.away
-    new = stay if stay & scene.facts.online else scene.cpus.housekeeping
+    new = moved_away(scene, cpulist.parse(current))
     yield Want(f"file:{path}", cpulist.format(new), current=current)
 
 

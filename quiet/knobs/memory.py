@@ -13,6 +13,7 @@ from quiet.knob import Knob, Rule, Scene, Skip, Want, file_rule
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _KSM = "/sys/kernel/mm/ksm/run"
 _STAT = "/proc/sys/vm/stat_interval"
+_RARELY = "120"  # seconds
 
 
 def _at_most_on_request(path: str) -> Rule:
@@ -26,6 +27,16 @@ def _at_most_on_request(path: str) -> Rule:
             yield Want(f"file:{path}", "never" if scene.choice == "never" else "madvise", current=current)
 
     return rule
+
+
+def _statistics(scene: Scene) -> Iterable[Want | Skip]:
+    current = scene.text(_STAT)
+    if current is None:
+        yield Skip(f"file:{_STAT}", "this kernel does not have it")
+    elif scene.choice != "quiet":
+        yield Want(f"file:{_STAT}", scene.choice, current=current)
+    elif not current.isdecimal() or int(current) < int(_RARELY):  # still rarer is quiet too
+        yield Want(f"file:{_STAT}", _RARELY, current=current)
 
 
 def _merging(scene: Scene) -> Iterable[Want | Skip]:
@@ -80,7 +91,7 @@ KNOBS = (
         title="seconds between updates of memory statistics",
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
-        rule=file_rule(_STAT, "120"),
+        rule=_statistics,
         kind=values.NUMBER,
         numeric=True,
         targets=f"file:{_STAT}",

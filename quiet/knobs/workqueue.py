@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist, targets, values
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knob import Knob, Scene, Skip, Want, moved_away
 
 _BASE = "/sys/devices/virtual/workqueue"
 
@@ -20,8 +20,7 @@ def _workqueues(scene: Scene) -> Iterable[Want | Skip]:
             yield Skip(target, "this kernel does not have it")
             continue
         # the mask holds possible CPUs; the kernel wants one of them at least
-        stay = cpulist.parse_mask(current) - scene.cpus.away
-        new = stay if stay & scene.facts.online else scene.cpus.housekeeping
+        new = moved_away(scene, cpulist.parse_mask(current))
         why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
         yield Want(target, cpulist.format_mask(new), why, current=current)
 
