@@ -160,11 +160,12 @@ def test_an_interrupt_that_now_belongs_to_another_device_is_gone_not_restored(ro
     assert (root / "proc/irq/0/smp_affinity_list").read_text() == "0\n"
 
 
-def test_a_setting_that_went_away_with_its_device_can_be_given_up(root: Path) -> None:
-    quieted(root)
+def test_a_setting_that_went_away_with_its_device_is_gone_and_not_counted_as_restored(root: Path) -> None:
+    done = quieted(root)
     (root / "sys/kernel/mm/ksm/run").unlink()
-    outcome = restore(Host(str(root)), force=True)
+    outcome = restore(Host(str(root)))
     assert outcome.complete
+    assert outcome.restored == len(done.changes) - 1
     assert outcome.gone == ("file:/sys/kernel/mm/ksm/run",)
 
 
@@ -272,3 +273,48 @@ def test_sysctls_keep_their_names_in_the_journal(root: Path) -> None:
     quieted(root)
     text = (root / "run/quiet/journal.jsonl").read_text()
     assert f'"file:{SYSCTL}nmi_watchdog"' in text
+
+
+@pytest.mark.parametrize("value", ["1", "120"], ids=["as found", "as applied"])
+def test_a_conflict_that_is_settled_by_hand_is_none_any_more(root: Path, value: str) -> None:
+    found = contents(root)
+    quieted(root)
+    (root / "proc/sys/vm/stat_interval").write_text("30\n")
+    assert not restore(Host(str(root))).complete
+    (root / "proc/sys/vm/stat_interval").write_text(value + "\n")
+    assert restore(Host(str(root))).complete
+    assert contents(root) == found
+
+
+def test_a_second_apply_does_not_forget_what_somebody_else_changed(root: Path) -> None:
+    quieted(root)
+    pages, other = root / "sys/kernel/mm/transparent_hugepage/enabled", root / f"{POLICY[1:]}0/scaling_min_freq"
+    pages.write_text("never\n")
+    other.write_text("900000\n")
+    assert quieted(root).changes == ()
+    outcome = restore(Host(str(root)))
+    assert [skip.knob for skip in outcome.conflicts] == ["thp"]
+    assert (pages.read_text(), other.read_text()) == ("never\n", "900000\n")
+
+
+def test_what_was_applied_for_one_command_stays_once_it_is_applied_by_itself(root: Path) -> None:
+    apply(Host(str(root)), profile(), passing=True)
+    record = journal.load(Host(str(root)))
+    assert record is not None
+    assert record.passing
+    quieted(root)
+    record = journal.load(Host(str(root)))
+    assert record is not None
+    assert not record.passing
+
+
+def test_nobody_else_can_hold_the_lock(root: Path) -> None:
+    quieted(root)
+    assert (root / "run/quiet/lock").stat().st_mode & 0o077 == 0
+
+
+def test_the_other_cpusets_of_cgroup_v1_are_recorded_before_a_cpu_goes_offline(root: Path) -> None:
+    mount = "sys/fs/cgroup/cpuset"
+    plant(root, {"proc/mounts": f"cgroup /{mount} cgroup rw,cpuset 0 0", f"{mount}/docker/cpuset.cpus": "0-3"})
+    made = plan_now(Host(str(root)), profile("smt"), None)[0]
+    assert ("smt", "cgroup:/docker/cpuset.cpus") in made.entangled

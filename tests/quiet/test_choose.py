@@ -31,6 +31,12 @@ def test_cpus_isolated_at_boot_come_first(tmp_path: Path) -> None:
     assert "isolated at boot" in found.why
 
 
+def test_cpus_isolated_at_boot_are_taken_although_their_siblings_are_all_the_others(tmp_path: Path) -> None:
+    files = machine(cpus=4, threads=2) | {f"{CPU}/isolated": "2-3", f"{CPU}/cpu0/online": "1"}
+    found = pick(tmp_path, files)
+    assert (found.isolated, found.housekeeping, found.offline) == ({2, 3}, {0, 1}, frozenset())
+
+
 def test_boot_isolation_of_every_cpu_is_not_taken(tmp_path: Path) -> None:
     assert pick(tmp_path, machine(cpus=4) | {f"{CPU}/isolated": "0-3"}).isolated == {2, 3}
 
@@ -52,7 +58,7 @@ def test_max_cores_bounds_the_choice(tmp_path: Path) -> None:
 def test_whole_cores_are_taken_and_their_siblings_as_the_profile_says(
     tmp_path: Path, smt: str, isolated: str, offline: str
 ) -> None:
-    found = pick(tmp_path, machine(cpus=8, threads=2), smt=smt)
+    found = pick(tmp_path, machine(cpus=8, threads=2) | {f"{CPU}/smt/control": "on"}, smt=smt)
     assert (cpulist.format(found.isolated), cpulist.format(found.offline)) == (isolated, offline)
     assert found.housekeeping == set(range(8)) - found.isolated - found.offline
     assert found.away == found.isolated | found.offline
@@ -150,7 +156,12 @@ def test_all_cpus_cannot_be_isolated(tmp_path: Path) -> None:
 
 def test_a_thread_that_smt_off_takes_away_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="CPU 3 goes offline with smt"):
-        pick(tmp_path, machine(cpus=4, threads=2), "3", smt="off")
+        pick(tmp_path, machine(cpus=4, threads=2) | {f"{CPU}/smt/control": "on"}, "3", smt="off")
+
+
+def test_smt_that_cannot_be_switched_off_takes_no_thread_away(tmp_path: Path) -> None:
+    found = pick(tmp_path, machine(cpus=4, threads=2), "1", smt="off")
+    assert found.housekeeping == {0, 2, 3}
 
 
 def test_a_housekeeping_cpu_that_is_not_there_is_refused_with_its_key(tmp_path: Path) -> None:

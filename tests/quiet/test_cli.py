@@ -124,6 +124,22 @@ def test_a_root_that_is_not_there_is_one_line(quiet: Quiet, command: str) -> Non
     is_error(quiet(command, "--root", "/none/such"), 2, "--root /none/such: no such directory")
 
 
+@pytest.mark.parametrize("wish", ["a", "3-1"])
+def test_a_wish_that_is_no_list_names_its_option(quiet: Quiet, root: Path, wish: str) -> None:
+    is_error(quiet("plan", "--root", root, "--cpus", wish), 2, f"--cpus: '{wish}' is not a CPU list")
+
+
+def test_an_empty_root_is_not_this_host(quiet: Quiet) -> None:
+    is_error(quiet("plan", "--root", ""), 2, "--root")
+
+
+def test_a_journal_that_has_no_place_is_refused_and_nothing_is_changed(quiet: Quiet, root: Path, mine: Path) -> None:
+    (root / "run").write_text("a file\n")
+    found = contents(root)
+    is_error(quiet("apply", "--root", root, "-p", mine), 3, "nothing was changed")
+    assert contents(root) == found
+
+
 def test_cpus_that_leave_none_for_housekeeping_are_refused_with_3(quiet: Quiet, root: Path) -> None:
     is_error(quiet("plan", "--root", root, "--cpus", "0-3"), 3, "no housekeeping CPU")
 
@@ -202,7 +218,7 @@ def test_a_reader_that_goes_away_is_no_traceback(root: Path) -> None:
         assert running.stderr is not None
         running.stdout.close()
         assert running.stderr.read() == ""
-    assert running.returncode != 0
+    assert running.returncode == 141
 
 
 def test_plan_in_words_and_as_an_object_have_the_same_targets(quiet: Quiet, root: Path, mine: Path) -> None:

@@ -59,7 +59,23 @@ def test_lists_are_read_as_the_kernel_reads_them(text: str, cpus: set[int]) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["a", "3-1", "0x3", "1,,2", "1,", "-1", "1-", "1-2-3", "0-3:2", "0-3:0/2", "0-3:3/2", "99999", "٣", "1.5"],
+    [
+        "a",
+        "3-1",
+        "0x3",
+        "1,,2",
+        "1,",
+        "-1",
+        "1-",
+        "1-2-3",
+        "0-3:2",
+        "0-3:/2",
+        "0-3:0/2",
+        "0-3:3/2",
+        "99999",
+        "٣",
+        "1.5",
+    ],
 )
 def test_what_is_no_list_of_cpus_is_refused_with_the_part_that_is_wrong(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not a CPU list: .* write it like 2-3,8"):

@@ -66,11 +66,12 @@ def test_a_restore_killed_at_any_step_still_knows_what_others_changed(tmp_path: 
             break
 
 
-def test_an_apply_killed_at_any_step_is_ended_by_the_next_and_then_restored(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", [False, True], ids=["between", "in a line of the journal"])
+def test_an_apply_killed_at_any_step_is_ended_by_the_next_and_then_restored(tmp_path: Path, torn: bool) -> None:
     for step in itertools.count(1):
         root = tree(tmp_path / str(step), small())
         found = contents(root)
-        died = killed(lambda root=root: applied(root), step)  # type: ignore[misc]
+        died = killed(lambda root=root: applied(root), step, torn)  # type: ignore[misc]
         applied(root)
         assert plan_now(Host(str(root)), small_profile(), None)[0].changes == (), f"step {step}"
         assert restore(Host(str(root))).complete

@@ -22,7 +22,7 @@ ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host", "values", "targets", "facts", "surroundings", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs", "profiles", "profile", "plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
-    *("recorder", "shapes", "render", "cli", "__main__"),
+    *("shapes", "recorder", "render", "cli", "__main__"),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
 OUTSIDE = {"typer": {"cli"}, "rich": {"render"}}

@@ -94,3 +94,12 @@ def test_a_file_that_is_not_there_is_left(root: Path) -> None:
 @pytest.mark.parametrize("target", ["task:812", "process:812", "cpuset:812"])
 def test_a_task_that_has_ended_needs_nothing(root: Path, target: str) -> None:
     assert run(Kernel(root), Write(target, "0-3", TEXT)) == ([], [])
+
+
+def test_what_another_write_keeps_changing_back_is_left_and_said(root: Path) -> None:
+    def rivals(kernel: Kernel, path: str, value: str) -> str:
+        Path(kernel.root, "b" if path == "/a" else "a").write_text("9\n")
+        return value
+
+    left, _ = run(Kernel(root, rivals), Write("file:/a", "2", TEXT), Write("file:/b", "2", TEXT))
+    assert [(item.write.target, item.text) for item in left] == [("file:/a", "the kernel shows '9'")]

@@ -46,6 +46,8 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
         ("[boot]\nwant = []", "unknown key 'boot.want'"),
         ("[knobs]\nturbo = 'quiet'", "unknown knob 'knobs.turbo'; `quiet explain` lists"),
         ("[knobs]\nirq = 'off'", """key 'knobs.irq' must be "quiet", "leave", not 'off'"""),
+        ("[knobs]\nirq.default = 'quiet'", """in quotes: write "irq.default" ="""),
+        ("[knobs]\ncpufreq.turbo = 'all'", """in quotes: write "cpufreq.turbo" ="""),
         ("[knobs]\nirq = true", "key 'knobs.irq' must be"),
         ("[knobs]\nirq = 3", "key 'knobs.irq' must be"),
         ('[knobs]\n"vm.stat_interval" = -1', "key 'knobs.vm.stat_interval' must be"),
@@ -101,6 +103,7 @@ def test_a_folder_and_a_file_of_bytes_are_no_profiles(tmp_path: Path) -> None:
         ("nohz_full=1-7 isolcpus=domain,managed_irq,1-7 rcu_nocbs=0-7", []),
         ("nohz_full=2 isolcpus=2-3 rcu-nocbs=2-3", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3"]),
         ("nohz-full=2-3 rcu_nocbs", ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3"]),
+        ("nohz_full=1-N isolcpus=managed_irq,domain,1-N rcu_nocbs=all", []),
         ("xnohz_full=2-3 nohz_full=", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"]),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from quiet import shapes
 from quiet.errors import QuietError, UsageError
+from quiet.facts import Facts
 from quiet.host import Reader
 from quiet.profile import load
 from quiet.recorder import Recording, record
@@ -81,3 +82,30 @@ def test_a_recording_holds_no_absolute_path_and_nothing_but_folders_and_files(tm
         members = tar.getmembers()
     assert all(member.isfile() or member.isdir() for member in members)
     assert all(member.name.startswith(("sys/", "proc/")) for member in members)
+
+
+def test_the_status_of_a_recording_is_the_status_of_the_host(tmp_path: Path) -> None:
+    root = tree(
+        tmp_path / "machine", hybrid() | {"proc/sys/kernel/osrelease": "6.12.1", "proc/cpuinfo": "model name : X"}
+    )
+    copy = again(str(root), tmp_path)
+    states = [shapes.status(Facts(Reader(str(place))), None) for place in (root, copy)]
+    assert states[0] == states[1]
+    assert states[1]["kernel"] == "6.12.1"
+
+
+def test_a_file_that_goes_away_while_it_is_recorded_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, {"proc/7/status": "x"})
+    read = Reader.text
+
+    def vanishing(self: Reader, path: str) -> str | None:
+        found = read(self, path)
+        (tmp_path / "proc/7/status").unlink()
+        return found
+
+    monkeypatch.setattr(Reader, "text", vanishing)
+    reader = Recording(str(tmp_path))
+    reader.text("/proc/7/status")
+    assert reader.files == {}

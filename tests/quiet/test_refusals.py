@@ -206,3 +206,25 @@ def test_refused_targets_come_with_their_interrupts_number_only_once(tmp_path: P
     host = Kernel(machine(tmp_path), refuse("/irq/1/smp_affinity_list", errno.EIO))
     done = apply(host, profile("irq"))
     assert [skip.target for skip in done.skips] == ["irq:1"]
+
+
+def test_a_partition_that_became_invalid_and_stays_so_is_wholly_taken_back(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    found = contents(root)
+    host = Cgroups(root)
+    apply(host, profile("cpuset"))
+    host.verdict = "isolated invalid (Parent is not a partition root)"
+    (root / "sys/fs/cgroup/quiet/cpuset.cpus.partition").write_text(host.verdict + "\n")
+    assert apply(host, profile("cpuset")).failures
+    assert contents(root) == found
+
+
+def test_two_settings_that_change_each_other_are_a_failure(tmp_path: Path) -> None:
+    def rivals(kernel: Kernel, path: str, value: str) -> str:
+        for end, other in (("ksm/run", "proc/sys/kernel/nmi_watchdog"), ("nmi_watchdog", "sys/kernel/mm/ksm/run")):
+            if path.endswith(end):
+                Path(kernel.root, other).write_text("1\n")
+        return value
+
+    done = apply(Kernel(machine(tmp_path), rivals), profile("watchdog.nmi", "ksm"))
+    assert [item.knob for item in done.failures] == ["watchdog.nmi"]
