@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from quiet import cpulist, engine, journal, plan, targets, values
 from quiet.choose import Choice, parse_wish
 from quiet.engine import Failure, Write
-from quiet.errors import Refused
+from quiet.errors import Incomplete, Refused
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.journal import Entry, Journal, Record
@@ -32,12 +32,13 @@ class Receipt:
     missing_boot: tuple[str, ...]
 
 
-def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool = False) -> Receipt:
+def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool = False, patience: float = 0) -> Receipt:
     """Bring the host to the profile; `passing` when it is for one command only.
 
-    Raises Refused when another profile is applied or another quiet is at work.
+    Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
+    Incomplete when the journal or a setting can no longer be written.
     """
-    with journal.locked(host):
+    with journal.locked(host, patience):
         record = journal.load(host)
         cpus = _cpus(host, profile, wish, record)
         log = Journal(host)
@@ -49,6 +50,9 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
             elif record.passing and not passing:
                 log.stay()
             return _Apply(host, profile, cpus, record, log).run()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise Incomplete(f"stopped half way: {reason}; `quiet restore` puts back what was changed") from None
         finally:
             log.close()
 
@@ -71,10 +75,11 @@ class _Apply:
         self.host, self.profile, self.cpus, self.record, self.log = host, profile, cpus, record, log
         self.failures: list[Skipped] = []
         # what somebody else has changed since an earlier apply stays theirs, unless this one writes it again
-        found = {target: targets.get(host, target) for target in record.settled}
+        found = {target: targets.get(host, target) for target in record.settled if record.complete}
         self.foreign = {t for t, value in found.items() if value != record.settled[t]}
 
     def run(self) -> Receipt:
+        self.record.refused.clear()  # asked for again: what was busy then may not be now
         changes: dict[str, Change] = {}
         made = self._plan()
         for _ in range(_ROUNDS):
@@ -131,6 +136,7 @@ class _Apply:
         entry = self.record.entries[write.target]
         entry.wanted, entry.finished = write.wanted, False
         self.foreign.discard(write.target)
+        self.record.refused.pop(write.target, None)
         self.log.intent(write.target, write.wanted or "")
 
     def _after(self, write: Write, found: str | None) -> None:

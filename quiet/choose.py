@@ -48,7 +48,7 @@ def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest:
         why += "; their sibling threads stay on, for they are the only housekeeping CPUs"
     if not housekeeping:
         raise Refused(
-            f"isolating {cpulist.format(isolated)} would leave no housekeeping CPU of "
+            f"isolating {cpulist.format(whole)} would leave no housekeeping CPU of "
             f"{cpulist.format(facts.online)}; give --cpus fewer CPUs"
         )
     if offline:

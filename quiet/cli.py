@@ -54,11 +54,16 @@ def status(root: _Root = "/", as_json: _Json = False) -> None:
 @app.command()
 def plan(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
     """Every change that apply would make, with current and wanted value and why. Writes nothing, needs no root."""
+    from quiet import cpulist, journal
     from quiet.host import Reader
     from quiet.profile import load
     from quiet.verify import plan_now
 
-    made, record = plan_now(Reader(root), load(profile), cpus)
+    reader = Reader(root)
+    made, record = plan_now(reader, load(profile), cpus)
+    if record is None and (other := journal.load(reader)):
+        applied = f"{other.profile} on CPUs {cpulist.format(other.cpus.isolated)}"
+        sys.stderr.write(f"quiet: note: {applied} is applied now; restore it before you apply this plan\n")
     if as_json:
         from quiet import shapes
 
@@ -145,9 +150,8 @@ def run(
 
     def applied(receipt: Receipt) -> None:
         isolated = cpu_list(receipt.cpus.isolated)
-        render.note(
-            f"{receipt.profile} on CPUs {isolated}: {len(receipt.changes)} changes, {len(receipt.skips)} left alone"
-        )
+        changes = render.counted(len(receipt.changes), "change")
+        render.note(f"{receipt.profile} on CPUs {isolated}: {changes}, {len(receipt.skips)} left alone")
         for failure in receipt.failures:
             render.note(f"could not be applied: {failure.target}: {failure.reason}")
 
@@ -155,7 +159,7 @@ def run(
         if outcome is None:
             render.note("the profile stays applied: it was before, or another quiet run still uses it")
         elif outcome.complete:
-            render.note(f"restored {outcome.restored} settings, nothing left changed")
+            render.note(f"restored {render.counted(outcome.restored, 'setting')}, nothing left changed")
         for left in (outcome.conflicts + outcome.failures) if outcome else ():
             render.note(f"not restored: {left.target}: {left.reason}")
 

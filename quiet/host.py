@@ -5,6 +5,7 @@ A `Reader` cannot write, so what is handed to `plan` cannot change anything. Abs
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -74,6 +75,8 @@ class Host(Reader):
 
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs want it."""
+        if not self.live and not os.path.realpath(self.root + path).startswith(os.path.realpath(self.root) + "/"):
+            raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
         fd = os.open(self.root + path, os.O_WRONLY | os.O_CLOEXEC | (0 if self.live else os.O_TRUNC))
         try:
             os.write(fd, value.encode("utf-8", "surrogateescape") + b"\n")
@@ -101,10 +104,13 @@ class Host(Reader):
     def systemctl(self, *args: str) -> None:
         """Run systemctl to its end; OSError when it fails or is not there."""
         self._only_live()
-        done = subprocess.run(["systemctl", *args], capture_output=True, text=True, check=False, timeout=120)
+        try:
+            done = subprocess.run(["systemctl", *args], capture_output=True, text=True, check=False, timeout=120)
+        except subprocess.TimeoutExpired:
+            raise OSError(errno.ETIMEDOUT, f"systemctl {' '.join(args)} did not end within two minutes") from None
         if done.returncode:
-            raise OSError(5, done.stderr.strip() or f"systemctl {' '.join(args)} ended with {done.returncode}")
+            raise OSError(errno.EIO, done.stderr.strip() or f"systemctl {' '.join(args)} ended with {done.returncode}")
 
     def _only_live(self) -> None:
         if not self.live:
-            raise OSError(95, "a recorded tree has no processes to change")
+            raise OSError(errno.EOPNOTSUPP, "a recorded tree has no processes to change")

@@ -26,6 +26,7 @@ from quiet.host import Reader
 FOLDER = "/run/quiet"
 _FILE = f"{FOLDER}/journal.jsonl"
 _LOCK = f"{FOLDER}/lock"
+_POLL_S = 0.05
 
 
 @dataclass(slots=True)
@@ -131,6 +132,8 @@ def _take(record: Record, item: Mapping[str, object]) -> None:
         value = item.get("value")
         if op == "intent":
             entry.wanted, entry.finished = str(value), False
+            record.complete = False
+            record.refused.pop(target, None)
         elif op == "done":
             entry.after, entry.finished = (None if value is None else str(value)), True
         elif op == "refused":
@@ -209,9 +212,13 @@ class Journal:
 
 
 @contextmanager
-def locked(reader: Reader) -> Iterator[None]:
-    """Hold the host's lock: one apply or restore at a time. Raises Refused when it is taken or not permitted."""
+def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
+    """Hold the host's lock: one apply or restore at a time, waiting `patience` seconds for it.
+
+    Raises Refused when it stays taken, or is not permitted.
+    """
     import fcntl
+    import time
 
     folder = reader.root + FOLDER
     try:
@@ -224,12 +231,18 @@ def locked(reader: Reader) -> Iterator[None]:
     except OSError as error:
         raise Refused(f"the journal's folder {folder} cannot be used: {error.strerror}; nothing was changed") from None
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused(
-                "another quiet is changing this host right now; wait until it has ended, then try again"
-            ) from None
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if patience <= 0:
+                    raise Refused(
+                        "another quiet is changing this host right now; wait until it has ended, then try again"
+                    ) from None
+                time.sleep(_POLL_S)
+                patience -= _POLL_S
+            else:
+                break
         yield
     finally:
         os.close(fd)

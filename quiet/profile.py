@@ -162,9 +162,11 @@ def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
             raise UsageError(f'{label}: a knob with a dot in its name stands in quotes: write "{whole}" = ...')
         if knob is None:
             raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
-        number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         if not (value in knob.choices or (knob.numeric and number)):
-            allowed = ", ".join(f'"{choice}"' for choice in knob.choices) + (" or a number" if knob.numeric else "")
+            allowed = ", ".join(f'"{choice}"' for choice in knob.choices) + (
+                " or a number from 1" if knob.numeric else ""
+            )
             raise UsageError(f"{label}: key 'knobs.{name}' must be {allowed}, not {value!r}")
         knobs[name] = str(value)
     return knobs

@@ -36,6 +36,11 @@ def out(text: str = "") -> None:
         emit(text.replace("**", "") + "\n")
 
 
+def counted(number: int, noun: str) -> str:
+    """ "1 change", "2 changes"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def note(text: str) -> None:
     """A message beside the result, to stderr."""
     sys.stderr.write(f"quiet: {text}\n")
@@ -64,7 +69,7 @@ def plan(made: Plan, applied: bool) -> None:
     out()
     if made.changes:
         knobs = len({change.knob for change in made.changes})
-        out(f"**{len(made.changes)} changes** by {knobs} knobs:")
+        out(f"**{counted(len(made.changes), 'change')}** by {counted(knobs, 'knob')}:")
         changes(made.changes)
     else:
         out("**no change**: every setting is as the profile wants it")
@@ -129,7 +134,7 @@ def receipt(done: Receipt) -> None:
     """What an apply did."""
     knobs = len({change.knob for change in done.changes})
     if done.changes:
-        out(f"applied **{done.profile}**: {len(done.changes)} changes by {knobs} knobs")
+        out(f"applied **{done.profile}**: {counted(len(done.changes), 'change')} by {counted(knobs, 'knob')}")
     else:
         out(f"**{done.profile}** was applied already: no change")
     cpus(done.cpus)
@@ -148,11 +153,10 @@ def verify(made: Plan, applied: bool) -> None:
         cpus(made.cpus)
         return
     if applied:
-        out(
-            f"**{len(made.changes)} settings have drifted** from profile {made.profile}; `quiet apply` sets them again:"
-        )
+        drifted = counted(len(made.changes), "setting")
+        out(f"**{drifted} drifted** from profile {made.profile}; `quiet apply` sets them again:")
     else:
-        out(f"**not quiet**: profile {made.profile} is not applied; {len(made.changes)} settings differ:")
+        out(f"**not quiet**: profile {made.profile} is not applied; {counted(len(made.changes), 'setting')} to change:")
     changes(made.changes)
 
 
@@ -161,9 +165,9 @@ def restored(outcome: Outcome) -> None:
     if outcome.profile is None:
         out("nothing is applied: **nothing left changed**")
         return
-    out(f"restored {outcome.restored} settings of profile {outcome.profile}")
+    out(f"restored {counted(outcome.restored, 'setting')} of profile {outcome.profile}")
     if outcome.gone:
-        out(f"  {len(outcome.gone)} targets have ended meanwhile (tasks, devices): nothing to put back")
+        out(f"  {counted(len(outcome.gone), 'target')} gone meanwhile (tasks, devices): nothing to put back")
     skips(outcome.conflicts, "changed by somebody else since, left alone")
     skips(outcome.failures, "could not be put back")
     if outcome.complete:

@@ -34,11 +34,14 @@ class Outcome:
         return not (self.conflicts or self.failures)
 
 
-def restore(host: Host, force: bool = False, keep: bool = False) -> Outcome:
-    """Put everything back. `force` also what somebody else has changed since; `keep` accepts their values instead."""
+def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
+    """Put everything back. `force` also what somebody else has changed since; `keep` accepts their values instead.
+
+    Waits `patience` seconds for another quiet to end; raises Refused after that.
+    """
     if journal.load(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root
-    with journal.locked(host):
+    with journal.locked(host, patience):
         record = journal.load(host)
         if record is None:
             return Outcome(None, 0, (), (), ())
@@ -66,8 +69,8 @@ def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) 
         failures += engine.settle(host, writes, lambda write: None, lambda write, found: None)
         if not last:
             _widen_children(host, record)
-    left = [f for f in failures if f.errno != errno.ENOENT]
-    gone |= {f.write.target for f in failures if f.errno == errno.ENOENT}
+    left = [f for f in failures if not _went_away(record.entries[f.write.target], f)]
+    gone |= {f.write.target for f in failures if f not in left}
     outcome = Outcome(
         record.profile,
         sum(values.same(e.kind, targets.get(host, e.target), e.before) for e in differing),
@@ -78,6 +81,13 @@ def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) 
     if outcome.complete:
         log.remove()
     return outcome
+
+
+def _went_away(entry: Entry, failure: Failure) -> bool:
+    """Whether there is nothing to put back: the device has gone, or the kernel manages the interrupt by itself."""
+    if failure.errno == errno.ENOENT:
+        return entry.target.startswith(("file:", "irq:", "workqueue:"))
+    return entry.passing and entry.target.startswith("irq:") and failure.errno in (errno.EPERM, errno.EIO)
 
 
 def _failure(failure: Failure) -> str:

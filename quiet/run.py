@@ -20,6 +20,7 @@ from quiet.profile import Profile
 from quiet.restore import Outcome, restore
 
 _USERS = f"{journal.FOLDER}/users"
+_PATIENCE_S = 60  # for another quiet that is at work
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -38,26 +39,28 @@ def run(
     if shutil.which(command[0]) is None:
         raise UsageError(f"{command[0]}: no such command; nothing was changed")
     host = Host()
+    outcome: Outcome | None = None
     with _in_use(host) as users, _deaf():
         # from here on a Ctrl-C or a TERM must not come between an apply and its restore
         try:
-            applied(apply(host, profile, wish, passing=True))
+            applied(apply(host, profile, wish, passing=True, patience=_PATIENCE_S))
             record = journal.load(host)
             assert record is not None
             code = _child(command, record.cpus, profile.knobs.get("aslr") == "command")
         finally:
-            outcome = _end(host, users)
-            restored(outcome)
+            if journal.load(host) is not None:
+                outcome = _end(host, users)
+                restored(outcome)
     return 4 if outcome is not None and not outcome.complete else code
 
 
 @contextmanager
 def _in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
-    with journal.locked(host):
+    with journal.locked(host, _PATIENCE_S):  # also tells who may not
         fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_SH)
     try:
+        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
         yield fd
     finally:
         os.close(fd)
@@ -71,7 +74,7 @@ def _end(host: Host, users: int) -> Outcome | None:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return None
-    return restore(host)
+    return restore(host, patience=_PATIENCE_S)
 
 
 @contextmanager

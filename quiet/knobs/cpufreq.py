@@ -27,9 +27,16 @@ def _policies(scene: Scene) -> list[int]:
     return [n for n, cpus in scene.facts.policies.items() if everything or cpus & scene.cpus.isolated]
 
 
-def _choice(scene: Scene, name: str, offered: str, wanted: str) -> Iterator[Want | Skip]:
+def _none(scene: Scene) -> Iterator[Skip]:
+    """Why there is nothing to set, when there is not."""
     if not scene.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
+    elif not _policies(scene):
+        yield Skip(f"file:{_BASE}", "no policy covers the isolated CPUs")
+
+
+def _choice(scene: Scene, name: str, offered: str, wanted: str) -> Iterator[Want | Skip]:
+    yield from _none(scene)
     for number in _policies(scene):
         path = f"{_BASE}/policy{number}/{name}"
         current = scene.text(path)
@@ -71,11 +78,10 @@ def nominal(scene: Scene, policy: int) -> int | None:
     base = f"{_BASE}/policy{policy}/"
     top = _number(scene.text(base + "cpuinfo_max_freq"))
     driver = scene.text(base + "scaling_driver") or ""
-    if driver.startswith("intel") and (limit := _number(scene.text(base + "base_frequency"))):
-        return limit
-    if driver == "intel_pstate":
-        return None
-    megahertz = _number(scene.text(f"{CPU}/cpu{policy}/acpi_cppc/nominal_freq"))
+    if driver.startswith("intel"):
+        return _number(scene.text(base + "base_frequency"))
+    cpu = min(scene.facts.policies[policy])
+    megahertz = _number(scene.text(f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"))
     if driver.startswith(("amd", "cppc")) and megahertz and top:
         top = min(top, megahertz * 1000)
     steps = sorted(map(int, (scene.text(base + "scaling_available_frequencies") or "").split()))
@@ -90,8 +96,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _limits(scene: Scene) -> Iterable[Want | Skip]:
-    if not scene.facts.policies:
-        yield Skip(f"file:{_BASE}", _NO_DRIVER)
+    yield from _none(scene)
     for number in _policies(scene):
         frequency = nominal(scene, number)
         for name in _LIMITS:

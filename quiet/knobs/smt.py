@@ -37,7 +37,7 @@ def _smt(scene: Scene) -> Iterable[Want | Skip]:
             name = cpulist.format(stuck)
             yield Skip(
                 f"file:{CPU}/cpu{min(stuck)}/online",
-                f"CPU {name} shares CPU {cpu}'s core and cannot go offline",
+                f"CPU {name} shares CPU {cpu}'s core and stays on",
             )
 
 

@@ -66,7 +66,7 @@ def test_verify_ends_with_1_when_something_has_drifted(quiet: Quiet, root: Path,
     (root / "sys/kernel/mm/ksm/run").write_text("1\n")
     done = quiet("verify", "--root", root)
     assert done.code == 1
-    assert "1 settings have drifted" in done.out
+    assert "1 setting drifted" in done.out
     assert "1 -> 0" in done.out
 
 
