@@ -63,7 +63,7 @@ def in_guest() -> int:
         say("The same 4 busy loops have left the isolated CPUs to the one who measures")
         show_where(loops)
         say("An ordinary CPU and an isolated one, side by side: look at the polluted trials")
-        measure = "cbench run hash sieve memory --quick --trials 100 --cpu 0,2"
+        measure = "cbench run hash sieve memory --trials 100 --cpu 0,2"
         measured = run("quiet", "run", "--profile", "bench", "--", *measure.split())
         print("\nAn emulator shows who interrupts a CPU, not how fast it is: its own pauses stay unexplained.")
         say("Do the settings still hold?")

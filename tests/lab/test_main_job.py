@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.lab.guest import boot
-from tests.lab.machines import MACHINES
+from tests.lab.guest import Machine, boot
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
 TRIALS = 40
 SCRIPT = f"""
 for cpu in 0 1 2 3; do sh -c 'while :; do :; done' & done
 quiet run --profile bench -- \
-    cbench run hash --param n=200000 --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
+    cbench run hash --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
 code=$?
 kill $(jobs -p)
 exit $code
@@ -25,26 +24,26 @@ exit $code
 
 
 @functools.cache
-def columns() -> dict[int, dict[str, Any]]:
+def columns(machine: Machine) -> dict[int, dict[str, Any]]:
     """The result of each CPU: 0 is an ordinary one, 2 is isolated."""
-    result = boot(MACHINES["plain-6.12"], SCRIPT, timeout=600)
+    result = boot(machine, SCRIPT, timeout=600)
     assert result.code == 0, result.output
     return {each["cpu"]: each for each in json.loads(result.files["cbench.json"])["results"]}
 
 
-def test_no_trial_on_the_isolated_cpu_has_a_context_switch() -> None:
-    isolated = columns()[2]
+def test_no_trial_on_the_isolated_cpu_has_a_context_switch(machine: Machine) -> None:
+    isolated = columns(machine)[2]
     assert isolated["isolated"] is True
     assert len(isolated["trials"]) == TRIALS
     assert isolated["with_context_switch"] == 0
     assert isolated["with_migration"] == 0
 
 
-def test_most_trials_on_an_ordinary_cpu_of_the_same_boot_have_one() -> None:
-    ordinary = columns()[0]
+def test_most_trials_on_an_ordinary_cpu_of_the_same_boot_have_one(machine: Machine) -> None:
+    ordinary = columns(machine)[0]
     assert ordinary["isolated"] is False
     assert ordinary["with_context_switch"] > TRIALS / 2
 
 
-def test_both_columns_computed_the_same_value() -> None:
-    assert columns()[0]["outputs"] == columns()[2]["outputs"]
+def test_both_columns_computed_the_same_value(machine: Machine) -> None:
+    assert columns(machine)[0]["outputs"] == columns(machine)[2]["outputs"]
