@@ -1,5 +1,5 @@
 """`python -m quiet`."""
 
-from quiet.cli import main
+from quiet.start import main
 
 main()

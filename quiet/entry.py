@@ -27,12 +27,13 @@ class OutputGone(QuietError):
 
 def enter(app: Callable[..., object], name: str) -> None:
     """Run a Typer application and exit."""
-    sys.exit(_ended(app, name))
+    sys.exit(ended(lambda: app(prog_name=name, standalone_mode=False), name))
 
 
-def _ended(app: Callable[..., object], name: str) -> int:
+def ended(call: Callable[[], object], name: str) -> int:
+    """The exit code of a call; every expected error of it is one line on stderr."""
     try:
-        code = app(prog_name=name, standalone_mode=False)
+        code = call()
         sys.stdout.flush()
     except (OutputGone, BrokenPipeError):
         # what could not be written stays in the buffer; it shall not fail once more at the end

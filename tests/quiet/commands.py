@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from quiet import cli
+from quiet import start
 
 
 class Done(NamedTuple):
@@ -33,7 +33,7 @@ class Quiet:
         self.capsys.readouterr()
         self.monkeypatch.setattr("sys.argv", ["quiet", *map(str, args)])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            start.main()
         out, err = self.capsys.readouterr()
         assert isinstance(ended.value.code, int)
         assert "Traceback" not in err

@@ -226,3 +226,11 @@ def test_plan_in_words_and_as_an_object_have_the_same_targets(quiet: Quiet, root
     shape = json.loads(quiet("plan", "--root", root, "-p", mine, "--json").out)
     assert f"{len(shape['changes'])} changes by 3 knobs" in words
     assert all(change["target"].removeprefix("file:") in words for change in shape["changes"])
+
+
+@pytest.mark.parametrize("command", ["plan", "verify", "status"])
+def test_a_command_says_the_same_with_and_without_typer(quiet: Quiet, root: Path, command: str) -> None:
+    plain = quiet(command, "--root", root, "--json")
+    parsed = quiet(command, f"--root={root}", "--json")
+    assert plain.out == parsed.out != ""
+    assert plain.code == parsed.code

@@ -22,11 +22,11 @@ ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host", "values", "targets", "facts", "surroundings", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs", "profiles", "profile", "plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
-    *("shapes", "recorder", "render", "cli", "__main__"),
+    *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
 OUTSIDE = {"typer": {"cli"}, "rich": {"render"}}
-HEAVY = ("rich", "psutil", "pyroute2", "pyperf", "ctypes", "tarfile", "sqlite3", "numpy", "scipy", "cffi", "asyncio")
+HEAVY = ("typer", "rich", "psutil", "pyroute2", "pyperf", "ctypes", "tarfile", "sqlite3", "numpy", "scipy", "cffi")
 
 
 def room(path: Path) -> str:
@@ -99,9 +99,9 @@ def test_nobody_but_the_host_starts_programs() -> None:
 def test_planning_loads_nothing_heavy(tmp_path: Path) -> None:
     plant(tmp_path, hybrid())
     code = (
-        "import sys, quiet.cli\n"
+        "import sys, quiet.start\n"
         f"sys.argv = ['quiet', 'plan', '--root', {str(tmp_path)!r}]\n"
-        "try:\n    quiet.cli.main()\n"
+        "try:\n    quiet.start.main()\n"
         "except SystemExit:\n    print('\\n' + ' '.join(sys.modules))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

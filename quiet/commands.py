@@ -1,0 +1,182 @@
+"""What each command of `quiet` does: results to stdout, and the exit code. No option parsing, no Typer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from quiet.entry import emit
+from quiet.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quiet.apply import Receipt
+    from quiet.restore import Outcome
+
+
+def _print(shape: object) -> None:
+    import json
+
+    emit(json.dumps(shape, indent=1) + "\n")
+
+
+def status(root: str = "/", as_json: bool = False) -> int:
+    """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
+    from quiet import journal, shapes
+    from quiet.facts import Facts
+    from quiet.host import Reader
+
+    reader = Reader(root)
+    state = shapes.status(Facts(reader), journal.load(reader))
+    if as_json:
+        _print(state)
+    else:
+        from quiet import render
+
+        render.status(state)
+    return 0
+
+
+def plan(profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False) -> int:
+    """Every change that apply would make, with current and wanted value and why. Writes nothing, needs no root."""
+    from quiet import cpulist, journal
+    from quiet.host import Reader
+    from quiet.profile import load
+    from quiet.verify import plan_now
+
+    reader = Reader(root)
+    made, record = plan_now(reader, load(profile), cpus)
+    if record is None and (other := journal.load(reader)):
+        applied = f"{other.profile} on CPUs {cpulist.format(other.cpus.isolated)}"
+        sys.stderr.write(f"quiet: note: {applied} is applied now; restore it before you apply this plan\n")
+    if as_json:
+        from quiet import shapes
+
+        _print(shapes.plan(made, record is not None))
+    else:
+        from quiet import render
+
+        render.plan(made, record is not None)
+    return 0
+
+
+def apply(profile: str, cpus: str | None, root: str, as_json: bool) -> int:
+    """Apply a profile. Twice is the same as once. Exit 1 when something could not be applied."""
+    from quiet import render, shapes
+    from quiet.apply import apply as do
+    from quiet.host import Host
+    from quiet.profile import load
+
+    receipt = do(Host(root), load(profile), cpus)
+    if as_json:
+        _print(shapes.receipt(receipt))
+    else:
+        render.receipt(receipt)
+    return 1 if receipt.failures else 0
+
+
+def verify(profile: str | None = None, cpus: str | None = None, root: str = "/", as_json: bool = False) -> int:
+    """Do the settings still hold? Exit 0 when they do, 1 when something differs."""
+    from quiet import render, shapes
+    from quiet.host import Reader
+    from quiet.verify import applied_profile, plan_now
+
+    reader = Reader(root)
+    made, record = plan_now(reader, applied_profile(reader, profile), cpus)
+    if as_json:
+        _print(shapes.verify(made, record is not None))
+    else:
+        render.verify(made, record is not None)
+    return 1 if made.changes else 0
+
+
+def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
+    """Put everything back as it was found. Exit 4 when something could not be."""
+    from quiet import render, shapes
+    from quiet.host import Host
+    from quiet.restore import restore as do
+
+    if force and keep:
+        raise UsageError("--force and --keep contradict each other; give one of them")
+    outcome = do(Host(root), force, keep)
+    if as_json:
+        _print(shapes.restore(outcome))
+    else:
+        render.restored(outcome)
+    return 0 if outcome.complete else 4
+
+
+def run(command: Sequence[str], profile: str, cpus: str | None) -> int:
+    """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
+    from quiet import render
+    from quiet.cpulist import format as cpu_list
+    from quiet.profile import load
+    from quiet.run import run as do
+
+    def applied(receipt: Receipt) -> None:
+        isolated = cpu_list(receipt.cpus.isolated)
+        changes = render.counted(len(receipt.changes), "change")
+        render.note(f"{receipt.profile} on CPUs {isolated}: {changes}, {len(receipt.skips)} left alone")
+        for failure in receipt.failures:
+            render.note(f"could not be applied: {failure.target}: {failure.reason}")
+
+    def restored(outcome: Outcome | None) -> None:
+        if outcome is None:
+            render.note("the profile stays applied: it was before, or another quiet run still uses it")
+        elif outcome.complete:
+            render.note(f"restored {render.counted(outcome.restored, 'setting')}, nothing left changed")
+        for left in (outcome.conflicts + outcome.failures) if outcome else ():
+            render.note(f"not restored: {left.target}: {left.reason}")
+
+    return do(load(profile), cpus, command, applied, restored)
+
+
+def profiles(as_json: bool) -> int:
+    """The bundled profiles."""
+    from quiet import render, shapes
+    from quiet.profile import bundled, load
+
+    found = [load(name) for name in bundled()]
+    if as_json:
+        _print({"profiles": [shapes.profile(p.name, p.summary, p.source, p.knobs) for p in found]})
+    else:
+        render.columns([(p.name, p.summary) for p in found], "")
+    return 0
+
+
+def explain(knob: str | None, as_json: bool) -> int:
+    """What a knob does, why, and what the kernel documents; without a name, the list of knobs."""
+    from quiet import render, shapes
+    from quiet.knobs import BY_NAME, KNOBS
+
+    if knob is None:
+        if as_json:
+            _print({"knobs": [shapes.knob(item) for item in KNOBS]})
+        else:
+            render.columns([(item.name, item.title) for item in KNOBS], "")
+        return 0
+    if knob not in BY_NAME:
+        raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
+    if as_json:
+        _print(shapes.knob(BY_NAME[knob]))
+    else:
+        render.explain(BY_NAME[knob])
+    return 0
+
+
+def record(file: str, root: str, as_json: bool) -> int:
+    """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
+    from quiet import render
+    from quiet.recorder import Recording
+    from quiet.recorder import record as do
+
+    count = do(Recording(root), file)
+    if as_json:
+        _print({"file": file, "files": count})
+        return 0
+    render.out(f"{file}: {count} files; unpack it with tar -xzf and give the folder as --root")
+    render.note(
+        "it holds names and CPUs of tasks, the mount table and the kernel command line; no memory, no environment"
+    )
+    return 0
