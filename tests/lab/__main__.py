@@ -23,6 +23,9 @@ def main() -> int:
             timeout=arguments.timeout,
             on_line=lambda line: print(line, flush=True),
         )
+    except KeyboardInterrupt:
+        print("interrupted; the guest is gone", file=sys.stderr)
+        return 130
     except (GuestError, KernelError) as error:
         print(error, file=sys.stderr)
         return 3

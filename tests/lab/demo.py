@@ -35,6 +35,9 @@ def main() -> int:
                 print(error, file=sys.stderr)
                 return 3
             print("==> the emulator has failed (not the kernel in it): once more", flush=True)
+        except KeyboardInterrupt:
+            print("==> interrupted; the guest is gone", file=sys.stderr)
+            return 130
         except (GuestError, kernels.KernelError) as error:
             print(error, file=sys.stderr)
             return 3

@@ -105,7 +105,7 @@ def boot(
     with (
         ending_on_signals(),
         one_guest_at_a_time(kernels.cache_dir() / "lock"),
-        tempfile.TemporaryDirectory(prefix="quiet-lab-") as temporary,
+        tempfile.TemporaryDirectory(prefix=f"quiet-lab-{os.getpid()}-") as temporary,
     ):
         work = Path(temporary)
         _write_shared(work / "share", machine, script, env or {})

@@ -66,10 +66,10 @@ def one_guest_at_a_time(lock_file: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ending_on_signals() -> Iterator[None]:
-    """Turn a polite end from outside into an exception, so that the clean-up runs."""
+    """Let a polite end from outside be as a Ctrl-C: the clean-up runs, and pytest ends instead of going on."""
 
-    def end(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
+    def end(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
 
     old = {}
     with contextlib.suppress(ValueError):  # not the main thread: its caller decides about signals
