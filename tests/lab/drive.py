@@ -81,31 +81,57 @@ def isolation(report: Report, cpus: list[int]) -> None:
             report[f"run_{name}"] = {"code": done.returncode, "err": done.stderr, "out": done.stdout, **seen}
 
 
+JOURNAL = Path("/run/quiet/journal.jsonl")
+RESTORING = b'"op":"restore"'
+
+
+def journal() -> bytes:
+    try:
+        return JOURNAL.read_bytes()
+    except OSError:
+        return b""
+
+
+def watched(command: str, progress: float, duration: float) -> tuple[int, float]:
+    """Run a command and kill it at a share of its writing; its exit status, and how long it wrote before it ended.
+
+    The journal tells where it is: an apply's grows line by line, and a restore says there when it begins. Time would
+    not do, for most of it passes before anything is written.
+    """
+    arguments = ["apply", *BENCH] if command == "apply" else ["restore"]
+    with subprocess.Popen([*QUIET, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not (len(journal()) if command == "apply" else RESTORING in journal()):
+            time.sleep(0.002)
+        begun = time.monotonic()
+        while process.poll() is None and time.monotonic() - begun < progress * duration:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+    return process.returncode, time.monotonic() - begun
+
+
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
     """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
     disturb.disturb()
     before = snapshot.take()
-    warm = [quiet("apply", *BENCH), quiet("restore")]
-    report["warm"], report["left_by_warm_up"] = warm, differences(before)
-    duration = warm[command == "restore"]["seconds"]
+    quiet("apply", *BENCH)
+    quiet("restore")
+    if command == "restore":
+        quiet("apply", *BENCH)
+    _, duration = watched(command, 1e9, 1)
+    report["warm"], report["left_by_warm_up"] = quiet("restore"), differences(before)
     draw = random.Random(seed)
-    # Nothing is written while Python starts, so the moments are spread over the rest.
-    moments = sorted(draw.uniform(0.4, 1.02) * duration for _ in range(rounds))
-    draw.shuffle(moments)
     report["rounds"] = []
-    for moment in moments:
+    for _ in range(rounds):
         if command == "restore":
             quiet("apply", *BENCH)
-        arguments = ["apply", *BENCH] if command == "apply" else ["restore"]
-        with subprocess.Popen([*QUIET, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-            time.sleep(moment)
-            process.send_signal(signal.SIGKILL)
+        progress = draw.random()
+        code, moment = watched(command, progress, duration)
         cut = differences(before)
         restore = quiet("restore")
         left = differences(before)
-        entry = {"moment": moment, "code": process.returncode, "cut": len(cut), "restore": restore, "left": left}
+        entry = {"moment": moment, "code": code, "cut": len(cut), "restore": restore, "left": left}
         report["rounds"].append(entry)
-        print(f"killed at {moment:.2f} s: {len(cut)} changed, left {left or 'nothing'}", flush=True)
+        print(f"killed {moment:.2f} s into its writing: {len(cut)} changed, left {left or 'nothing'}", flush=True)
         if left:
             break  # what follows would start from a wrong state
 
