@@ -121,6 +121,15 @@ def run(workload: Workload, job: wire.Job, timeout: float, progress: Progress) -
         worker.close()
 
 
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """The exit status of a worker that has closed its pipe: code under test may do that and go on."""
+    try:
+        return process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
 def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress) -> Session:
     trials: list[Trial] = []
     phase = "before it was ready"
@@ -134,7 +143,7 @@ def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float,
                 "(an endless loop? else allow more with --timeout)"
             ) from None
         if message is None:
-            raise QuietError(ending(worker.process.wait(), workload.name, phase))
+            raise QuietError(ending(_ended(worker.process), workload.name, phase))
         event = message["event"]
         if event == "error":
             raise ERRORS[message["exit_code"]](f"{workload.name}: {message['message']}")

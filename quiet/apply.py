@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quiet import cpulist, engine, journal, plan, targets, values
@@ -13,6 +13,7 @@ from quiet.facts import Facts
 from quiet.host import Host
 from quiet.journal import Entry, Journal, Record
 from quiet.knobs import BY_NAME
+from quiet.knobs.cpuset import GROUP
 from quiet.plan import Change, Plan, Skipped
 from quiet.profile import Profile
 
@@ -59,6 +60,10 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
 
 def _cpus(host: Host, profile: Profile, wish: str | None, record: Record | None) -> Choice:
     if record is None:
+        if profile.knobs.get("cpuset", "leave") != "leave" and targets.get(host, f"cgroup:{GROUP}") is not None:
+            raise Refused(
+                f'a cgroup {GROUP} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"'
+            )
         return profile.choose(Facts(host), wish)
     if record.restoring:
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")
@@ -101,18 +106,21 @@ class _Apply:
 
     def _round(self, made: Plan) -> None:
         self._record(made)
-        writes = [
-            Write(change.target, change.wanted, change.kind, BY_NAME[change.knob].clamps) for change in made.changes
-        ]
-        failures = self._settle(writes)
-        by_target = {change.target: change for change in made.changes}
-        broken = {by_target[failure.write.target].knob for failure in failures}
-        for knob in broken:
+        # first what others need: with an atomic knob that is refused, they are not written at all
+        first = max((i + 1 for i, c in enumerate(made.changes) if BY_NAME[c.knob].atomic), default=0)
+        self._write(made.changes[:first])
+        taken_back = {self.record.entries[target].knob for target in self.record.refused}
+        self._write([c for c in made.changes[first:] if BY_NAME[c.knob].needs not in taken_back])
+        self._keep_affinities(made.entangled)
+
+    def _write(self, changes: Sequence[Change]) -> None:
+        by_target = {change.target: change for change in changes}
+        failures = self._settle(Write(c.target, c.wanted, c.kind, BY_NAME[c.knob].clamps) for c in changes)
+        for knob in {by_target[failure.write.target].knob for failure in failures}:
             if BY_NAME[knob].atomic:
                 self._take_back(knob)
         for failure in failures:
             self._refuse(by_target[failure.write.target], failure)
-        self._keep_affinities(made.entangled)
 
     def _record(self, made: Plan) -> None:
         new = [

@@ -5,11 +5,13 @@ Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
 from quiet import cpulist, targets
 from quiet.cpulist import CpuSet
+from quiet.errors import UsageError
 from quiet.host import Reader
 
 CPU = "/sys/devices/system/cpu"
@@ -27,6 +29,13 @@ class Task(NamedTuple):
     bound: bool
 
 
+def _read(parse: Callable[[str], CpuSet], text: str, path: str) -> CpuSet:
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
 class Facts:
     """Facts about the host behind a reader."""
 
@@ -35,7 +44,7 @@ class Facts:
 
     def _list(self, path: str) -> CpuSet | None:
         text = self.reader.text(path)
-        return None if text is None else cpulist.parse(text)
+        return None if text is None else _read(cpulist.parse, text, path)
 
     @cached_property
     def numbered_cpus(self) -> CpuSet:
@@ -100,7 +109,7 @@ class Facts:
         ):
             text = self.reader.text(base + name)
             if text:
-                return read(text) | {cpu}
+                return _read(read, text, base + name) | {cpu}
         return frozenset({cpu})
 
     @cached_property
@@ -111,7 +120,7 @@ class Facts:
             base = f"/sys/devices/system/node/node{node}/"
             cpus = self._list(base + "cpulist")
             if cpus is None:
-                cpus = cpulist.parse_mask(self.reader.text(base + "cpumap") or "0")
+                cpus = _read(cpulist.parse_mask, self.reader.text(base + "cpumap") or "0", base + "cpumap")
             if cpus & self.online:
                 found[node] = cpus & self.online
         return found or {0: self.online}
@@ -141,8 +150,9 @@ class Facts:
         """cpufreq policies with the CPUs of each."""
         found = {}
         for number in self.reader.numbered(f"{CPU}/cpufreq", "policy"):
-            text = self.reader.text(f"{CPU}/cpufreq/policy{number}/affected_cpus") or ""
-            found[number] = cpulist.parse(text.replace(" ", ",")) or frozenset({number})
+            path = f"{CPU}/cpufreq/policy{number}/affected_cpus"
+            text = (self.reader.text(path) or "").replace(" ", ",")
+            found[number] = _read(cpulist.parse, text, path) or frozenset({number})
         return found
 
     @cached_property

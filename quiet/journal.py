@@ -9,6 +9,7 @@ boot's id is inside for the hosts where it does not. Operations, in the order in
     refused  the kernel declined, and why        settled  all recorded targets' values once everything was written
     stay     what `quiet run` had applied for its command is to stay
     restore  a restore has begun; these targets somebody else had changed
+    back     it has ended without having put back everything; these targets are as found
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 
 from quiet import __version__, cpulist
 from quiet.choose import Choice
-from quiet.errors import Refused
+from quiet.errors import Refused, UsageError
 from quiet.host import Reader
 
 FOLDER = "/run/quiet"
@@ -61,6 +62,7 @@ class Record:
     restoring: bool = False
     conflicts: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
+    back: set[str] = field(default_factory=set)  # put back by a restore that could not put back all
 
     def accepted(self) -> dict[str, str]:
         """The values that the kernel made of our writes, by target, where they are not what was asked for."""
@@ -84,12 +86,12 @@ def load(reader: Reader) -> Record | None:
     for line in text.split("\n"):
         try:
             item = json.loads(line)
-        except ValueError:
+            if item["op"] == "begin":
+                record = _begin(item)
+            elif record is not None:
+                _take(record, item)
+        except (ValueError, KeyError, TypeError, AssertionError, UsageError):
             continue  # a line that a writer was killed in
-        if item["op"] == "begin":
-            record = _begin(item)
-        elif record is not None:
-            _take(record, item)
     if record is None or (record.boot_id and record.boot_id != boot_id(reader)):
         return None
     return record
@@ -120,6 +122,8 @@ def _take(record: Record, item: Mapping[str, object]) -> None:
     elif op == "settled":
         record.settled = dict(item["values"])  # type: ignore[call-overload]
         record.complete = True
+    elif op == "back":
+        record.back = set(item["targets"])  # type: ignore[call-overload]
     elif op == "stay":
         record.passing = False
     elif op == "restore":
@@ -197,6 +201,10 @@ class Journal:
     def restore(self, conflicts: Iterable[str], foreign: Iterable[str]) -> None:
         """Open a restore, with the targets that somebody else had changed: what we had written, and what not."""
         self._add({"op": "restore", "conflicts": sorted(conflicts), "foreign": sorted(foreign)})
+
+    def back(self, restored: Iterable[str]) -> None:
+        """Close a restore that could not put back everything: these targets are as they were found."""
+        self._add({"op": "back", "targets": sorted(restored)})
 
     def remove(self) -> None:
         """End: nothing is applied any more."""

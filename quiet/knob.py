@@ -79,6 +79,7 @@ class Knob:
     after: tuple[str, ...] = ()
     clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
     atomic: bool = False  # all of its targets or none: taken back when one is refused
+    needs: str = ""  # an atomic knob without which this one would do harm
     restore_last: bool = False  # what would disturb the other targets while they are put back
     drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
     refusals: Mapping[int, str] = field(default_factory=dict)  # errno -> why the kernel may rightly say no

@@ -66,13 +66,20 @@ def make(
     changes: list[Change] = []
     skips: list[Skipped] = []
     entangled: list[tuple[str, str]] = []
+    taken_back: set[str] = set()
     for knob in KNOBS:
         choice = profile.knobs.get(knob.name, "leave")
         if choice == "leave":
             continue
         scene = Scene(facts, cpus, choice)
-        before = len(changes)
+        before, skipped = len(changes), len(skips)
         _compare(reader, knob, scene, settled or {}, refused or {}, changes, skips)
+        if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):
+            taken_back.add(knob.name)
+        if knob.needs in taken_back:
+            reason = f"makes no sense without the knob {knob.needs}, which the kernel refused"
+            skips += [Skipped(c.knob, c.target, reason, c.label) for c in changes[before:]]
+            del changes[before:]
         if len(changes) > before:
             entangled += [(knob.name, target) for target in knob.entangled(scene)]
     missing = profile.missing_boot(facts, cpus)

@@ -172,7 +172,7 @@ def restored(outcome: Outcome) -> None:
     skips(outcome.failures, "could not be put back")
     if outcome.complete:
         out("**nothing left changed**")
-    elif outcome.conflicts:
+    else:
         out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
 
 
@@ -198,6 +198,8 @@ def status(state: Mapping[str, object]) -> None:
     if isinstance(applied, dict):
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))
         done = "" if applied["complete"] else "; not complete: run `quiet apply` or `quiet restore`"
+        if applied["restoring"]:
+            done = "; a restore was not completed: run `quiet restore` again (with --force or --keep for conflicts)"
         isolated = applied["cpus"]["isolated"]
         out(f"applied: **{applied['profile']}** on CPUs {isolated} since {since}, {applied['targets']} targets{done}")
     else:

@@ -5,11 +5,12 @@ It may be killed and run again.
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from quiet import engine, journal, targets, values
+from quiet import cpulist, engine, journal, targets, values
 from quiet.engine import Failure, Write
 from quiet.facts import Facts
 from quiet.host import Host, Reader
@@ -53,34 +54,68 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
 
 
 def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) -> Outcome:
-    gone = {e.target for e in record.entries.values() if _is_gone(host, e)}
-    conflicts, foreign = _others(host, record)
+    entries = record.entries
+    found = {target: targets.get(host, target) for target in entries}
+    gone = {e.target for e in entries.values() if _is_gone(host, e)}
+    conflicts, foreign = _others(record, found)
     if record.restoring:  # what this restore's own writes have moved is nobody else's change
         conflicts, foreign = conflicts & record.conflicts, record.foreign
+    # what an earlier restore has put back, and somebody has changed since, is theirs
+    theirs = {t for t in record.back & entries.keys() if not values.same(entries[t].kind, found[t], entries[t].before)}
     conflicts -= gone
     if not record.restoring:
         log.restore(conflicts, foreign)
-    leave = gone | (set() if force else conflicts | foreign)
-    todo = [entry for entry in _in_order(record.entries.values()) if entry.target not in leave]
-    differing = [e for e in todo if not values.same(e.kind, targets.get(host, e.target), e.before)]
+    leave = gone | theirs | (set() if force else conflicts | foreign)
+    masks = _others_masks(host, record, leave - gone)
+    todo = [entry for entry in _in_order(entries.values()) if entry.target not in leave]
+    differing = [e for e in todo if not values.same(e.kind, found[e.target], e.before)]
     failures: list[Failure] = []
     for last in (False, True):
         writes = [_write(entry) for entry in todo if BY_NAME[entry.knob].restore_last is last]
-        failures += engine.settle(host, writes, lambda write: None, lambda write, found: None)
+        failures += engine.settle(host, writes, lambda write: None, lambda write, value: None)
         if not last:
             _widen_children(host, record)
-    left = [f for f in failures if not _went_away(record.entries[f.write.target], f)]
+            _give_back(host, masks)
+    left = [f for f in failures if not _went_away(entries[f.write.target], f)]
     gone |= {f.write.target for f in failures if f not in left}
+    back = [e for e in todo if values.same(e.kind, targets.get(host, e.target), e.before)]
     outcome = Outcome(
         record.profile,
-        sum(values.same(e.kind, targets.get(host, e.target), e.before) for e in differing),
+        sum(entry in differing for entry in back),
         tuple(sorted(gone)),
-        () if force or keep else tuple(_conflict(host, record.entries[target]) for target in sorted(conflicts)),
-        tuple(Skipped(record.entries[f.write.target].knob, f.write.target, _failure(f)) for f in left),
+        () if force or keep else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts)),
+        () if keep else tuple(Skipped(entries[f.write.target].knob, f.write.target, _failure(f)) for f in left),
     )
     if outcome.complete:
         log.remove()
+    else:
+        log.back(entry.target for entry in back)
     return outcome
+
+
+def _others_masks(host: Host, record: Record, leave: set[str]) -> dict[str, str]:
+    """The affinities that are not ours to touch, and that taking the partition down overwrites before Linux 6.2.
+
+    A mask of exactly the housekeeping CPUs is what every task has inherited; it is to become wide again.
+    """
+    facts = Facts(host)
+    inherited = facts.online - record.cpus.away
+    masks = {}
+    for task in facts.tasks:
+        target = f"task:{task.tid}"
+        allowed = cpulist.parse(task.cpus) & facts.online
+        own = target not in record.entries and allowed != inherited and not allowed & record.cpus.away
+        if not task.bound and (own or target in leave):
+            masks[target] = task.cpus
+    return masks
+
+
+def _give_back(host: Host, masks: dict[str, str]) -> None:
+    for target, mask in masks.items():
+        now = targets.get(host, target)
+        if now is not None and not values.same(values.CPULIST, now, mask):
+            with contextlib.suppress(OSError):  # it ended just now
+                targets.put(host, target, mask)
 
 
 def _went_away(entry: Entry, failure: Failure) -> bool:
@@ -91,11 +126,12 @@ def _went_away(entry: Entry, failure: Failure) -> bool:
 
 
 def _failure(failure: Failure) -> str:
+    if failure.write.wanted is None:
+        return f"it could not be removed: {failure.text} (does another cgroup or task use it?)"
     return f"'{failure.write.wanted}' could not be written back: {failure.text}"
 
 
-def _conflict(host: Reader, entry: Entry) -> Skipped:
-    found = targets.get(host, entry.target)
+def _conflict(entry: Entry, found: str | None) -> Skipped:
     was = values.plain(entry.kind, entry.before) if entry.before is not None else "absent"
     return Skipped(
         entry.knob, entry.target, f"somebody else made it '{found}' (found '{was}', applied '{entry.wanted}')"
@@ -120,9 +156,8 @@ def _is_gone(host: Reader, entry: Entry) -> bool:
     return targets.identity(host, entry.target) != entry.identity
 
 
-def _others(host: Reader, record: Record) -> tuple[set[str], set[str]]:
+def _others(record: Record, found: Mapping[str, str | None]) -> tuple[set[str], set[str]]:
     """The targets that somebody else has changed since: (those that we had written, those that we never wrote)."""
-    found = {e.target: targets.get(host, e.target) for e in record.entries.values()}
     conflicts = {e.target for e in record.entries.values() if _is_conflict(record, e, found[e.target])}
     foreign = {
         e.target

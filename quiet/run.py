@@ -21,6 +21,7 @@ from quiet.restore import Outcome, restore
 
 _USERS = f"{journal.FOLDER}/users"
 _PATIENCE_S = 60  # for another quiet that is at work
+_TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -33,25 +34,35 @@ def run(
 ) -> int:
     """Run a command under a profile. `applied` and `restored` are told what was done (None: others still use it).
 
-    A profile that was applied before stays applied. Returns the command's exit code (128 + N for signal N), or 4 when
-    something could not be put back.
+    A profile that was applied before stays applied. Returns the command's exit code (128 + N for signal N, also when
+    the signal came before the command was started), or 4 when something could not be put back.
     """
-    if shutil.which(command[0]) is None:
-        raise UsageError(f"{command[0]}: no such command; nothing was changed")
+    program = _find(command[0])
     host = Host()
     outcome: Outcome | None = None
-    with _in_use(host) as users, _deaf():
-        # from here on a Ctrl-C or a TERM must not come between an apply and its restore
+    with _in_use(host) as users, _Signals() as signals:
+        ours = journal.load(host) is None
         try:
             applied(apply(host, profile, wish, passing=True, patience=_PATIENCE_S))
+            ours = True
             record = journal.load(host)
             assert record is not None
-            code = _child(command, record.cpus, profile.knobs.get("aslr") == "command")
+            fixed = profile.knobs.get("aslr") == "command"
+            code = _child(program, command, record.cpus, fixed, signals)
         finally:
-            if journal.load(host) is not None:
+            if ours and journal.load(host) is not None:
                 outcome = _end(host, users)
                 restored(outcome)
     return 4 if outcome is not None and not outcome.complete else code
+
+
+def _find(name: str) -> str:
+    """The program's path: as a shell finds it, else beside this program (sudo keeps no PATH)."""
+    beside = os.path.dirname(os.path.realpath(sys.argv[0]))
+    found = shutil.which(name) or shutil.which(name, path=beside)
+    if found is None:
+        raise UsageError(f"{name}: no such command, or not executable; nothing was changed")
+    return found
 
 
 @contextmanager
@@ -77,42 +88,58 @@ def _end(host: Host, users: int) -> Outcome | None:
     return restore(host, patience=_PATIENCE_S)
 
 
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Ctrl-C and \\ go to the command, which is in the same foreground group; this process outlives it."""
-    signals = (signal.SIGINT, signal.SIGQUIT, *_FORWARDED)
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+class _Signals:
+    """Between an apply and its restore no signal ends this process: it is kept, or handed to the command.
+
+    What was ignored at the start (nohup) stays ignored, by the command too.
+    """
+
+    def __init__(self) -> None:
+        self.child = 0
+        self.pending = 0
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> _Signals:
+        for number in (*_TO_THE_GROUP, *_FORWARDED):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _take(self, number: int, _frame: object) -> None:
+        if not self.child:
+            self.pending = number
+        elif number in _FORWARDED:
+            os.kill(self.child, number)
 
 
-def _child(command: Sequence[str], cpus: Choice, fixed: bool) -> int:
+def _child(program: str, command: Sequence[str], cpus: Choice, fixed: bool, signals: _Signals) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
+    if signals.pending:
+        return 128 + signals.pending
     pid = os.fork()
     if pid == 0:
-        _become(command, cpus, fixed)
-    for number in _FORWARDED:
-        signal.signal(number, lambda received, frame: os.kill(pid, received))
+        _become(program, command, cpus, fixed)
+    signals.child = pid
     _, status = os.waitpid(pid, 0)
-    for number in _FORWARDED:
-        signal.signal(number, signal.SIG_IGN)
+    signals.child = 0
     code = os.waitstatus_to_exitcode(status)
     return 128 - code if code < 0 else code
 
 
-def _become(command: Sequence[str], cpus: Choice, fixed: bool) -> None:
-    """In the child: go to the isolated CPUs, reset what the parent ignores, and execute; never returns."""
+def _become(program: str, command: Sequence[str], cpus: Choice, fixed: bool) -> None:
+    """In the child: go to the isolated CPUs and execute; never returns. Handlers of ours end with the execution."""
     try:
-        for number in (signal.SIGINT, signal.SIGQUIT, *_FORWARDED):
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, its children should not
             signal.signal(number, signal.SIG_DFL)
         join(cpus.isolated)
         if fixed and not fixed_addresses():
             os.write(2, b"quiet: addresses stay randomised: personality(2) is forbidden here\n")
-        os.execvp(command[0], list(command))  # noqa: S606 - running the user's command is the purpose
+        os.execv(program, list(command))  # noqa: S606 - running the user's command is the purpose
     except QuietError as error:
         os.write(2, f"quiet: error: {error}\n".encode())
         os._exit(error.exit_code)

@@ -108,6 +108,7 @@ def status(facts: Facts, record: Record | None) -> Json:
             "since": record.time,
             "targets": sum(not entry.passing for entry in record.entries.values()),
             "complete": record.complete and not record.restoring,
+            "restoring": record.restoring,
         }
     return {
         "version": __version__,

@@ -117,6 +117,7 @@ KNOBS = (
         rule=_shield_members,
         targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, where a partition does it",
         after=("smt", "cpuset"),
+        needs="cpuset",
         clamps=True,  # a task that is just ending stays where it is
         entangled=_every_mask,
         refusals={22: "the kernel does not let this thread leave the root cpuset"},
