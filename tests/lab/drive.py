@@ -83,6 +83,7 @@ def isolation(report: Report, cpus: list[int]) -> None:
 
 JOURNAL = Path("/run/quiet/journal.jsonl")
 RESTORING = b'"op":"restore"'
+SETTLED = b'"op":"settled"'
 
 
 def journal() -> bytes:
@@ -92,21 +93,30 @@ def journal() -> bytes:
         return b""
 
 
-def watched(command: str, progress: float, duration: float) -> tuple[int, float]:
-    """Run a command and kill it at a share of its writing; its exit status, and how long it wrote before it ended.
+def watched(command: str, progress: float, duration: float) -> float:
+    """Run a command and kill it at a share of its writing (1: when it has ended); how long it wrote until then.
 
-    The journal tells where it is: an apply's grows line by line, and a restore says there when it begins. Time would
-    not do, for most of it passes before anything is written.
+    The journal tells where it is: an apply's grows from its first line to "settled", a restore's says when it begins
+    and is gone when it has ended. The clock would not do, for most of the time passes before anything is written.
     """
     arguments = ["apply", *BENCH] if command == "apply" else ["restore"]
+
+    def begun() -> bool:
+        return bool(journal()) if command == "apply" else RESTORING in journal()
+
+    def ended() -> bool:
+        return SETTLED in journal() if command == "apply" else not JOURNAL.exists()
+
     with subprocess.Popen([*QUIET, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not (len(journal()) if command == "apply" else RESTORING in journal()):
-            time.sleep(0.002)
-        begun = time.monotonic()
-        while process.poll() is None and time.monotonic() - begun < progress * duration:
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-    return process.returncode, time.monotonic() - begun
+        while process.poll() is None and not begun():
+            time.sleep(0.001)
+        start = time.monotonic()
+        while process.poll() is None and time.monotonic() - start < progress * duration and not ended():
+            time.sleep(0.001)
+        took = time.monotonic() - start
+        if progress < 1:
+            process.send_signal(signal.SIGKILL)
+    return took
 
 
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
@@ -117,7 +127,7 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
     quiet("restore")
     if command == "restore":
         quiet("apply", *BENCH)
-    _, duration = watched(command, 1e9, 1)
+    duration = watched(command, 1, 60)
     report["warm"], report["left_by_warm_up"] = quiet("restore"), differences(before)
     draw = random.Random(seed)
     report["rounds"] = []
@@ -125,11 +135,11 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
         if command == "restore":
             quiet("apply", *BENCH)
         progress = draw.random()
-        code, moment = watched(command, progress, duration)
+        moment = watched(command, progress, duration)
         cut = differences(before)
         restore = quiet("restore")
         left = differences(before)
-        entry = {"moment": moment, "code": code, "cut": len(cut), "restore": restore, "left": left}
+        entry = {"moment": moment, "cut": len(cut), "restore": restore, "left": left}
         report["rounds"].append(entry)
         print(f"killed {moment:.2f} s into its writing: {len(cut)} changed, left {left or 'nothing'}", flush=True)
         if left:

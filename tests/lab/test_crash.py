@@ -29,5 +29,5 @@ def test_after_a_kill_at_any_moment_restore_leaves_nothing_changed(machine: Mach
         assert each["restore"]["code"] == 0, each["restore"]
         assert each["left"] == [], f"killed {each['moment']:.2f} s into its writing"
     assert len(report["rounds"]) == rounds
-    # The moments are worth something only if some of the kills hit while there was something to put back.
-    assert len([each for each in report["rounds"] if each["cut"]]) >= 3
+    # The moments are worth something only if most of the kills hit while there was something to put back.
+    assert len([each for each in report["rounds"] if each["cut"]]) > rounds / 2
