@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from quiet import apply, cli, restore, start  # noqa: F401 - loaded once for all forks
 from tests.lab import disturb, snapshot
 from tests.lab.observe import busy_loops
 
@@ -93,13 +94,37 @@ def journal() -> bytes:
         return b""
 
 
+def forked(*arguments: str) -> int:
+    """Start a command in a fork of this process, which has everything loaded; its process id.
+
+    Starting Python takes the emulated machine ten times as long as the command itself.
+    """
+    pid = os.fork()
+    if pid:
+        return pid
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    sys.argv = ["quiet", *arguments]
+    code = 99
+    try:
+        start.main()
+    except SystemExit as done:
+        code = int(done.code or 0)
+    finally:
+        os._exit(code)
+
+
+def called(*arguments: str) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(forked(*arguments), 0)[1])
+
+
 def watched(command: str, progress: float, duration: float) -> float:
     """Run a command and kill it at a share of its writing (1: when it has ended); how long it wrote until then.
 
     The journal tells where it is: an apply's grows from its first line to "settled", a restore's says when it begins
     and is gone when it has ended. The clock would not do, for most of the time passes before anything is written.
     """
-    arguments = ["apply", *BENCH] if command == "apply" else ["restore"]
 
     def begun() -> bool:
         return bool(journal()) if command == "apply" else RESTORING in journal()
@@ -107,15 +132,17 @@ def watched(command: str, progress: float, duration: float) -> float:
     def ended() -> bool:
         return SETTLED in journal() if command == "apply" else not JOURNAL.exists()
 
-    with subprocess.Popen([*QUIET, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not begun():
-            time.sleep(0.001)
-        start = time.monotonic()
-        while process.poll() is None and time.monotonic() - start < progress * duration and not ended():
-            time.sleep(0.001)
-        took = time.monotonic() - start
-        if progress < 1:
-            process.send_signal(signal.SIGKILL)
+    pid = forked(*(["apply", *BENCH] if command == "apply" else ["restore"]))
+    limit = time.monotonic() + 60
+    while not begun() and time.monotonic() < limit:
+        time.sleep(0.001)
+    first = time.monotonic()
+    while time.monotonic() - first < progress * duration and not ended():
+        time.sleep(0.001)
+    took = time.monotonic() - first
+    if progress < 1:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
     return took
 
 
@@ -123,24 +150,21 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
     """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
     disturb.disturb()
     before = snapshot.take()
-    quiet("apply", *BENCH)
-    quiet("restore")
-    if command == "restore":
-        quiet("apply", *BENCH)
+    called("apply", *BENCH)
+    if command == "apply":
+        called("restore")
     duration = watched(command, 1, 60)
-    report["warm"], report["left_by_warm_up"] = quiet("restore"), differences(before)
+    report["warm"], report["left_by_warm_up"] = called("restore"), differences(before)
     draw = random.Random(seed)
     report["rounds"] = []
     for _ in range(rounds):
         if command == "restore":
-            quiet("apply", *BENCH)
-        progress = draw.random()
-        moment = watched(command, progress, duration)
+            called("apply", *BENCH)
+        moment = watched(command, draw.random(), duration)
         cut = differences(before)
-        restore = quiet("restore")
+        code = called("restore")
         left = differences(before)
-        entry = {"moment": moment, "cut": len(cut), "restore": restore, "left": left}
-        report["rounds"].append(entry)
+        report["rounds"].append({"moment": moment, "cut": len(cut), "restore": code, "left": left})
         print(f"killed {moment:.2f} s into its writing: {len(cut)} changed, left {left or 'nothing'}", flush=True)
         if left:
             break  # what follows would start from a wrong state
