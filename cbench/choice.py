@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quiet import cpulist
+from quiet.choose import parse_wish
 from quiet.errors import UsageError
 
 ONLINE = Path("/sys/devices/system/cpu/online")
@@ -28,7 +29,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
     chosen: list[int] = []
     for text in texts:
         for part in text.split(","):
-            cpus = cpulist.parse(part)
+            cpus = parse_wish(part, "--cpu")
             if not cpus:
                 raise UsageError(f"--cpu {text!r}: empty; write a CPU number or a list like 0,2-3")
             chosen += [cpu for cpu in sorted(cpus) if cpu not in chosen]
