@@ -161,7 +161,8 @@ class _Apply:
 
     def _refuse(self, change: Change, failure: Failure) -> None:
         knob = BY_NAME[change.knob]
-        expected = knob.refusals.get(failure.errno)
+        words = (reason for verdict, reason in knob.verdicts.items() if verdict in failure.text)
+        expected = knob.refusals.get(failure.errno) or next(words, None)
         reason = expected or f"the kernel refused '{failure.write.wanted}': {failure.text}"
         if expected is None:
             self.failures.append(Skipped(change.knob, change.target, reason, change.label))

@@ -83,6 +83,8 @@ class Knob:
     restore_last: bool = False  # what would disturb the other targets while they are put back
     drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
     refusals: Mapping[int, str] = field(default_factory=dict)  # errno -> why the kernel may rightly say no
+    # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
+    verdicts: Mapping[str, str] = field(default_factory=dict)
     entangled: Callable[[Scene], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
     risk: str = ""
 

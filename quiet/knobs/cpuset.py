@@ -107,6 +107,10 @@ KNOBS = (
         after=("smt",),
         atomic=True,
         entangled=_every_mask,
+        verdicts={
+            "conflicts with housekeeping": "isolated at boot already, and then this kernel makes no partition of it; "
+            "tasks are kept off by their affinity"
+        },
         refusals={22: "no isolated partitions before Linux 6.1, or another cpuset owns the CPUs"},
     ),
     Knob(

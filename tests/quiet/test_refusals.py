@@ -228,3 +228,15 @@ def test_two_settings_that_change_each_other_are_a_failure(tmp_path: Path) -> No
 
     done = apply(Kernel(machine(tmp_path), rivals), profile("watchdog.nmi", "ksm"))
     assert [item.knob for item in done.failures] == ["watchdog.nmi"]
+
+
+def test_a_partition_that_boot_isolation_rules_out_is_left_alone_with_the_reason(tmp_path: Path) -> None:
+    root = tree(tmp_path / "m", settings())
+    found = contents(root)
+    host = Cgroups(root)
+    host.verdict = "isolated invalid (partition config conflicts with housekeeping setup)"
+    done = apply(host, profile("cpuset"))
+    assert not done.failures
+    assert {skip.reason.partition(",")[0] for skip in done.skips} == {"isolated at boot already"}
+    restore(host)
+    assert contents(root) == found
