@@ -12,11 +12,11 @@ from tests.lab.guest import Machine, boot
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
-TRIALS = 40
+TRIALS = 20
 SCRIPT = f"""
 for cpu in 0 1 2 3; do sh -c 'while :; do :; done' & done
 quiet run --profile bench -- \
-    cbench run hash --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
+    cbench run hash --param n=10000000 --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
 code=$?
 kill $(jobs -p)
 exit $code
