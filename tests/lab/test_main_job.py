@@ -12,7 +12,7 @@ from tests.lab.guest import Machine, boot
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
-TRIALS = 20
+TRIALS = 12
 SCRIPT = f"""
 for cpu in 0 1 2 3; do sh -c 'while :; do :; done' & done
 quiet run --profile bench -- \
