@@ -10,6 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] cbench/*_build.py)
+# Two processes or more, a test each; tests of one boot together. A guest takes a core, so more than four gain little.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup
 WORKLOADS := hash sieve memory
 KERNELS := 6.12 6.1
 
@@ -28,13 +30,13 @@ demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmar
 
 test: setup ## every test, with those that boot real kernels (under 30 minutes on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
 
 check: setup ## style, types and the fast tests (under 2 minutes)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
-	@$(BIN)/python -m pytest -m 'not lab'
+	@$(PYTEST) -m 'not lab'
 
 bench: setup ## measure on this machine: quiet it first when root is possible, and put everything back after
 	@if [ "$$(id -u)" = 0 ]; then as_root=(); elif sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(none); fi; \

@@ -10,6 +10,17 @@ from tests.lab.machines import MACHINES
 SKIPPED: dict[str, str] = {}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that look at the same boot of a machine go to the same process; those that boot go first, being long."""
+    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
+    for item in items:
+        if item.get_closest_marker("lab"):
+            call = getattr(item, "callspec", None)
+            machine = call.params.get("machine", "") if call else ""
+            boot = "visit" if item.get_closest_marker("visit") else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(f"{boot}-{machine}"))
+
+
 @pytest.fixture(scope="session")
 def lab() -> None:
     """The emulator is installed; otherwise the test is skipped with what to install."""

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.lab import kernels, snapshot
-from tests.lab.guest import EmulatorFaultError, GuestError, Machine, boot
+from tests.lab.guest import GuestError, Machine, boot
 from tests.lab.observe import busy_loops
 
 TIMEOUT_S = 900
@@ -25,24 +25,16 @@ def main() -> int:
     machine = Machine(**{**vars(MACHINE), "series": series})
     started = time.monotonic()
     print(f"==> booting Linux {series} with 4 CPUs in an emulator (20 s; nothing on this machine is changed)")
-    for attempt in (1, 2, 3):
-        try:
-            script = "python -m tests.lab.demo --in-guest"
-            environment = {"COLUMNS": "110", "PYTHONUNBUFFERED": "1"}
-            result = boot(machine, script, timeout=TIMEOUT_S, env=environment, on_line=_show)
-        except EmulatorFaultError as error:
-            if attempt == 3:
-                print(error, file=sys.stderr)
-                return 3
-            print("==> the emulator has failed (not the kernel in it): once more", flush=True)
-        except KeyboardInterrupt:
-            print("==> interrupted; the guest is gone", file=sys.stderr)
-            return 130
-        except (GuestError, kernels.KernelError) as error:
-            print(error, file=sys.stderr)
-            return 3
-        else:
-            break
+    try:
+        script = "python -m tests.lab.demo --in-guest"
+        environment = {"COLUMNS": "110", "PYTHONUNBUFFERED": "1"}
+        result = boot(machine, script, timeout=TIMEOUT_S, env=environment, on_line=_show)
+    except KeyboardInterrupt:
+        print("==> interrupted; the guest is gone", file=sys.stderr)
+        return 130
+    except (GuestError, kernels.KernelError) as error:
+        print(error, file=sys.stderr)
+        return 3
     print(f"==> the guest is gone; {time.monotonic() - started:.0f} s in all", flush=True)
     return result.code
 

@@ -7,17 +7,20 @@ $LAB_OUT/report.json.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from quiet import apply, cli, restore, start  # noqa: F401 - loaded once for all forks
+from quiet import apply, cli, restore, start, targets  # noqa: F401 - loaded once for all forks
 from tests.lab import disturb, snapshot
 from tests.lab.observe import busy_loops
 
@@ -94,6 +97,19 @@ def journal() -> bytes:
         return b""
 
 
+LAST_WRITE = mmap.mmap(-1, 8)  # shared with the forks: when they last wrote a setting
+
+
+def noted(put: Callable[..., None]) -> Callable[..., None]:
+    """The same, and when it was done is noted."""
+
+    def put_and_note(*arguments: object) -> None:
+        put(*arguments)
+        LAST_WRITE[:] = struct.pack("d", time.monotonic())
+
+    return put_and_note
+
+
 def forked(*arguments: str) -> int:
     """Start a command in a fork of this process, which has everything loaded; its process id.
 
@@ -102,6 +118,7 @@ def forked(*arguments: str) -> int:
     pid = os.fork()
     if pid:
         return pid
+    targets.put = noted(targets.put)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -119,8 +136,8 @@ def called(*arguments: str) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(forked(*arguments), 0)[1])
 
 
-def watched(command: str, progress: float, duration: float) -> float:
-    """Run a command and kill it at a share of its writing (1: when it has ended); how long it wrote until then.
+def watched(command: str, moment: float | None) -> tuple[float, bool]:
+    """Run a command and kill it at a moment of its writing (None: let it end); how long it wrote, and if to its end.
 
     The journal tells where it is: an apply's grows from its first line to "settled", a restore's says when it begins
     and is gone when it has ended. The clock would not do, for most of the time passes before anything is written.
@@ -132,35 +149,41 @@ def watched(command: str, progress: float, duration: float) -> float:
     def ended() -> bool:
         return SETTLED in journal() if command == "apply" else not JOURNAL.exists()
 
+    LAST_WRITE[:] = bytes(8)
     pid = forked(*(["apply", *BENCH] if command == "apply" else ["restore"]))
     limit = time.monotonic() + 60
     while not begun() and time.monotonic() < limit:
         time.sleep(0.001)
     first = time.monotonic()
-    while time.monotonic() - first < progress * duration and not ended():
+    until = limit if moment is None else first + moment
+    while time.monotonic() < until and not (done := ended()):
         time.sleep(0.001)
     took = time.monotonic() - first
-    if progress < 1:
+    if moment is not None:
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return took
+    (last_write,) = struct.unpack("d", LAST_WRITE)
+    return (last_write - first if done and last_write else took), done
 
 
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
     """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
     disturb.disturb()
     before = snapshot.take()
-    called("apply", *BENCH)
-    if command == "apply":
-        called("restore")
-    duration = watched(command, 1, 60)
-    report["warm"], report["left_by_warm_up"] = called("restore"), differences(before)
+    for _ in range(2):  # the first is slower
+        called("apply", *BENCH)
+        if command == "apply":
+            called("restore")
+        duration, _ = watched(command, None)
+        report["warm"], report["left_by_warm_up"] = called("restore"), differences(before)
     draw = random.Random(seed)
     report["rounds"] = []
     for _ in range(rounds):
         if command == "restore":
             called("apply", *BENCH)
-        moment = watched(command, draw.random(), duration)
+        moment = draw.random() * duration
+        took, too_late = watched(command, moment)
+        duration = min(duration, took) if too_late else duration
         cut = differences(before)
         code = called("restore")
         left = differences(before)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lab import acpi, kernels
-from tests.lab.process import Follower, end_session, ending_on_signals, one_guest_at_a_time
+from tests.lab.process import Follower, end_session, ending_on_signals, room_for_a_guest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHARED = "/run/quiet-lab"  # where the guest sees the shared directory
@@ -98,20 +98,34 @@ def boot(
     env: Mapping[str, str] | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> Result:
-    """Run a bash script as root in a fresh guest, one guest at a time; `timeout` includes the boot."""
+    """Run a bash script as root in a fresh guest, when a core is free for it; `timeout` includes the boot.
+
+    Where the emulator has its known fault, the guest is booted again, up to three times in all.
+    """
+    for _ in range(2):
+        try:
+            return _boot(machine, script, timeout, env or {}, on_line or (lambda line: None))
+        except EmulatorFaultError:
+            print("the emulator has failed (not the kernel in it): once more", file=sys.stderr, flush=True)
+    return _boot(machine, script, timeout, env or {}, on_line or (lambda line: None))
+
+
+def _boot(
+    machine: Machine, script: str, timeout: float, env: Mapping[str, str], on_line: Callable[[str], None]
+) -> Result:
     if lacking := missing():
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     kernel = kernels.ensure(machine.series)
     with (
         ending_on_signals(),
-        one_guest_at_a_time(kernels.cache_dir() / "lock"),
+        room_for_a_guest(kernels.cache_dir(), whole=machine.threads == "multi"),
         tempfile.TemporaryDirectory(prefix=f"quiet-lab-{os.getpid()}-") as temporary,
     ):
         work = Path(temporary)
-        _write_shared(work / "share", machine, script, env or {})
+        _write_shared(work / "share", machine, script, env)
         command = _command(machine, kernel, work)
         started = time.monotonic()
-        code = _supervise(machine, command, work, started + timeout, on_line or (lambda line: None))
+        code = _supervise(machine, command, work, started + timeout, on_line)
         seconds = time.monotonic() - started
         files = {path.name: path.read_text() for path in sorted((work / "share/out").iterdir())}
         return Result(code, _text(work / "share/output"), seconds, _tail(work), files)

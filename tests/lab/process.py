@@ -1,4 +1,4 @@
-"""The emulator as processes of this machine: one at a time, followed while it runs, gone afterwards in any case."""
+"""The emulator as processes of this machine: as many as there are cores, followed while they run, gone afterwards."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:
@@ -51,17 +52,35 @@ class Follower:
             self.on_line(line)
 
 
+def slots() -> int:
+    """How many emulator threads this machine runs side by side: more would only run into each other's time-outs."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
 @contextlib.contextmanager
-def one_guest_at_a_time(lock_file: Path) -> Iterator[None]:
-    """Emulation takes every core; two guests at once would only run into each other's time-outs."""
-    lock_file.parent.mkdir(parents=True, exist_ok=True)
-    with open(lock_file, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+def room_for_a_guest(folder: Path, *, whole: bool) -> Iterator[None]:
+    """Wait until a core is free of guests of whatever process (`whole`: all of them), and keep it meanwhile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        locks = [stack.enter_context(open(folder / f"lock-{number}", "w")) for number in range(slots())]
+        if not (taken := _take(locks, whole)):
             print("waiting for another guest on this machine to end", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        while not taken:
+            time.sleep(0.5)
+            taken = _take(locks, whole)
         yield
+
+
+def _take(locks: Sequence[IO[str]], whole: bool) -> bool:
+    """Lock one of them, or all; those that were got stay locked, so that whoever needs all gets there."""
+    free = 0
+    for lock in locks:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free += 1
+            if not whole:
+                return True
+    return free == len(locks)
 
 
 @contextlib.contextmanager

@@ -85,6 +85,7 @@ CGROUP_FILES = (
     "cpuset.sched_load_balance",
 )
 PF_KTHREAD = 0x00200000
+PF_NO_SETAFFINITY = 0x04000000
 
 
 def take(root: str = "/") -> Snapshot:
@@ -155,6 +156,7 @@ def _directories(root: Path) -> dict[str, str]:
 def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks: dict[str, Any] = {}
     informational: dict[str, Any] = {}
+    possible = _read(root / "sys/devices/system/cpu/possible").strip()
     for folder in root.glob("proc/[0-9]*/task/[0-9]*"):
         try:
             stat = (folder / "stat").read_text()
@@ -171,6 +173,12 @@ def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         # an interrupt's thread follows its interrupt when that next fires.
         worker = kernel_thread and name.startswith("kworker/")
         moved_by_kernel = kernel_thread and name.startswith(("kworker/", "irq/"))
+        # A workqueue's rescuer is on the CPU of the pool that it last helped (kernel/workqueue.c,
+        # worker_attach_to_pool) until a cpuset next changes, then on all, and nobody can set it. Left without some
+        # CPUs would be another thing, and so would a thread of one CPU ("name/3") that has left it.
+        rescuer = kernel_thread and flags & PF_NO_SETAFFINITY and "/" not in name
+        if rescuer and (allowed == possible or allowed.isdigit()):
+            allowed = "all, or that of one pool"
         entry = {
             "allowed": allowed,
             "cgroup": group,

@@ -34,6 +34,7 @@ def left_by(pid: int) -> set[str]:
     return found | {str(path) for path in Path(tempfile.gettempdir()).glob(f"{name}*")}
 
 
+@pytest.mark.visit
 @pytest.mark.parametrize("machine", [machine.name for machine in ALL], indirect=True)
 def test_a_machine_is_what_it_says(machine: guest.Machine) -> None:
     result, lines = visits.visit(machine)

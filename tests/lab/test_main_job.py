@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.guest import Machine, boot
 
-pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
+pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["busy"], indirect=True)]
 
 TRIALS = 12
 SCRIPT = f"""

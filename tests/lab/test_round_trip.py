@@ -13,7 +13,7 @@ from tests.lab import visits
 from tests.lab.guest import Machine
 from tests.lab.machines import ALL, MACHINES
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.visit]
 
 EVERYWHERE = pytest.mark.parametrize("machine", [machine.name for machine in ALL], indirect=True)
 WATCHED = pytest.mark.parametrize("machine", visits.WATCHED, indirect=True)
