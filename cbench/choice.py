@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from quiet import cpulist
 from quiet.choose import parse_wish
 from quiet.errors import UsageError
-
-ONLINE = Path("/sys/devices/system/cpu/online")
+from quiet.host import Reader
 
 
 def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
@@ -25,7 +23,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
     """
     if not texts:
         return [default_cpu(isolated, frozenset(os.sched_getaffinity(0)))]
-    online = cpulist.parse(ONLINE.read_text())
+    online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
     chosen: list[int] = []
     for text in texts:
         for part in text.split(","):

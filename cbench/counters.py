@@ -10,15 +10,15 @@ import errno
 import os
 import platform
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.model import Counter
 from quiet import cpulist
 from quiet.errors import UsageError
+from quiet.host import Reader
 
-DEVICES = Path("/sys/bus/event_source/devices")
+DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 DELTAS = 20_000
 
@@ -66,25 +66,19 @@ def names() -> tuple[str, ...]:
     return (*EVENTS, ticks_name())
 
 
-def attempts(event: Event, cpu: int, devices: Path = DEVICES) -> list[tuple[int, int, int]]:
+def attempts(event: Event, cpu: int, host: Reader | None = None) -> list[tuple[int, int, int]]:
     """(type, config, config1) to try in turn for this CPU: its own PMU first, the generic event last."""
     found: list[tuple[int, int, int]] = []
-    for device in sorted(devices.glob("*")):
-        cpus, number = _text(device / "cpus"), _text(device / "type")
+    host = host or Reader()
+    for device in host.names(DEVICES):
+        cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
         if not number.isdecimal() or cpu not in cpulist.parse(cpus):
             continue
-        if device.name.startswith("armv8"):
+        if device.startswith("armv8"):
             found += [(int(number), event.armv8, 3), (int(number), event.armv8, 0)]
-        elif device.name in ("cpu_core", "cpu_atom"):
+        elif device in ("cpu_core", "cpu_atom"):
             found.append((0, int(number) << 32 | event.generic, 0))
     return [*found, (0, event.generic, 0)]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:

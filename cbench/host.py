@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Collection, Iterable
-from pathlib import Path
 
 from cbench.model import Result
 from quiet import cpulist
+from quiet.host import Reader
 
-CPUS = Path("/sys/devices/system/cpu")
+CPUS = "/sys/devices/system/cpu"
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+def _text(path: str) -> str:
+    return Reader().text(path) or ""
 
 
 def cpuinfo_field(text: str, *names: str) -> str:
@@ -33,24 +30,24 @@ def is_virtual(cpuinfo: str) -> bool:
     """Whether the CPU says that a hypervisor runs it; arm64 does not, there the device tree or DMI does."""
     if "hypervisor" in cpuinfo_field(cpuinfo, "flags").split():
         return True
-    vendor = _text(Path("/sys/class/dmi/id/sys_vendor")) + _text(Path("/sys/class/dmi/id/product_name"))
+    vendor = _text("/sys/class/dmi/id/sys_vendor") + _text("/sys/class/dmi/id/product_name")
     names = ("QEMU", "KVM", "VMware", "VirtualBox", "Virtual Machine", "Amazon EC2", "Google Compute")
-    return Path("/proc/device-tree/hypervisor").exists() or any(name in vendor for name in names)
+    return Reader().exists("/proc/device-tree/hypervisor") or any(name in vendor for name in names)
 
 
 def governors(cpus: Iterable[int]) -> list[str]:
     """The frequency governors of these CPUs, empty where the host shows none (as in most VMs)."""
-    return sorted({_text(CPUS / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
+    return sorted({_text(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
 
 
 def siblings(cpu: int) -> frozenset[int]:
     """The other threads of this CPU's core."""
-    return cpulist.parse(_text(CPUS / f"cpu{cpu}/topology/thread_siblings_list")) - {cpu}
+    return cpulist.parse(_text(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")) - {cpu}
 
 
 def describe(cpus: Collection[int], isolated: frozenset[int]) -> dict[str, object]:
     """The host's part of the results; `missing` is added by the caller."""
-    cpuinfo = _text(Path("/proc/cpuinfo"))
+    cpuinfo = _text("/proc/cpuinfo")
     return {
         "cpu": cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
         "machine": platform.machine(),

@@ -18,6 +18,7 @@ from cbench.model import Counter, Trial
 from cbench.stats import warmup
 from cbench.stats.quantum import quantum
 from quiet.errors import QuietError, UsageError
+from quiet.host import Reader
 from quiet.placement import place
 
 
@@ -85,25 +86,23 @@ def lock_memory(ranges: list[tuple[Any, int]]) -> str:
 def page_size(address: int) -> str:
     """How the mapping at `address` is backed, from /proc/self/smaps: "huge", "partly huge" or "small"."""
     inside, size = False, 0
-    with open("/proc/self/smaps") as smaps:
-        for line in smaps:
-            bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
-            if bounds:
-                inside = int(bounds[1], 16) <= address < int(bounds[2], 16)
-            elif inside and line.startswith("Size:"):
-                size = int(line.split()[1])
-            elif inside and line.startswith("AnonHugePages:"):
-                huge = int(line.split()[1])
-                return "small" if not huge else "huge" if huge >= size else "partly huge"
+    for line in (Reader().text("/proc/self/smaps") or "").splitlines():
+        bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+        if bounds:
+            inside = int(bounds[1], 16) <= address < int(bounds[2], 16)
+        elif inside and line.startswith("Size:"):
+            size = int(line.split()[1])
+        elif inside and line.startswith("AnonHugePages:"):
+            huge = int(line.split()[1])
+            return "small" if not huge else "huge" if huge >= size else "partly huge"
     return "unknown"
 
 
 def stolen_ms(cpu: int) -> int | None:
     """Time that the hypervisor has kept `cpu` from running, by the kernel's account; None where unknown."""
-    with open("/proc/stat") as stat:
-        for line in stat:
-            if line.startswith(f"cpu{cpu} "):
-                return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
+    for line in (Reader().text("/proc/stat") or "").splitlines():
+        if line.startswith(f"cpu{cpu} "):
+            return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
     return None
 
 

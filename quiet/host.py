@@ -36,10 +36,9 @@ class Reader:
         except OSError:
             return None
         try:
-            data = os.read(fd, _CHUNK)
-            if len(data) == _CHUNK:
-                while more := os.read(fd, _CHUNK):
-                    data += more
+            data = b""
+            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time, whatever is asked for
+                data += more
         except OSError:
             return None
         finally:
