@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from quiet import __version__, cpulist
 from quiet.choose import Choice
@@ -112,24 +113,24 @@ def _begin(item: Mapping[str, object]) -> Record:
     )
 
 
-def _take(record: Record, item: Mapping[str, object]) -> None:
+def _take(record: Record, item: Mapping[str, Any]) -> None:
     op = item["op"]
     if op == "before":
-        for fields in item["entries"]:  # type: ignore[attr-defined]
+        for fields in item["entries"]:
             entry = Entry(*fields)
             record.entries.setdefault(entry.target, entry)  # what was found first is what was found
         record.complete = False
     elif op == "settled":
-        record.settled = dict(item["values"])  # type: ignore[call-overload]
+        record.settled = dict(item["values"])
         record.complete = True
     elif op == "back":
-        record.back = set(item["targets"])  # type: ignore[call-overload]
+        record.back = set(item["targets"])
     elif op == "stay":
         record.passing = False
     elif op == "restore":
         record.restoring = True
-        record.conflicts = set(item["conflicts"])  # type: ignore[call-overload]
-        record.foreign = set(item["foreign"])  # type: ignore[call-overload]
+        record.conflicts = set(item["conflicts"])
+        record.foreign = set(item["foreign"])
     else:
         target = str(item["target"])
         entry = record.entries[target]

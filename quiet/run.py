@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from quiet import journal
 from quiet.apply import Receipt, apply
@@ -97,7 +98,7 @@ class _Signals:
     def __init__(self) -> None:
         self.child = 0
         self.pending = 0
-        self._before: dict[int, object] = {}
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> _Signals:
         for number in (*_TO_THE_GROUP, *_FORWARDED):
@@ -107,7 +108,7 @@ class _Signals:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            signal.signal(number, handler)
 
     def _take(self, number: int, _frame: object) -> None:
         if not self.child:
