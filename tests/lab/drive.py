@@ -85,19 +85,12 @@ def isolation(report: Report, cpus: list[int]) -> None:
             report[f"run_{name}"] = {"code": done.returncode, "err": done.stderr, "out": done.stdout, **seen}
 
 
-JOURNAL = Path("/run/quiet/journal.jsonl")
-RESTORING = b'"op":"restore"'
-SETTLED = b'"op":"settled"'
+WRITES = mmap.mmap(-1, 16)  # shared with the forks: when they wrote their first setting, and their last
 
 
-def journal() -> bytes:
-    try:
-        return JOURNAL.read_bytes()
-    except OSError:
-        return b""
-
-
-LAST_WRITE = mmap.mmap(-1, 8)  # shared with the forks: when they last wrote a setting
+def writes() -> tuple[float, float]:
+    first, last = struct.unpack("dd", WRITES)
+    return first, last
 
 
 def noted(put: Callable[..., None]) -> Callable[..., None]:
@@ -105,7 +98,8 @@ def noted(put: Callable[..., None]) -> Callable[..., None]:
 
     def put_and_note(*arguments: object) -> None:
         put(*arguments)
-        LAST_WRITE[:] = struct.pack("d", time.monotonic())
+        now = time.monotonic()
+        WRITES[:] = struct.pack("dd", writes()[0] or now, now)
 
     return put_and_note
 
@@ -139,31 +133,22 @@ def called(*arguments: str) -> int:
 def watched(command: str, moment: float | None) -> tuple[float, bool]:
     """Run a command and kill it at a moment of its writing (None: let it end); how long it wrote, and if to its end.
 
-    The journal tells where it is: an apply's grows from its first line to "settled", a restore's says when it begins
-    and is gone when it has ended. The clock would not do, for most of the time passes before anything is written.
+    The clock alone would not do, for most of the time passes before anything is written.
     """
-
-    def begun() -> bool:
-        return bool(journal()) if command == "apply" else RESTORING in journal()
-
-    def ended() -> bool:
-        return SETTLED in journal() if command == "apply" else not JOURNAL.exists()
-
-    LAST_WRITE[:] = bytes(8)
+    WRITES[:] = bytes(16)
     pid = forked(*(["apply", *BENCH] if command == "apply" else ["restore"]))
     limit = time.monotonic() + 60
-    while not begun() and time.monotonic() < limit:
+    ended = False
+    while time.monotonic() < limit and not ended:
+        first, _ = writes()
+        if moment is not None and first and time.monotonic() >= first + moment:
+            os.kill(pid, signal.SIGKILL)
+            break
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         time.sleep(0.001)
-    first = time.monotonic()
-    until = limit if moment is None else first + moment
-    while time.monotonic() < until and not (done := ended()):
-        time.sleep(0.001)
-    took = time.monotonic() - first
-    if moment is not None:
-        os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    (last_write,) = struct.unpack("d", LAST_WRITE)
-    return (last_write - first if done and last_write else took), done
+    first, last = writes()
+    return last - first, ended
 
 
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
@@ -183,7 +168,7 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
             called("apply", *BENCH)
         moment = draw.random() * duration
         took, too_late = watched(command, moment)
-        duration = min(duration, took) if too_late else duration
+        duration = (duration + took) / 2 if too_late else duration
         cut = differences(before)
         code = called("restore")
         left = differences(before)
