@@ -69,7 +69,7 @@ def disturb() -> dict[str, str]:
     stopped.send_signal(signal.SIGSTOP)
     for group in (Path("/sys/fs/cgroup/users/one"), Path("/sys/fs/cgroup/cpuset/users")):
         if (group.parent if group.name == "users" else group.parents[1] / "cgroup.procs").exists():
-            group.mkdir(parents=True)
+            group.mkdir(parents=True, exist_ok=True)
             for name in ("cpuset.cpus", "cpuset.mems") if group.name == "users" else ():
                 text = (group.parent / name).read_text().strip()
                 write(str(group / name), text, done)
