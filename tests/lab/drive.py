@@ -6,6 +6,7 @@ $LAB_OUT/report.json.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -14,6 +15,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -22,18 +24,20 @@ from typing import Any
 
 from quiet import apply, cli, restore, start, targets  # noqa: F401 - loaded once for all forks
 from tests.lab import disturb, snapshot
-from tests.lab.observe import busy_loops
+from tests.lab.observe import busy_loops, watched
 
-QUIET = ("quiet",)
 BENCH = ("--profile", "bench")
 Report = dict[str, Any]
 
 
-def quiet(*arguments: str, timeout: float = 120) -> Report:
-    started = time.monotonic()
-    done = subprocess.run([*QUIET, *arguments], capture_output=True, text=True, timeout=timeout, check=False)
-    seconds = round(time.monotonic() - started, 2)
-    return {"code": done.returncode, "out": done.stdout, "err": done.stderr, "seconds": seconds}
+def quiet(*arguments: str) -> Report:
+    """Call a command in a fork of this process: starting Python takes the emulated machine longer than the command."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        started = time.monotonic()
+        code = called(*arguments, out=out.fileno(), err=err.fileno())
+        seconds = round(time.monotonic() - started, 2)
+        texts = [file.read() for file in (out, err) if not file.seek(0)]
+        return {"code": code, "out": texts[0], "err": texts[1], "seconds": seconds}
 
 
 def quiet_json(*arguments: str) -> Report:
@@ -76,13 +80,11 @@ def round_trip(report: Report, *, with_isolation: bool) -> None:
 
 def isolation(report: Report, cpus: list[int]) -> None:
     """Who runs on the isolated CPUs while every CPU has work to do, without quiet and with it."""
-    listed = ",".join(map(str, cpus))
-    observe = (sys.executable, "-m", "tests.lab.observe", listed)
-    with busy_loops(os.cpu_count() or 1):
-        for name, command in (("without", ()), ("with", ("quiet", "run", *BENCH, "--"))):
-            done = subprocess.run([*command, *observe], capture_output=True, text=True, timeout=300, check=False)
-            seen = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-            report[f"run_{name}"] = {"code": done.returncode, "err": done.stderr, "out": done.stdout, **seen}
+    with busy_loops(os.cpu_count() or 1) as loops:
+        for pid in loops:
+            os.kill(pid, signal.SIGSTOP)
+        report["run_without"] = watched(cpus, loops, lambda *program: subprocess.Popen(program).pid)
+        report["run_with"] = watched(cpus, loops, lambda *program: forked("run", *BENCH, "--", *program))
 
 
 WRITES = mmap.mmap(-1, 16)  # shared with the forks: when they wrote their first setting, and their last
@@ -104,7 +106,7 @@ def noted(put: Callable[..., None]) -> Callable[..., None]:
     return put_and_note
 
 
-def forked(*arguments: str) -> int:
+def forked(*arguments: str, out: int | None = None, err: int | None = None) -> int:
     """Start a command in a fork of this process, which has everything loaded; its process id.
 
     Starting Python takes the emulated machine ten times as long as the command itself.
@@ -112,10 +114,10 @@ def forked(*arguments: str) -> int:
     pid = os.fork()
     if pid:
         return pid
-    targets.put = noted(targets.put)
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
+    os.dup2(null if out is None else out, 1)
+    os.dup2(null if err is None else err, 2)
+    targets.put = noted(targets.put)
     sys.argv = ["quiet", *arguments]
     code = 99
     try:
@@ -123,14 +125,17 @@ def forked(*arguments: str) -> int:
     except SystemExit as done:
         code = int(done.code or 0)
     finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 
-def called(*arguments: str) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(forked(*arguments), 0)[1])
+def called(*arguments: str, out: int | None = None, err: int | None = None) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(forked(*arguments, out=out, err=err), 0)[1])
 
 
-def watched(command: str, moment: float | None) -> tuple[float, bool]:
+def cut_short(command: str, moment: float | None) -> tuple[float, bool]:
     """Run a command and kill it at a moment of its writing (None: let it end); how long it wrote, and if to its end.
 
     The clock alone would not do, for most of the time passes before anything is written.
@@ -159,7 +164,7 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
         called("apply", *BENCH)
         if command == "apply":
             called("restore")
-        duration, _ = watched(command, None)
+        duration, _ = cut_short(command, None)
         report["warm"], report["left_by_warm_up"] = called("restore"), differences(before)
     draw = random.Random(seed)
     report["rounds"] = []
@@ -167,7 +172,7 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
         if command == "restore":
             called("apply", *BENCH)
         moment = draw.random() * duration
-        took, too_late = watched(command, moment)
+        took, too_late = cut_short(command, moment)
         duration = (duration + took) / 2 if too_late else duration
         cut = differences(before)
         code = called("restore")

@@ -1,25 +1,23 @@
-"""Runs in the guest: who else runs on the given CPUs? Asks the scheduler's own trace, for a few seconds.
-
-`python -m tests.lab.observe 2,3` prints one JSON object: the CPUs that it may run on itself, its cgroup, and every
-user task that the scheduler put on one of the CPUs meanwhile, with how often.
-"""
+"""Runs in the guest: who else runs on the given CPUs? Asks the scheduler's own trace, for a few seconds."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
+import signal
 import subprocess
-import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 SECONDS = 4
 INSTANCE = Path("/sys/kernel/tracing/instances/observe")
 PF_KTHREAD = 0x00200000
+WORK = 'echo $$ >"$1/pid"; n=0; until [ -e "$1/end" ]; do n=$((n+1)); done; echo $n >"$1/turns"'
 SWITCH = re.compile(r"\[(\d+)\].* next_comm=(.*) next_pid=(\d+) ")
 
 
@@ -43,33 +41,73 @@ def is_kernel_thread(pid: int) -> bool:
     return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & PF_KTHREAD)
 
 
-def foreigners(trace: str) -> dict[str, int]:
+def foreigners(trace: str, own: int) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for line in trace.splitlines():
         if found := SWITCH.search(line):
             name, pid = found[2], int(found[3])
-            if pid not in (0, os.getpid()) and not is_kernel_thread(pid):
+            if pid not in (0, own) and not is_kernel_thread(pid):
                 counts[f"{name} ({pid}) on CPU {int(found[1])}"] += 1
     return dict(counts)
 
 
-def main(cpus: list[int]) -> None:
+@contextlib.contextmanager
+def tracing(cpus: list[int]) -> Iterator[list[str]]:
+    """Every change of task on these CPUs meanwhile; the list has the trace's text afterwards."""
+    trace: list[str] = []
     INSTANCE.mkdir()
     try:
         (INSTANCE / "tracing_cpumask").write_text(f"{sum(1 << cpu for cpu in cpus):x}\n")
-        (INSTANCE / "trace").write_text("")
         (INSTANCE / "events/sched/sched_switch/enable").write_text("1\n")
-        end, turns = time.monotonic() + SECONDS, 0
-        while time.monotonic() < end:
-            turns += 1  # the measured work: it keeps one CPU busy
+        yield trace
         (INSTANCE / "events/sched/sched_switch/enable").write_text("0\n")
-        trace = (INSTANCE / "trace").read_text(errors="replace")
+        trace.append((INSTANCE / "trace").read_text(errors="replace"))
     finally:
         INSTANCE.rmdir()
-    allowed = sorted(os.sched_getaffinity(0))
-    group = Path("/proc/self/cgroup").read_text()
-    print(json.dumps({"allowed": allowed, "cgroup": group, "turns": turns, "foreign": foreigners(trace)}))
 
 
-if __name__ == "__main__":
-    main([int(cpu) for cpu in sys.argv[1].split(",")])
+@contextlib.contextmanager
+def going(loops: list[int]) -> Iterator[None]:
+    """These processes go on meanwhile; before and after they are stopped, for everything else would take long."""
+    for pid in loops:
+        os.kill(pid, signal.SIGCONT)
+    try:
+        yield
+    finally:
+        for pid in loops:
+            os.kill(pid, signal.SIGSTOP)
+
+
+def watched(cpus: list[int], loops: list[int], start: Callable[..., int]) -> dict[str, Any]:
+    """Where a busy piece of work runs, and who else runs on these CPUs while it and the loops do.
+
+    `start` starts a program with its arguments and returns the process to wait for.
+    """
+    with tempfile.TemporaryDirectory(dir="/run") as name:
+        folder = Path(name)
+        waiting = start("sh", "-c", WORK, "work", name)
+        pid = int(_content(folder / "pid"))
+        with tracing(cpus) as trace, going(loops):
+            time.sleep(SECONDS)
+            status = Path(f"/proc/{pid}/status").read_text()
+            group = Path(f"/proc/{pid}/cgroup").read_text()
+        (folder / "end").touch()
+        turns = int(_content(folder / "turns"))
+        code = os.waitstatus_to_exitcode(os.waitpid(waiting, 0)[1])
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
+    return {
+        "code": code,
+        "allowed": allowed and allowed[1],
+        "cgroup": group,
+        "turns": turns,
+        "foreign": foreigners(trace[0], pid),
+    }
+
+
+def _content(path: Path) -> str:
+    limit = time.monotonic() + 120
+    while not path.exists() or not path.read_text().endswith("\n"):
+        if time.monotonic() > limit:
+            raise TimeoutError(f"{path} was not written")
+        time.sleep(0.05)
+    return path.read_text()
