@@ -29,7 +29,7 @@ from tests.lab.process import Follower, end_session, ending_on_signals, room_for
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHARED = "/run/quiet-lab"  # where the guest sees the shared directory
 POLL_S = 0.1
-TAIL_LINES = 25
+TAIL_LINES = 40
 PRELUDE_FAILED = 125
 EMULATOR_FAULT = "Oops: int3"
 

@@ -34,6 +34,7 @@ ALL = (
     Machine("cpufreq", "6.12", qemu_options=("-cpu", "Nehalem"), cpufreq=True, prelude=LOAD_CPUFREQ),
     Machine("cgroup-v1", "6.1", prelude=ONLY_CGROUP_V1),
 )
-# Its processors run side by side, as real ones do: what to take where it matters who runs when.
-BUSY = Machine("busy", "6.12", threads="multi")
+# Its processors run side by side, as real ones do: what to take where it matters who runs when. Without the boot
+# parameters an isolated CPU still runs RCU's callbacks, now and then in a thread of its own (ksoftirqd).
+BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
 MACHINES = {machine.name: machine for machine in (*ALL, BUSY)}
