@@ -10,6 +10,7 @@ from tests.lab.machines import MACHINES
 SKIPPED: dict[str, str] = {}
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist makes its groups of the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that look at the same boot of a machine go to the same process; those that boot go first, being long."""
     items.sort(key=lambda item: item.get_closest_marker("lab") is None)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -63,24 +63,29 @@ def room_for_a_guest(folder: Path, *, whole: bool) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         locks = [stack.enter_context(open(folder / f"lock-{number}", "w")) for number in range(slots())]
-        if not (taken := _take(locks, whole)):
-            print("waiting for another guest on this machine to end", file=sys.stderr)
-        while not taken:
-            time.sleep(0.5)
-            taken = _take(locks, whole)
+        with open(folder / "lock", "w") as turn:  # one after another: whoever needs all is not overtaken for ever
+            _lock(turn)
+            if whole:
+                for lock in locks:
+                    _lock(lock)
+            else:
+                while not any(_try(lock) for lock in locks):
+                    time.sleep(0.5)
         yield
 
 
-def _take(locks: Sequence[IO[str]], whole: bool) -> bool:
-    """Lock one of them, or all; those that were got stay locked, so that whoever needs all gets there."""
-    free = 0
-    for lock in locks:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free += 1
-            if not whole:
-                return True
-    return free == len(locks)
+def _lock(file: IO[str]) -> None:
+    if not _try(file):
+        print("waiting for another guest on this machine to end", file=sys.stderr)
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _try(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
