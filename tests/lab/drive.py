@@ -84,7 +84,7 @@ def isolation(report: Report, cpus: list[int]) -> None:
         for pid in loops:
             os.kill(pid, signal.SIGSTOP)
         report["run_without"] = watched(cpus, loops, lambda *program: subprocess.Popen(program).pid)
-        report["run_with"] = watched(cpus, loops, lambda *program: forked("run", *BENCH, "--", *program))
+        report["run_with"] = watched(cpus, loops, lambda *program: forked("run", *BENCH, "--", *program, err=2))
 
 
 WRITES = mmap.mmap(-1, 16)  # shared with the forks: when they wrote their first setting, and their last
