@@ -9,7 +9,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] cbench/*_build.py)
+C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] quiet/noise/c/*.[ch] cbench/*_build.py quiet/noise/*_build.py)
 # Two processes or more, a test each; tests of one boot together. A guest takes a core, so more than four gain little.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup
 WORKLOADS := hash sieve memory
@@ -81,5 +81,5 @@ lab-setup: setup # what boots kernels: the emulator and two of Debian's kernels,
 clean: ## remove what was built here (the kernels stay in ~/.cache/quiet-lab)
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	@find cbench \( -name '*.so' -o -name '*.o' \) -delete
-	@rm -f cbench/_cbench.c
+	@find cbench quiet \( -name '*.so' -o -name '*.o' \) -delete
+	@rm -f cbench/_cbench.c quiet/noise/_noise.c

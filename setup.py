@@ -2,4 +2,4 @@
 
 from setuptools import setup
 
-setup(cffi_modules=["cbench/_build.py:ffibuilder"])
+setup(cffi_modules=["cbench/_build.py:ffibuilder", "quiet/noise/_build.py:ffibuilder"])

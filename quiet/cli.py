@@ -25,6 +25,24 @@ _Cpus = Annotated[str | None, typer.Option("--cpus", help="The CPUs to isolate, 
 _Root = Annotated[str, typer.Option("--root", metavar="DIR", help="A recorded machine's tree instead of this host.")]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else there.")]
 
+_Duration = Annotated[str | None, typer.Option("--duration", metavar="S", help="How long to measure. Default: 10 s.")]
+_Threshold = Annotated[
+    str | None,
+    typer.Option("--threshold", metavar="TIME", help="Gaps from here on, such as 100ns. Default: 3 loop periods."),
+]
+_MaxLost = Annotated[
+    str | None, typer.Option("--max-lost", metavar="PCT", help="Not quiet above this share of the time, such as 0.1%.")
+]
+_MaxGap = Annotated[
+    str | None, typer.Option("--max-gap", metavar="TIME", help="Not quiet with a longer gap, such as 50us.")
+]
+_MaxInterrupts = Annotated[
+    str | None, typer.Option("--max-interrupts", metavar="N", help="Not quiet with more interrupts a second.")
+]
+_Timeline = Annotated[
+    str | None, typer.Option("--timeline", metavar="FILE.html", help="Draw the gaps over time, coloured by cause.")
+]
+
 
 @app.command()
 def status(root: _Root = "/", as_json: _Json = False) -> None:
@@ -49,11 +67,58 @@ def verify(
     profile: _Named = None,
     cpus: _Cpus = None,
     root: _Root = "/",
-    duration: Annotated[float, typer.Option("--duration", help="Reserved for the noise measurement.", hidden=True)] = 0,
+    duration: _Duration = None,
+    threshold: _Threshold = None,
+    max_lost: _MaxLost = None,
+    max_gap: _MaxGap = None,
+    max_interrupts: _MaxInterrupts = None,
+    timeline: _Timeline = None,
     as_json: _Json = False,
 ) -> None:
-    """Do the settings still hold? Exit 0 when they do, 1 when something differs."""
-    raise typer.Exit(commands.verify(profile, cpus, root, as_json))
+    """Do the settings still hold, and who interrupts the isolated CPUs, how often and how long? Exit 0 when quiet.
+
+    --duration 0 looks at the settings only. Without root, causes are found by counting, else by the kernel's tracing.
+    """
+    given = {
+        "duration": duration,
+        "threshold": threshold,
+        "max-lost": max_lost,
+        "max-gap": max_gap,
+        "max-interrupts": max_interrupts,
+        "timeline": timeline,
+    }
+    noise = {name: value for name, value in given.items() if value is not None}
+    raise typer.Exit(commands.verify(profile, cpus, root, noise, as_json))
+
+
+@app.command()
+def noise(
+    cpus: Annotated[str, typer.Option("--cpus", help="The CPUs to measure, such as 2-3,8.")],
+    duration: _Duration = None,
+    threshold: _Threshold = None,
+    max_lost: _MaxLost = None,
+    max_gap: _MaxGap = None,
+    max_interrupts: _MaxInterrupts = None,
+    timeline: _Timeline = None,
+    fifo: Annotated[
+        str | None, typer.Option("--fifo", metavar="PRIORITY", help="Watch at this real-time priority: hides tasks.")
+    ] = None,
+    no_trace: Annotated[bool, typer.Option("--no-trace", help="Find causes by counting, as without root.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more."""
+    given = {
+        "duration": duration,
+        "threshold": threshold,
+        "max-lost": max_lost,
+        "max-gap": max_gap,
+        "max-interrupts": max_interrupts,
+        "timeline": timeline,
+        "fifo": fifo,
+        "no-trace": "yes" if no_trace else None,
+    }
+    noise = {name: value for name, value in given.items() if value is not None}
+    raise typer.Exit(commands.noise(cpus, noise, as_json))
 
 
 @app.command()

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from quiet.errors import QuietError
+from quiet.errors import QuietError, UsageError
 
 _USAGE, _INTERRUPTED = 2, 130
 
@@ -23,6 +23,30 @@ class OutputGone(QuietError):
     """Nobody reads what is printed."""
 
     exit_code = 141
+
+
+def check_savable(path: str, option: str) -> None:
+    """Raises UsageError when a file cannot be written there: before the work, not after it."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.path.isdir(folder):
+        raise UsageError(f"{option} {path}: " + ("is a directory" if os.path.isdir(path) else f"no directory {folder}"))
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise UsageError(f"{option} {path}: not writable")
+
+
+def save(path: str, text: str, option: str) -> None:
+    """Write a file whole or not at all. Raises QuietError."""
+    beside = f"{path}.{os.getpid()}.new"
+    temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # a pipe, a terminal
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        if temporary != path:
+            os.replace(temporary, path)
+    except OSError as error:
+        if temporary != path and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise QuietError(f"{option} {path}: {error.strerror}") from None
 
 
 def enter(app: Callable[..., object], name: str) -> None:

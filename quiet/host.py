@@ -9,6 +9,7 @@ import errno
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 
 from quiet import cpulist
 from quiet.errors import UsageError
@@ -36,14 +37,14 @@ class Reader:
         except OSError:
             return None
         try:
-            data = b""
+            parts = []
             while more := os.read(fd, _CHUNK):  # /proc gives a page at a time, whatever is asked for
-                data += more
+                parts.append(more)
         except OSError:
             return None
         finally:
             os.close(fd)
-        return data.decode("utf-8", "surrogateescape").strip("\0 \t\n")
+        return b"".join(parts).decode("utf-8", "surrogateescape").strip("\0 \t\n")
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, sorted; empty when there is none."""
@@ -56,6 +57,32 @@ class Reader:
         """The numbers N of the names PREFIX+N in a directory, ascending: ("/proc/irq") -> [0, 1, 24, ...]."""
         tails = (n[len(prefix) :] for n in self.names(path) if n.startswith(prefix))
         return sorted(int(tail) for tail in tails if tail.isascii() and tail.isdecimal())
+
+    def at(self, path: str, offset: int, size: int) -> bytes | None:
+        """`size` bytes at an offset, of a device file such as a CPU's registers; None when they cannot be read."""
+        try:
+            fd = os.open(self.root + path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            data = os.pread(fd, size, offset)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return data if len(data) == size else None
+
+    def pages(self, path: str) -> Iterator[bytes]:
+        """What a file gives page by page, until it has no more for now: the kernel's trace. Raises OSError."""
+        fd = os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        size = os.sysconf("SC_PAGE_SIZE")
+        try:
+            while page := os.read(fd, size):
+                yield page
+        except BlockingIOError:
+            return
+        finally:
+            os.close(fd)
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""

@@ -12,11 +12,14 @@ from quiet.cpulist import CpuSet
 from quiet.errors import UsageError
 from quiet.facts import Facts
 from quiet.knobs import BY_NAME
+from quiet.noise import budgets
+from quiet.noise.budgets import Budgets
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 _SECTIONS = {
-    "": ("name", "summary", "cpus", "knobs", "boot"),
+    "": ("name", "summary", "cpus", "knobs", "noise", "boot"),
     "cpus": ("isolated", "housekeeping", "max_cores"),
+    "noise": budgets.KEYS,
     "boot": ("wanted",),
 }
 
@@ -33,6 +36,7 @@ class Profile:
     max_cores: int
     knobs: Mapping[str, str]
     boot: tuple[str, ...]
+    budgets: Budgets = budgets.NONE
 
     def choose(self, facts: Facts, wish: str | None = None) -> Choice:
         """The CPUs for this host; `wish` is the command line's --cpus."""
@@ -121,6 +125,7 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
         max_cores=max_cores,
         knobs=_knobs(_table(data, "knobs", label), label),
         boot=tuple(boot),
+        budgets=budgets.parse(_table(data, "noise", label), f"{label}: key 'noise.{{}}'"),
     )
 
 

@@ -160,6 +160,21 @@ def verify(made: Plan, applied: bool) -> None:
     changes(made.changes)
 
 
+def heard(lines: Iterable[str]) -> None:
+    """What was measured (noise.table.lines)."""
+    out()
+    for line in lines:
+        out(line)
+
+
+def waiting(passed: float, seconds: float) -> None:
+    """Say on a terminal how long the measuring still takes."""
+    if sys.stderr.isatty():
+        left = seconds - passed
+        sys.stderr.write(f"\rmeasuring, {left:.0f} s left " if left > 0.5 else "\r" + " " * 40 + "\r")
+        sys.stderr.flush()
+
+
 def restored(outcome: Outcome) -> None:
     """What a restore did."""
     if outcome.profile is None:

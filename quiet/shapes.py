@@ -72,16 +72,16 @@ def receipt(done: Receipt) -> Json:
     }
 
 
-def verify(made: Plan, applied: bool) -> Json:
-    """`quiet verify --json`. `noise` is None while nothing was measured."""
+def verify(made: Plan, applied: bool, noise: Json | None = None) -> Json:
+    """`quiet verify --json`. `noise`: what was measured (noise.report.shape); None when nothing was."""
     return {
-        "quiet": not made.changes,
+        "quiet": not made.changes and not (noise and noise["exceeded"]),
         "applied": applied,
         "profile": made.profile,
         "cpus": cpus(made.cpus),
         "drift": changes(made.changes),
         "skips": skips(made.skips),
-        "noise": None,
+        "noise": noise,
     }
 
 

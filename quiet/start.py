@@ -14,7 +14,6 @@ from quiet.entry import ended, enter
 
 _PLAIN: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
     "plan": (commands.plan, ("profile", "cpus", "root")),
-    "verify": (commands.verify, ("profile", "cpus", "root")),
     "status": (commands.status, ("root",)),
 }
 

@@ -11,10 +11,11 @@ _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container
 def virtual(facts: Facts) -> str:
     """The hypervisor, container or WSL that this host runs in; "" on bare metal as far as the kernel shows."""
     inside = "container" if any(facts.reader.exists(path) for path in _CONTAINER_FILES) else ""
-    return ", ".join(filter(None, (_hypervisor(facts), inside)))
+    return ", ".join(filter(None, (hypervisor(facts), inside)))
 
 
-def _hypervisor(facts: Facts) -> str:
+def hypervisor(facts: Facts) -> str:
+    """The hypervisor that this kernel runs under; "" on bare metal as far as the kernel shows."""
     reader = facts.reader
     if "microsoft" in (reader.text("/proc/version") or "").lower():
         return "WSL"

@@ -21,11 +21,15 @@ FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host", "values", "targets", "facts", "surroundings", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
-    *("knobs", "profiles", "profile", "plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
+    *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
+    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
+    *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
+    *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.detector", "noise.measure"),
+    *("noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
     *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
-OUTSIDE = {"typer": {"cli"}, "rich": {"render"}}
+OUTSIDE = {"typer": {"cli"}, "rich": {"render"}, "cffi": {"noise._build"}, "noise": {"noise.clock", "noise.detector"}}
 HEAVY = ("typer", "rich", "psutil", "pyroute2", "pyperf", "ctypes", "tarfile", "sqlite3", "numpy", "scipy", "cffi")
 
 

@@ -1,0 +1,192 @@
+"""The merge: each gap gets what ran in it, net of what was nested, and what nothing explains is said to be that.
+
+The rules, for a gap and the outermost frames in it:
+
+1. What a frame took is its own. What lies in the gap beside the frames is the way into the kernel and out of it, and
+   the tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and
+   FAR_NS): then what is more than usual was spent outside of this kernel.
+2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing of this kernel ran, so the
+   hypervisor or the firmware did. A shorter one is a stall of the processor itself.
+3. A frame that took FAR_FRAME times as long as frames of its name usually do, and FAR_FRAME_NS, in a virtual machine:
+   the hypervisor took the CPU while the frame ran.
+4. Where the trace is not whole, a gap without a frame stays unattributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import NamedTuple
+
+from quiet.noise.frames import Frame, Share, shares
+
+FAR, FAR_NS = 8, 2_000
+FAR_FRAME, FAR_FRAME_NS = 50, 1_000_000
+STALL_NS = 1_000
+HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
+HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
+
+
+class Gap(NamedTuple):
+    """A time that the detector was away: its begin and length in ticks, and what it saw of itself (watch.h)."""
+
+    begin: int
+    length: int
+    flags: int = 0
+
+
+class Cause(NamedTuple):
+    """A kind (frames.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known."""
+
+    kind: str
+    name: str
+    by: str = ""
+
+
+@dataclass(slots=True)
+class Total:
+    """What a cause took in all: in ticks; `gaps` are those that it had a share of."""
+
+    count: int = 0
+    total: int = 0
+    longest: int = 0
+    gaps: int = 0
+
+
+@dataclass(slots=True)
+class Explained:
+    """A gap, and who had which share of it in ticks, the largest first."""
+
+    gap: Gap
+    parts: list[tuple[Cause, int]]
+
+
+@dataclass(slots=True)
+class Account:
+    """All of one CPU."""
+
+    explained: list[Explained] = field(default_factory=list)
+    totals: dict[Cause, Total] = field(default_factory=dict)
+
+
+Namer = Callable[[Share], Cause]
+
+
+def account(
+    gaps: Sequence[Gap],
+    frames: Sequence[Frame],
+    window: tuple[int, int],
+    namer: Namer,
+    ticks: Callable[[float], int],
+    whole_until: int,
+    virtual: bool,
+) -> Account:
+    """Merge gaps and frames of one CPU, both in order. `window`: from when to when it was watched.
+
+    `namer` gives a share its cause; `ticks` converts nanoseconds; the trace is whole until `whole_until`.
+    """
+    inside = _assign(gaps, frames)
+    usual = _usual(gaps, inside)
+    far = max(FAR * usual, ticks(FAR_NS))
+    parts = [[part for frame in group for part in shares(frame)] for group in inside]
+    usual_net = _usual_net(parts, namer) if virtual else {}
+    done = Account()
+    for gap, group, took in zip(gaps, inside, parts, strict=True):
+        beside = max(gap.length - sum(_overlap(gap, frame) for frame in group), 0)
+        found: dict[Cause, int] = {}
+        counts: dict[Cause, int] = {}
+        outside = 0
+        for share in took:
+            cause, net = namer(share), share.net
+            if virtual and net > max(FAR_FRAME * usual_net[cause], ticks(FAR_FRAME_NS)):
+                outside += net - usual_net[cause]
+                net = usual_net[cause]
+            found[cause] = found.get(cause, 0) + net
+            counts[cause] = counts.get(cause, 0) + share.count
+        if not group:
+            outside = beside
+        elif beside > far * len(group):
+            outside += beside - usual * len(group)
+            beside = usual * len(group)
+        for cause in found:
+            found[cause] += beside // len(found) if group else 0
+        if outside:
+            cause = _outside(gap, bool(group), ticks, whole_until, virtual)
+            found[cause], counts[cause] = found.get(cause, 0) + outside, 1
+        _book(done, gap, found, counts)
+    _count_the_rest(done, window, frames, inside, namer)
+    return done
+
+
+def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_until: int, virtual: bool) -> Cause:
+    if gap.begin + gap.length > whole_until and not explained:
+        return Cause(UNKNOWN, "after the trace's end")
+    if not explained and gap.length < ticks(STALL_NS):
+        return Cause(STALL, "processor stall")
+    return Cause(HOST, HYPERVISOR if virtual else FIRMWARE)
+
+
+def _overlap(gap: Gap, frame: Frame) -> int:
+    return max(min(frame.end, gap.begin + gap.length) - max(frame.begin, gap.begin), 0)
+
+
+def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
+    """For each gap the outermost frames that overlap it; a frame over two gaps is with the one it shares more with."""
+    inside: list[list[Frame]] = [[] for _ in gaps]
+    at = 0
+    for frame in frames:
+        while at < len(gaps) and gaps[at].begin + gaps[at].length <= frame.begin:
+            at += 1
+        best, most = -1, 0
+        for number in range(at, len(gaps)):
+            if gaps[number].begin >= frame.end:
+                break
+            if (shared := _overlap(gaps[number], frame)) > most:
+                best, most = number, shared
+        if best >= 0:
+            inside[best].append(frame)
+    return inside
+
+
+def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
+    """The median of what lies beside the frames, for each frame."""
+    beside = [
+        (gap.length - sum(_overlap(gap, frame) for frame in group)) // len(group)
+        for gap, group in zip(gaps, inside, strict=True)
+        if group
+    ]
+    return max(int(median(beside)), 0) if beside else 0
+
+
+def _usual_net(parts: Sequence[Sequence[Share]], namer: Namer) -> dict[Cause, int]:
+    nets: dict[Cause, list[int]] = {}
+    for group in parts:
+        for share in group:
+            nets.setdefault(namer(share), []).append(share.net)
+    return {cause: int(median(values)) for cause, values in nets.items()}
+
+
+def _book(done: Account, gap: Gap, found: dict[Cause, int], counts: dict[Cause, int]) -> None:
+    for cause, took in found.items():
+        total = done.totals.setdefault(cause, Total())
+        total.count += counts[cause]
+        total.total += took
+        total.longest = max(total.longest, took)
+        total.gaps += 1
+    done.explained.append(Explained(gap, sorted(found.items(), key=lambda item: -item[1])))
+
+
+def _count_the_rest(
+    done: Account,
+    window: tuple[int, int],
+    frames: Sequence[Frame],
+    inside: Sequence[Sequence[Frame]],
+    namer: Namer,
+) -> None:
+    """Frames that made no gap were too short for the threshold; they happened all the same."""
+    seen = {id(frame) for group in inside for frame in group}
+    for frame in frames:
+        if id(frame) not in seen and window[0] <= frame.begin < window[1]:
+            for share in shares(frame):
+                done.totals.setdefault(namer(share), Total()).count += share.count

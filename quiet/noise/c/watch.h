@@ -1,0 +1,100 @@
+/*
+ * The detector: a loop that does nothing but read the time, and keeps every
+ * gap, that is, every time that it was away for longer than a threshold.
+ *
+ * The clock is the processor's own counter: the time stamp counter on x86,
+ * cntvct on arm64, CLOCK_MONOTONIC_RAW in nanoseconds elsewhere. All times here
+ * are in its ticks. What the loop cannot see: anything shorter than a few of
+ * its own periods, and what does not stop the core (a shared cache or memory
+ * bus that is merely busy).
+ */
+#ifndef QN_WATCH_H
+#define QN_WATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Histogram: 16 buckets for each power of two, so within 1/16 of the value.
+ * Values below 16 have a bucket each.
+ */
+enum { QN_SUB_BITS = 4, QN_SUB = 1 << QN_SUB_BITS, QN_BUCKETS = (64 - QN_SUB_BITS + 1) * QN_SUB };
+
+enum { QN_TURN = 64 }; /* readings between two looks at whether to end */
+
+/* qn_gap.flags */
+enum { QN_SWITCHED = 1, QN_FAULTED = 2, QN_LOOKED = 4 };
+
+typedef struct qn_gap {
+	uint64_t begin; /* the last reading before the loop was away */
+	uint64_t length;
+	uint32_t flags; /* QN_LOOKED: the thread's own counters were read after it; else the others mean nothing */
+	uint32_t pad;
+} qn_gap;
+
+/* Shared between the one who asks and the one who watches, so that nothing is lost when either ends. */
+typedef struct qn_watch {
+	/* asked for */
+	uint64_t threshold; /* a gap is kept from this length on */
+	uint64_t look;	    /* after a gap from this length on the thread's own counters are read; 0: never */
+	uint64_t duration;
+	uint64_t capacity;
+	volatile uint32_t go;	/* set by the asker: watch now */
+	volatile uint32_t stop; /* set by the asker: end early */
+	/* answered */
+	volatile uint32_t ready; /* in its place, everything touched: waits for `go` */
+	volatile uint32_t done;
+	uint64_t begin; /* first and last reading */
+	uint64_t end;
+	uint64_t readings;
+	uint64_t gaps; /* how many there were; min(gaps, capacity) are kept */
+	uint64_t lost; /* the sum of all gaps' lengths */
+	uint64_t longest;
+	uint64_t shortest; /* of the gaps */
+	uint64_t looking;  /* ticks spent on the thread's own counters: blind, and not counted as a gap */
+	uint64_t voluntary, involuntary, faults; /* of the watching thread, over the whole time */
+	int32_t cpu;		     /* where it ended; as it began unless it was moved */
+	int32_t moved;
+	uint64_t histogram[QN_BUCKETS]; /* of the gaps' lengths, those that are not kept included */
+} qn_watch;
+
+size_t qn_bucket(uint64_t value);
+uint64_t qn_bucket_floor(size_t bucket);
+
+/* Anonymous memory that children share: a qn_watch, and behind it `capacity` gaps. */
+int qn_watch_create(uint64_t capacity, qn_watch **ret);
+void qn_watch_destroy(qn_watch *watch);
+qn_gap *qn_watch_gaps(qn_watch *watch);
+
+/* Watch on the calling thread, which is where it shall be. Touches all memory first, sets `ready`, waits for `go`. */
+int qn_watch_run(qn_watch *watch);
+
+/* `n` differences between two readings of the loop, in turn. */
+void qn_periods(uint64_t *periods, size_t n);
+
+/*
+ * How long the loop is away for one timer interrupt: `n` of them, each from a
+ * timer of our own, its signal blocked. 0 for one that did not show.
+ */
+int qn_interruptions(uint64_t *lengths, size_t n, uint64_t threshold);
+
+/* In place of exit() for a child that shares its parent's memory image. */
+void qn_exit(int code);
+
+int qn_lock_memory(void);
+int qn_fifo(int priority);
+int qn_die_with_parent(int parent);
+
+uint64_t qn_now(void);
+const char *qn_clock_name(void);
+
+/* The same moment on three clocks; `ticks` is known to within `spread`. */
+typedef struct qn_moment {
+	uint64_t ticks;
+	uint64_t spread;
+	uint64_t raw_ns;       /* CLOCK_MONOTONIC_RAW */
+	uint64_t monotonic_ns; /* CLOCK_MONOTONIC */
+} qn_moment;
+void qn_moment_now(qn_moment *ret);
+
+#endif

@@ -1,0 +1,64 @@
+"""One clock for everything: the detector's ticks, and what nanoseconds and trace time stamps are in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quiet.noise._noise import ffi, lib
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The same moment on three clocks; `ticks` is known to within `spread` ticks."""
+
+    ticks: int
+    spread: int
+    raw_ns: int
+    monotonic_ns: int
+
+
+def name() -> str:
+    """The counter that the detector reads: "tsc", "cntvct" or "monotonic_raw"."""
+    return str(ffi.string(lib.qn_clock_name()).decode())
+
+
+def now() -> int:
+    """The counter's reading."""
+    return int(lib.qn_now())
+
+
+def moment() -> Moment:
+    """Now, on all clocks."""
+    found = ffi.new("qn_moment *")
+    lib.qn_moment_now(found)
+    return Moment(found.ticks, found.spread, found.raw_ns, found.monotonic_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What two moments tell: CLOCK_MONOTONIC_RAW is not adjusted meanwhile, so it is linear in the ticks."""
+
+    first: Moment
+    last: Moment
+
+    @property
+    def per_second(self) -> float:
+        """Ticks in a second."""
+        return (self.last.ticks - self.first.ticks) * 1e9 / (self.last.raw_ns - self.first.raw_ns)
+
+    def ticks(self, ns: float) -> int:
+        """Nanoseconds in ticks."""
+        return round(ns * self.per_second / 1e9)
+
+    def ns(self, ticks: float) -> float:
+        """Ticks in nanoseconds."""
+        return ticks * 1e9 / self.per_second
+
+    def of_raw(self, raw_ns: int) -> int:
+        """The ticks at a time of CLOCK_MONOTONIC_RAW, as the trace clock mono_raw gives it."""
+        return self.first.ticks + self.ticks(raw_ns - self.first.raw_ns)
+
+    def monotonic(self, ticks: int) -> float:
+        """The CLOCK_MONOTONIC (ns) of a reading; the kernel's tick keeps to that clock."""
+        rate = (self.last.monotonic_ns - self.first.monotonic_ns) / (self.last.ticks - self.first.ticks)
+        return self.first.monotonic_ns + (ticks - self.first.ticks) * rate

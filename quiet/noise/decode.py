@@ -1,0 +1,100 @@
+"""From an instance's raw pages to events in the detector's ticks, with the kernel's names for addresses."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+
+from quiet.host import Reader
+from quiet.noise import ring
+from quiet.noise.events import TLB_REMOTE_SEND_IPI, Kind, Values
+from quiet.noise.frames import Event
+from quiet.noise.names import Sent
+from quiet.noise.tracefs import Instance
+
+_NUMBER = struct.Struct("=H")
+SENDING = (
+    Kind("ipi", "ipi_send_cpu", ("cpu",), lambda *_: None),
+    Kind("ipi", "ipi_send_cpumask", ("cpumask",), lambda *_: None),
+    Kind("ipi", "ipi_raise", ("target_cpus",), lambda *_: None),
+    Kind("tlb", "tlb_flush", ("reason",), lambda *_: None),
+)
+
+
+class Symbols:
+    """Names of the kernel's functions and strings; looked up once for all, because the list is long."""
+
+    def __init__(self, host: Reader, mount: str) -> None:
+        self._host, self._mount = host, mount
+        self._known: dict[int, str] = {}
+        self._functions: bytes | None = None
+        self._strings: dict[int, str] | None = None
+
+    def __call__(self, address: int) -> str:
+        """The name of what is at an address; the address itself where the kernel hides the names."""
+        address &= (1 << 64) - 1
+        if address not in self._known:
+            self._known[address] = self._function(address) or self._string(address) or f"{address:#x}"
+        return self._known[address]
+
+    def _function(self, address: int) -> str:
+        if self._functions is None:
+            self._functions = b"\n" + (self._host.text("/proc/kallsyms") or "").encode()
+        at = self._functions.find(b"\n%016x " % address)
+        if at < 0:
+            return ""
+        line = self._functions[at + 1 : self._functions.find(b"\n", at + 1) % (1 << 62)].decode()
+        return line.split()[2]
+
+    def _string(self, address: int) -> str:
+        if self._strings is None:
+            text = self._host.text(f"{self._mount}/printk_formats") or ""
+            self._strings = {int(a, 16): b for a, b in re.findall(r'^0x([0-9a-f]+) : "(.*)"$', text, re.MULTILINE)}
+        return self._strings.get(address, "")
+
+
+def events(trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int]) -> list[Event]:
+    """The events of one CPU in order. `convert` turns the trace's time stamps into the detector's ticks."""
+    found = []
+    for page in trace.pages(cpu):
+        for stamp, start, _length in ring.records(page):
+            known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
+            if known:
+                kind, decoder = known
+                pid, *values = decoder.take(page, start)
+                event = kind.make(convert(stamp), pid if isinstance(pid, int) else 0, tuple(values), symbol)
+                if event:
+                    found.append(event)
+    return found
+
+
+def sent(
+    trace: Instance, cpus: frozenset[int], convert: Callable[[int], int], task: Callable[[int], str]
+) -> list[Sent]:
+    """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
+    found = []
+    for cpu in sorted(trace.cpus):
+        for page in trace.pages(cpu):
+            for stamp, start, _length in ring.records(page):
+                known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
+                if known:
+                    kind, decoder = known
+                    pid, *values = decoder.take(page, start)
+                    targets = _targets(kind, tuple(values), page, start, cpus)
+                    if targets:
+                        name = task(pid) if isinstance(pid, int) else ""
+                        found.append(Sent(convert(stamp), cpu, targets, name))
+    return found
+
+
+def _targets(kind: Kind, values: Values, page: bytes, start: int, cpus: frozenset[int]) -> frozenset[int]:
+    value = values[0]
+    if kind.name == "ipi_send_cpu":
+        return frozenset({value}) if isinstance(value, int) else frozenset()
+    if kind.name == "tlb_flush":
+        return cpus if value == TLB_REMOTE_SEND_IPI else frozenset()  # it does not say whereto
+    if isinstance(value, bytes):
+        mask = int.from_bytes(value, "little")
+        return frozenset(number for number in cpus if mask >> number & 1)
+    return frozenset()

@@ -1,0 +1,304 @@
+"""The detector in its place: one process for each CPU, pinned, its memory locked, and nobody else's work in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from struct import Struct
+from typing import Any
+
+from quiet import placement
+from quiet.errors import QuietError, Refused, UsageError
+from quiet.noise._noise import ffi, lib
+from quiet.noise.attribute import Gap
+
+CAPACITY = 1 << 20  # gaps that are kept for each CPU: 24 MiB,
+MEMORY = 256 << 20  # and for all of them together
+_GAP = Struct("=QQII")  # qn_gap in watch.h
+GAP_BYTES = _GAP.size
+PERIODS = 50_000
+LOOPS = 3  # the default threshold, in periods of the loop
+INTERRUPTIONS = 41  # of one's own, for what a single one costs
+BESIDE = 8  # periods: what is shorter is not one of them
+START_S = 60  # the longest that a detector may take to be in its place
+
+
+class DetectorError(QuietError):
+    """A detector could not watch; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to watch for: all in ticks. `threshold` None: LOOPS periods of the loop as found on the spot."""
+
+    duration: int
+    threshold: int | None = None
+    look: int = 0  # read the thread's own counters after gaps from this length on; 0: never
+    capacity: int = CAPACITY
+    fifo: int = 0  # SCHED_FIFO priority; 0: as an ordinary task
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one detector saw; times in ticks. `gaps` holds the first `capacity` of `count`."""
+
+    cpu: int
+    period: float  # of the loop, on average
+    step: int  # the clock's
+    threshold: int
+    begin: int
+    end: int
+    readings: int
+    count: int
+    lost: int
+    longest: int
+    shortest: int
+    looking: int
+    switches: int
+    faults: int
+    histogram: dict[int, int]  # bucket's lowest value -> gaps
+    gaps: list[Gap]
+    limits: tuple[str, ...]  # what it had to do without
+    pid: int
+
+
+def periods(count: int = PERIODS) -> list[int]:
+    """Differences between readings of the loop on the calling thread, in ticks."""
+    found = ffi.new("uint64_t[]", count)
+    lib.qn_periods(found, count)
+    return list(found)
+
+
+def calibrate(differences: Sequence[int]) -> tuple[float, int]:
+    """The loop's period and the clock's step, from differences between its readings.
+
+    The period is the mean without those that were interrupted (ten times the median); the step is the smallest
+    distance between two values that are common, or 1.
+    """
+    usual = median(differences)
+    counts = Counter(each for each in differences if each <= 10 * usual)
+    kept = counts.total()
+    common = sorted(value for value, count in counts.items() if count * 50 > kept)
+    steps = [b - a for a, b in pairwise([0, *common]) if b - a > 1]
+    return sum(value * count for value, count in counts.items()) / kept, min(steps, default=1)
+
+
+def interruptions(threshold: int, count: int = INTERRUPTIONS) -> list[int]:
+    """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it was not seen."""
+    found = ffi.new("uint64_t[]", count)
+    return [] if lib.qn_interruptions(found, count, threshold) else list(found)
+
+
+class _Pipe:
+    """JSON lines between a detector and who has forked it."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        self._rest = b""
+
+    def say(self, what: object) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the other one then hears nothing either
+            os.write(self._writing, json.dumps(what).encode() + b"\n")
+
+    def hear(self) -> Any:
+        """What was said next; None when the other one has gone."""
+        while b"\n" not in self._rest:
+            more = os.read(self._reading, 1 << 16)
+            if not more:
+                return None
+            self._rest += more
+        line, _, self._rest = self._rest.partition(b"\n")
+        return json.loads(line)
+
+    def close(self, *, reading: bool = False, writing: bool = False) -> None:
+        for end in [self._reading] * reading + [self._writing] * writing:
+            os.close(end)
+
+
+class Detector:
+    """A detector's process, forked. In this order: `placed`, `interruption` (if wanted), `ready`, `go`, `result`."""
+
+    def __init__(self, cpu: int, asked: Asked) -> None:
+        """Raises DetectorError when there is no memory for it."""
+        self.cpu, self.asked = cpu, asked
+        made = ffi.new("qn_watch **")
+        if error := lib.qn_watch_create(asked.capacity, made):
+            raise DetectorError(f"no memory for {asked.capacity:,} gaps: {os.strerror(-error)}")
+        self.watch = made[0]
+        self.watch.duration, self.watch.look = asked.duration, asked.look
+        self._asking, self._answers = _Pipe(), _Pipe()
+        parent = os.getpid()
+        self.pid = os.fork()
+        if not self.pid:
+            code = 1
+            try:
+                code = self._child(parent)
+            finally:
+                lib.qn_exit(code)
+        self._asking.close(reading=True)
+        self._answers.close(writing=True)
+        self._said: dict[str, Any] = {}
+
+    def _child(self, parent: int) -> int:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)  # the parent decides, and tells by the stop flag
+        lib.qn_die_with_parent(parent)
+        self._asking.close(writing=True)
+        self._answers.close(reading=True)
+        try:
+            placement.place(self.cpu)
+        except QuietError as error:
+            self._answers.say({"error": str(error)})
+            return 1
+        limits = []
+        if failed := lib.qn_lock_memory():
+            limits.append(f"memory is not locked ({os.strerror(-failed)}): raise RLIMIT_MEMLOCK")
+        if self.asked.fifo and (failed := lib.qn_fifo(self.asked.fifo)):
+            limits.append(f"not SCHED_FIFO ({os.strerror(-failed)}): RLIMIT_RTPRIO or root is needed")
+        period, step = calibrate(periods())
+        threshold = self.asked.threshold or round(LOOPS * period) + 1
+        self.watch.threshold = threshold
+        self._answers.say({"period": period, "step": step, "threshold": threshold, "limits": limits})
+        while (order := self._asking.hear()) is not None:
+            if order == "watch":
+                return 1 if lib.qn_watch_run(self.watch) else 0
+            self._answers.say(interruptions(max(threshold, round(BESIDE * period))))
+        return 0
+
+    def _answer(self) -> Any:
+        answer = self._answers.hear()
+        if answer is None:
+            raise DetectorError(f"the detector on CPU {self.cpu} was ended before it began")
+        return answer
+
+    def placed(self) -> None:
+        """Wait until it is in its place. Raises DetectorError."""
+        self._said = self._answer()
+        if "error" in self._said:
+            raise DetectorError(f"the detector on CPU {self.cpu}: {self._said['error']}")
+
+    def interruption(self) -> float:
+        """How long one timer interrupt keeps the loop away as things are now, in ticks; 0 when none was seen."""
+        self._asking.say("interrupt yourself")
+        found = [length for length in self._answer() if length]
+        return median(found) if found else 0
+
+    def ready(self) -> None:
+        """Have it run up to where it only waits for `go`."""
+        self._asking.say("watch")
+        limit = time.monotonic() + START_S
+        while not self.watch.ready:
+            if time.monotonic() > limit or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                raise DetectorError(f"the detector on CPU {self.cpu} did not get ready")
+            time.sleep(0.002)
+
+    def go(self) -> None:
+        """Watch now."""
+        self.watch.go = 1
+
+    def stop(self) -> None:
+        """End the watching early."""
+        self.watch.stop = 1
+
+    def running(self) -> bool:
+        """Whether it still watches."""
+        return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+    def result(self) -> Watched:
+        """What it saw, once it has ended. Raises DetectorError when it was ended by somebody."""
+        watch = self.watch
+        if not watch.done:
+            raise DetectorError(f"the detector on CPU {self.cpu} was ended before it was done")
+        kept = min(watch.gaps, watch.capacity)
+        raw = ffi.buffer(lib.qn_watch_gaps(watch), kept * _GAP.size)
+        if watch.moved:
+            raise DetectorError(f"the detector was moved from CPU {self.cpu} to CPU {watch.cpu} by somebody")
+        return Watched(
+            cpu=self.cpu,
+            period=self._said["period"],
+            step=self._said["step"],
+            threshold=self._said["threshold"],
+            begin=watch.begin,
+            end=watch.end,
+            readings=watch.readings,
+            count=watch.gaps,
+            lost=watch.lost,
+            longest=watch.longest,
+            shortest=watch.shortest if watch.gaps else 0,
+            looking=watch.looking,
+            switches=watch.voluntary + watch.involuntary,
+            faults=watch.faults,
+            histogram={lib.qn_bucket_floor(number): count for number, count in enumerate(watch.histogram) if count},
+            gaps=[Gap(begin, length, flags) for begin, length, flags, _ in _GAP.iter_unpack(raw)],
+            limits=tuple(self._said["limits"]),
+            pid=self.pid,
+        )
+
+    def close(self) -> None:
+        """End it if it still runs, and give its memory back."""
+        self.watch.stop = self.watch.go = 1
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self._asking.close(writing=True)
+        self._answers.close(reading=True)
+        lib.qn_watch_destroy(self.watch)
+
+
+@contextlib.contextmanager
+def detectors(cpus: Sequence[int], asked: Asked) -> Iterator[list[Detector]]:
+    """Detectors in their places, gone afterwards in any case. Raises DetectorError."""
+    made: list[Detector] = []
+    try:
+        made.extend(Detector(cpu, asked) for cpu in cpus)
+        for each in made:
+            each.placed()
+        yield made
+    finally:
+        for each in made:
+            each.close()
+
+
+def wait(made: Sequence[Detector], seconds: float, tick: Callable[[float], None] | None = None) -> None:
+    """Start them and wait until all have ended; `tick` is called now and then with the seconds that passed.
+
+    An interruption (KeyboardInterrupt) ends the watching early and is raised when all have ended.
+    """
+    started = time.monotonic()
+    for each in made:
+        each.go()
+    try:
+        while any(each.running() for each in made):
+            passed = time.monotonic() - started
+            if tick:
+                tick(min(passed, seconds))
+            time.sleep(0.1 if seconds - passed > 0.2 else 0.005)
+    except KeyboardInterrupt:
+        for each in made:
+            each.stop()
+        while any(each.running() for each in made):
+            time.sleep(0.005)
+        raise
+
+
+def check_cpus(cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str) -> None:
+    """Raises UsageError for CPUs that cannot be tested, and Refused where nothing would be left for the rest."""
+    from quiet import cpulist
+
+    if absent := cpus - present:
+        raise UsageError(f"{option} {cpulist.format(absent)}: no such CPU; this host has {cpulist.format(present)}")
+    if dark := cpus - online:
+        raise UsageError(f"{option} {cpulist.format(dark)}: offline; online are {cpulist.format(online)}")
+    if cpus >= online:
+        raise Refused(
+            f"{option} {cpulist.format(cpus)}: these are all the CPUs that are online, and the rest of the system "
+            "has to run somewhere: leave at least one out"
+        )

@@ -1,0 +1,140 @@
+"""Which of the kernel's events are asked for, and what each means for the frames (see frames.py).
+
+Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. What a kernel does not
+have is left out: csd:* came with Linux 6.4 as ipi:ipi_send_cpu did, irq_vectors:* is for x86, ipi:ipi_entry for arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from quiet.noise.formats import Value
+from quiet.noise.frames import (
+    BEGIN,
+    CALL,
+    END,
+    FAULT,
+    HRTIMER,
+    IRQ,
+    NMI,
+    POINT,
+    SOFTIRQ,
+    SWITCH,
+    THREAD,
+    TIMER,
+    VECTOR,
+    WORK,
+    Event,
+)
+
+SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+# enum tlb_flush_reason, include/linux/mm_types.h
+TLB_REMOTE_SHOOTDOWN, TLB_REMOTE_SEND_IPI = 1, 4
+SHOOTDOWN = "TLB shootdown"
+
+Values = tuple[Value, ...]
+Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel string at an address
+
+
+class Kind(NamedTuple):
+    """One kind of event: where the kernel has it, the fields that are wanted, and what is made of them."""
+
+    system: str
+    name: str
+    fields: tuple[str, ...]
+    make: Callable[[int, int, Values, Symbol], Event | None]
+
+
+def _number(value: Value) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _begin(kind: str, key: int, name: int) -> Callable[..., Event]:
+    """`key`, `name`: positions of what tells one from another, and of the address that has a name."""
+
+    def make(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
+        return Event(time, BEGIN, kind, symbol(_number(values[name])), pid, _number(values[key]))
+
+    return make
+
+
+def _end(kind: str, key: int) -> Callable[..., Event]:
+    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+        return Event(time, END, kind, "", pid, _number(values[key]))
+
+    return make
+
+
+def _softirq(action: str) -> Callable[..., Event]:
+    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+        number = _number(values[0])
+        name = SOFTIRQS[number] if number < len(SOFTIRQS) else str(number)
+        return Event(time, action, SOFTIRQ, name, pid, number)
+
+    return make
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _irq(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+    number = _number(values[0])
+    return Event(time, BEGIN, IRQ, f"{number} {_text(values[1])}", pid, number)
+
+
+def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+    return Event(time, SWITCH, THREAD, _text(values[1]), pid, other=_number(values[0]))
+
+
+def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
+    return Event(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1]))
+
+
+def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
+    return Event(time, POINT, FAULT, "page fault", pid)
+
+
+def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> Event | None:
+    """Where the kernel does not name the function of a call, this tells the commonest one."""
+    return Event(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
+
+
+ON_THE_CPU = (
+    Kind("irq", "irq_handler_entry", ("irq", "name"), _irq),
+    Kind("irq", "irq_handler_exit", ("irq",), _end(IRQ, 0)),
+    Kind("irq", "softirq_entry", ("vec",), _softirq(BEGIN)),
+    Kind("irq", "softirq_exit", ("vec",), _softirq(END)),
+    Kind("sched", "sched_switch", ("next_pid", "next_comm"), _switch),
+    Kind("timer", "hrtimer_expire_entry", ("hrtimer", "function"), _begin(HRTIMER, 0, name=1)),
+    Kind("timer", "hrtimer_expire_exit", ("hrtimer",), _end(HRTIMER, 0)),
+    Kind("timer", "timer_expire_entry", ("timer", "function"), _begin(TIMER, 0, name=1)),
+    Kind("timer", "timer_expire_exit", ("timer",), _end(TIMER, 0)),
+    Kind("workqueue", "workqueue_execute_start", ("work", "function"), _begin(WORK, 0, name=1)),
+    Kind("workqueue", "workqueue_execute_end", ("work",), _end(WORK, 0)),
+    Kind("csd", "csd_function_entry", ("csd", "func"), _begin(CALL, 0, name=1)),
+    Kind("csd", "csd_function_exit", ("csd",), _end(CALL, 0)),
+    Kind("ipi", "ipi_entry", ("reason",), _begin(VECTOR, 0, name=0)),
+    Kind("ipi", "ipi_exit", ("reason",), _end(VECTOR, 0)),
+    Kind("nmi", "nmi_handler", ("handler", "delta_ns"), _nmi),
+    Kind("exceptions", "page_fault_user", ("address",), _fault),
+    Kind("tlb", "tlb_flush", ("reason",), _tlb),
+)
+
+
+def vectors(names: Sequence[str]) -> list[Kind]:
+    """The kinds of irq_vectors/, from the names of its events: pairs "x_entry" and "x_exit"."""
+    found = []
+    for name in names:
+        what, _, action = name.rpartition("_")
+        if what and action in ("entry", "exit"):
+            found.append(Kind("irq_vectors", name, ("vector",), _vector(BEGIN if action == "entry" else END, what)))
+    return found
+
+
+def _vector(action: str, name: str) -> Callable[..., Event]:
+    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+        return Event(time, action, VECTOR, name, pid, _number(values[0]))
+
+    return make

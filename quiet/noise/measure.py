@@ -1,0 +1,314 @@
+"""The whole measurement: detectors in their places, tracing around them, the kernel's counts before and after."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from quiet.cpulist import CpuSet
+from quiet.facts import Facts
+from quiet.host import Host
+from quiet.noise import clock, counters, decode, detector, events, fold, tracefs
+from quiet.noise.attribute import Account, account
+from quiet.noise.clock import Clock
+from quiet.noise.counters import Counters
+from quiet.noise.detector import Asked, Watched
+from quiet.noise.frames import IRQ, VECTOR, Frame, build
+from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
+from quiet.surroundings import hypervisor
+
+LOOK_NS = 4_000  # without tracing, the detector reads its own counters after gaps from this length on
+BUFFER_KB = 8_192
+SENDERS_KB = 8_192  # for all CPUs together
+EVENT_BYTES = 40
+# Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
+NOT_INTERRUPTS = ("MCP", "PMI", "TLB")
+LABELS = {
+    "local_timer": "LOC",
+    "reschedule": "RES",
+    "call_function": "CAL",
+    "call_function_single": "CAL",
+    "irq_work": "IWI",
+    "spurious_apic": "SPU",
+    "thermal_apic": "TRM",
+    "threshold_apic": "THR",
+    "deferred_error_apic": "DFR",
+    "x86_platform_ipi": "PLT",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to measure."""
+
+    cpus: CpuSet
+    seconds: float
+    threshold_ns: float | None = None
+    trace: bool = True
+    fifo: int = 0
+    source: str = "--cpus"  # what named the CPUs, for errors
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A line of /proc/interrupts over the window: how much it grew, and how many of these were traced.
+
+    `exact`: the two agree, what came while the file was read counted either way. None: nothing was traced.
+    """
+
+    text: str
+    counted: int
+    traced: int | None
+    exact: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How long one timer interrupt kept the loop away before the tracing was switched on and with it, in ticks."""
+
+    plain: float
+    traced: float
+
+
+@dataclass(slots=True)
+class OnCpu:
+    """All that is known of one CPU."""
+
+    watched: Watched
+    account: Account
+    interrupts: dict[str, Count]
+    softirqs: dict[str, int]
+    stolen_ms: float | None
+    firmware: int | None
+    lost_events: int = 0
+    cost: Cost | None = None
+
+
+@dataclass(slots=True)
+class Measured:
+    """The result. `source`: what attribution rests on; `limits`: what could not be seen, and why."""
+
+    clock: Clock
+    seconds: float
+    virtual: str
+    source: str
+    limits: list[str]
+    cpus: dict[int, OnCpu] = field(default_factory=dict)
+
+
+def measure(host: Host, wanted: Wanted, tick: Callable[[float], None] | None = None) -> Measured:
+    """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
+    facts = Facts(host)
+    detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
+    with _elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
+        tracefs.remove_left_over(host)
+        first = clock.moment()
+        limits: list[str] = []
+        traced = _can_trace(host, wanted, limits)
+        made = stack.enter_context(detector.detectors(sorted(wanted.cpus), _asked(wanted, traced)))
+        without = {each.cpu: each.interruption() for each in made}
+        traces = _traces(host, wanted, facts.online, stack, limits) if traced else []
+        with _on(traces):
+            costs = {each.cpu: (without[each.cpu], each.interruption()) for each in made} if traces else {}
+            for each in made:
+                each.ready()
+            before = counters.read(host, wanted.cpus, clock.now)
+            detector.wait(made, wanted.seconds, tick)
+            after = counters.read(host, wanted.cpus, clock.now)
+        both = Clock(first, clock.moment())
+        result = Measured(both, wanted.seconds, hypervisor(facts), "", limits)
+        watched = {each.cpu: each.result() for each in made}
+        if traces:
+            result.source = f"kernel tracing, clock {traces[0].clock}"
+            _attribute(result, host, traces, watched, before, after)
+        else:
+            result.source = "the gaps' times, the detector's own counters and the kernel's counts"
+            _fold(result, watched, before, after)
+        for cpu, (plain, with_trace) in costs.items():
+            result.cpus[cpu].cost = Cost(plain, with_trace)
+        return result
+
+
+@contextlib.contextmanager
+def _elsewhere(cpus: CpuSet) -> Iterator[None]:
+    """Keep this process off the tested CPUs."""
+    before = os.sched_getaffinity(0)
+    if before - cpus:
+        os.sched_setaffinity(0, before - cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _asked(wanted: Wanted, traced: bool) -> Asked:
+    rate = _ticks_per_second()
+    threshold = None if wanted.threshold_ns is None else max(1, round(wanted.threshold_ns * rate / 1e9))
+    look = 0 if traced else round(LOOK_NS * rate / 1e9)
+    capacity = min(detector.CAPACITY, detector.MEMORY // detector.GAP_BYTES // len(wanted.cpus))
+    return Asked(round(wanted.seconds * rate), threshold, look, capacity, wanted.fifo)
+
+
+def _ticks_per_second() -> float:
+    """Good to some parts in ten thousand, which is enough to ask with; what is reported is measured over the window."""
+    first = clock.moment()
+    while clock.moment().raw_ns - first.raw_ns < 20_000_000:
+        pass
+    return Clock(first, clock.moment()).per_second
+
+
+def _can_trace(host: Host, wanted: Wanted, limits: list[str]) -> bool:
+    """Whether the kernel's tracing can be used; why not goes to `limits`."""
+    if not wanted.trace:
+        limits.append("kernel tracing was not asked for")
+        return False
+    try:
+        tracefs.check(host)
+    except tracefs.NoTraceError as error:
+        limits.append(f"no kernel tracing, so causes are found by counting: {error}")
+        return False
+    return True
+
+
+def _traces(
+    host: Host, wanted: Wanted, online: CpuSet, stack: contextlib.ExitStack, limits: list[str]
+) -> list[tracefs.Instance]:
+    """The instance for the tested CPUs and the one for who sends to them; none, and why, where that fails."""
+    try:
+        place = tracefs.mount(host)
+        kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{place}/events/irq_vectors"))]
+        mine = stack.enter_context(tracefs.Instance(host, wanted.cpus, kinds, _buffer_kb(wanted.seconds), "cpus"))
+        small = max(64, SENDERS_KB // len(online))
+        theirs = stack.enter_context(tracefs.Instance(host, online, decode.SENDING, small, "senders"))
+    except tracefs.NoTraceError as error:
+        limits.append(f"no kernel tracing, so causes are found by counting: {error}")
+        return []
+    return [mine, theirs]
+
+
+def _buffer_kb(seconds: float) -> int:
+    """For 20,000 events a second, ten times what a tick makes."""
+    return max(BUFFER_KB, int(seconds * 20_000 * EVENT_BYTES / 1024))
+
+
+@contextlib.contextmanager
+def _on(traces: list[tracefs.Instance]) -> Iterator[None]:
+    for each in traces:
+        each.on()
+    try:
+        yield
+    finally:
+        for each in traces:
+            each.off()
+
+
+def _comms(host: Host) -> Callable[[int], str]:
+    known: dict[int, str] = {0: "idle"}
+
+    def comm(pid: int) -> str:
+        if pid not in known:
+            known[pid] = host.text(f"/proc/{pid}/comm") or ""
+        return known[pid]
+
+    return comm
+
+
+def _attribute(
+    result: Measured,
+    host: Host,
+    traces: list[tracefs.Instance],
+    watched: dict[int, Watched],
+    before: Counters,
+    after: Counters,
+) -> None:
+    mine, theirs = traces
+    comm = _comms(host)
+    symbol = decode.Symbols(host, mine.mount)
+    convert = result.clock.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
+    senders = decode.sent(theirs, frozenset(watched), convert, lambda pid: f"{comm(pid) or 'task'} ({pid})")
+    for cpu, seen in watched.items():
+        found = decode.events(mine, cpu, symbol, convert)
+        lost = mine.lost(cpu)
+        begin, end = (found[0].time, found[-1].time) if found else (seen.begin, seen.end)
+        whole_until = end if lost else max(seen.end, end)
+        frames = build(found, min(begin, seen.begin), max(end, seen.end), frozenset({0, seen.pid}))
+        reach = result.clock.ticks(SENT_BEFORE_NS)
+        name = namer(Senders(senders, cpu, reach), comm)
+        done = account(
+            seen.gaps, frames, (seen.begin, seen.end), name, result.clock.ticks, whole_until, bool(result.virtual)
+        )
+        if lost:
+            full = result.clock.ns(end - seen.begin) / 1e9
+            result.limits.append(f"CPU {cpu}: the trace was full after {full:.1f} s, {lost:,} events lost")
+        result.cpus[cpu] = OnCpu(
+            seen,
+            done,
+            _interrupts(cpu, before, after, None if lost else frames),
+            *_others(cpu, before, after),
+            lost_events=lost,
+        )
+
+
+def _fold(result: Measured, watched: dict[int, Watched], before: Counters, after: Counters) -> None:
+    for cpu, seen in watched.items():
+        interrupts = _interrupts(cpu, before, after, None)
+        timer = interrupts["LOC"].counted if "LOC" in interrupts else 0
+        rest = sum(count.counted for label, count in interrupts.items() if label not in (*NOT_INTERRUPTS, "LOC"))
+        done = fold.account(
+            seen.gaps,
+            result.clock,
+            fold.Counts(timer, rest),
+            result.seconds,
+            result.clock.ticks(LOOK_NS),
+            bool(result.virtual),
+        )
+        result.cpus[cpu] = OnCpu(seen, done, interrupts, *_others(cpu, before, after))
+
+
+def _others(cpu: int, before: Counters, after: Counters) -> tuple[dict[str, int], float | None, int | None]:
+    old, new = before.softirqs[cpu], after.softirqs[cpu]
+    soft = {name: new[name] - old.get(name, 0) for name in new if new[name] != old.get(name, 0)}
+    stolen = None
+    if cpu in before.stolen and cpu in after.stolen:
+        stolen = (after.stolen[cpu] - before.stolen[cpu]) * 1000 / os.sysconf("SC_CLK_TCK")
+    smi = after.firmware[cpu] - before.firmware[cpu] if cpu in before.firmware and cpu in after.firmware else None
+    return soft, stolen, smi
+
+
+def _interrupts(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
+    """The lines that grew on a CPU, beside how often the trace saw them between the two readings."""
+    sure: dict[str, int] = {}
+    perhaps: dict[str, int] = {}
+    for frame in _all(frames or []):
+        label = _line(frame)
+        if before.end <= frame.begin < after.begin:
+            sure[label] = sure.get(label, 0) + 1
+        elif before.begin <= frame.begin < after.end:
+            perhaps[label] = perhaps.get(label, 0) + 1
+    found = {}
+    for label, line in after.lines.items():
+        grown = after.interrupts[cpu].get(label, 0) - before.interrupts[cpu].get(label, 0)
+        traced = sure.get(label, 0)
+        if not grown and not traced:
+            continue
+        if frames is None or label in NOT_INTERRUPTS or label == "NMI":
+            found[label] = Count(line.text, grown, None, None)
+        else:
+            exact = traced <= grown <= traced + perhaps.get(label, 0)
+            found[label] = Count(line.text, grown, grown if exact else traced, exact)
+    return found
+
+
+def _line(frame: Frame) -> str:
+    if frame.kind == IRQ:
+        return str(frame.key)
+    return LABELS.get(frame.name, frame.name)
+
+
+def _all(frames: list[Frame]) -> Iterator[Frame]:
+    for frame in frames:
+        if frame.kind in (VECTOR, IRQ) and not frame.again:
+            yield frame
+        yield from _all(frame.inner)

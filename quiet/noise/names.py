@@ -1,0 +1,98 @@
+"""What a cause is called: for the merge (one cause or two?), for people, and for the table of remedies."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
+from quiet.noise.frames import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
+
+VECTORS = {
+    "local_timer": "local timer",
+    "reschedule": "IPI: reschedule",
+    "call_function": "IPI: function call",
+    "call_function_single": "IPI: function call",
+    "irq_work": "irq work",
+    "x86_platform_ipi": "IPI: platform",
+    "error_apic": "APIC error interrupt",
+    "spurious_apic": "spurious interrupt",
+    "thermal_apic": "thermal interrupt",
+    "threshold_apic": "machine check threshold interrupt",
+    "deferred_error_apic": "deferred error interrupt",
+}
+CALLS = {
+    "flush_tlb_func": "TLB shootdown",
+    "do_flush_tlb_all": "TLB shootdown (all)",
+    "do_kernel_range_flush": "TLB shootdown (kernel range)",
+    "ipi_mb": "membarrier",
+    "ipi_sync_core": "membarrier (sync core)",
+    "ipi_rseq": "membarrier (rseq)",
+    "do_sync_core": "code patching",
+    "rcu_exp_handler": "expedited RCU",
+}
+SENT_BEFORE_NS = 1_000_000  # an IPI arrives within this time
+
+
+class Sent(NamedTuple):
+    """Somebody sent an interrupt to other CPUs."""
+
+    time: int
+    cpu: int
+    targets: frozenset[int]
+    task: str  # "name (pid)"
+
+
+class Senders:
+    """Who sent what to one CPU, to be asked for an interrupt that arrived there."""
+
+    def __init__(self, sent: Iterable[Sent], cpu: int, reach: int) -> None:
+        """`reach`: the ticks within which an IPI arrives."""
+        self._sent = sorted(each for each in sent if cpu in each.targets and each.cpu != cpu)
+        self._times = [each.time for each in self._sent]
+        self._reach = reach
+
+    def of(self, time: int) -> str:
+        """ "CPU 0, name (pid)" of the last one sent before a time; "" when nobody is known."""
+        at = bisect.bisect_right(self._times, time) - 1
+        if at < 0 or time - self._times[at] > self._reach:
+            return ""
+        return f"CPU {self._sent[at].cpu}, {self._sent[at].task}"
+
+
+def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Cause]:
+    """A share's cause. `comms` gives a task's name by its number."""
+
+    def name(share: Share) -> Cause:
+        if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
+            return Cause(share.kind, CALLS.get(share.name, share.name), senders.of(share.begin))
+        if share.kind == WORK:
+            return Cause(WORK, share.name, comms(share.pid))
+        if share.kind == THREAD:
+            return Cause(THREAD, share.name, str(share.pid))
+        return Cause(share.kind, share.name)
+
+    return name
+
+
+def label(cause: Cause) -> str:
+    """A cause for people."""
+    kind, name, by = cause
+    sender = f" from {by}" if by else ""
+    texts = {
+        HRTIMER: f"local timer: {name}",
+        TIMER: f"softirq TIMER: {name}",
+        WORK: f"{by or 'kworker'} {name}",
+        IRQ: f"IRQ {name}",
+        SOFTIRQ: f"softirq {name}",
+        CALL: f"IPI: {name}{sender}",
+        VECTOR: f"{VECTORS.get(name, name)}{sender}",
+        THREAD: f"task {name} ({by})" if by else name,
+        NMI: f"NMI: {name}",
+        FAULT: "page fault of the detector",
+        HOST: "host took the CPU" if name == HYPERVISOR else "SMI or other firmware, unaccounted",
+        STALL: name,
+        UNKNOWN: f"unattributed: {name}",
+    }
+    return texts.get(kind, name)

@@ -1,0 +1,225 @@
+"""What is known of each cause: what would remove it, or why nothing can. One line of knowledge each, first match wins.
+
+A remedy names a knob of `quiet` where there is one (`quiet explain KNOB`), a kernel parameter where only the command
+line helps, or neither, and then says in `text` what it comes from and what the user can do. Sources: the kernel's
+Documentation/timers/no_hz.rst, Documentation/admin-guide/kernel-per-CPU-kthreads.rst,
+Documentation/admin-guide/kernel-parameters.txt, and the functions named.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
+from quiet.noise.frames import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
+
+KNOB, BOOT, USER, NONE = "knob", "boot", "user", "none"
+
+
+class Remedy(NamedTuple):
+    """What removes a cause. `how` says where: a knob, the kernel's command line, the user's own doing, or nowhere."""
+
+    kind: str
+    pattern: str
+    how: str
+    what: str  # the knob or the kernel parameter; "" for USER and NONE
+    text: str
+
+
+REMEDIES = (
+    # timers
+    Remedy(
+        HRTIMER,
+        r"tick_(sched_timer|nohz_handler)|tick_nohz_highres_handler",
+        BOOT,
+        "nohz_full={cpu}",
+        "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone",
+    ),
+    Remedy(HRTIMER, r"watchdog_timer_fn", KNOB, "watchdog.cpus", "the soft lockup detector"),
+    Remedy(HRTIMER, r"sched_rt_period_timer", KNOB, "rt_throttling", "the real-time bandwidth limit"),
+    Remedy(HRTIMER, r"sched_cfs_.*", USER, "", "a cgroup with a CPU limit (cpu.max) has run here; take the limit away"),
+    Remedy(
+        HRTIMER,
+        r"perf_swevent_hrtimer|perf_mux_hrtimer_handler",
+        USER,
+        "",
+        "somebody's perf event on this CPU; end the profiler",
+    ),
+    Remedy(
+        HRTIMER, r"hrtimer_wakeup", KNOB, "tasks", "a task slept with its timer on this CPU; it was here when it did"
+    ),
+    Remedy(
+        HRTIMER,
+        r"posix_timer_fn|it_real_fn|timerfd_tmrproc|alarmtimer_fired",
+        KNOB,
+        "tasks",
+        "a task's own timer, started while it was on this CPU; it stays here until it is started elsewhere",
+    ),
+    Remedy(HRTIMER, r".*", KNOB, "timer_migration", "a kernel timer that was started on this CPU"),
+    Remedy(
+        TIMER,
+        r"clocksource_watchdog",
+        BOOT,
+        "tsc=nowatchdog",
+        "the check of the time stamp counter, on each CPU in turn",
+    ),
+    Remedy(
+        TIMER,
+        r"mce_timer_fn",
+        USER,
+        "",
+        "polling for corrected machine checks: echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval",
+    ),
+    Remedy(TIMER, r"delayed_work_timer_fn", KNOB, "workqueue", "a work that was queued on this CPU for later"),
+    Remedy(TIMER, r"process_timeout", KNOB, "tasks", "a task waited with a time-out on this CPU"),
+    Remedy(TIMER, r".*", KNOB, "timer_migration", "a kernel timer that was started on this CPU"),
+    # work
+    Remedy(WORK, r"vmstat_update", KNOB, "vm.stat_interval", "folding this CPU's memory counters into the global ones"),
+    Remedy(WORK, r"(dbs_work_handler|cs_dbs_.*|od_.*)", KNOB, "cpufreq.governor", "a frequency governor that samples"),
+    Remedy(
+        WORK,
+        r"lru_add_drain_per_cpu|drain_local_pages_wq",
+        USER,
+        "",
+        "somebody drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
+    ),
+    Remedy(WORK, r"update_pages_handler", USER, "", "somebody changes the size of a trace buffer"),
+    Remedy(WORK, r"wb_.*", KNOB, "workqueue", "writing dirty pages back"),
+    Remedy(WORK, r"(cache_reap|mce_.*|.*_per_cpu)", NONE, "", "the kernel queues this on every CPU by itself"),
+    Remedy(
+        WORK, r".*", KNOB, "workqueue", "a work; those of unbound queues can be kept away, those queued here cannot"
+    ),
+    # interrupts of devices
+    Remedy(
+        IRQ,
+        r".*",
+        KNOB,
+        "irq",
+        "a device's interrupt; a managed one needs isolcpus=managed_irq,domain,{cpu} on the kernel's command line",
+    ),
+    # from other CPUs
+    Remedy(
+        CALL,
+        r"TLB shootdown|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
+        USER,
+        "",
+        "another CPU changed page tables that this one uses: threads of the same process elsewhere, or the kernel "
+        "freeing mapped memory; run the process on one CPU, or map its memory beforehand",
+    ),
+    Remedy(
+        CALL,
+        r"ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
+        USER,
+        "",
+        "membarrier(2) in a process that runs here too",
+    ),
+    Remedy(
+        CALL,
+        r"do_sync_core|text_poke.*|__sync_core",
+        USER,
+        "",
+        "the kernel changed its own code: tracing or probes switched, a module loaded, a static key",
+    ),
+    Remedy(
+        CALL,
+        r"rcu_exp_handler|rcu_exp_need_qs",
+        USER,
+        "",
+        "an expedited RCU grace period: boot with rcupdate.rcu_normal=1, or echo 1 > /sys/kernel/rcu_normal",
+    ),
+    Remedy(CALL, r"rcu_barrier_(handler|func)", BOOT, "rcu_nocbs={cpu}", "somebody waits for all RCU callbacks"),
+    Remedy(CALL, r"remote_function|__perf_.*|event_function", USER, "", "perf changes its events on this CPU"),
+    Remedy(CALL, r"__(rd|wr)msr_.*|__rdmsr.*", USER, "", "somebody reads this CPU's registers (turbostat, monitoring)"),
+    Remedy(CALL, r"aperfmperf_.*", USER, "", "somebody reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
+    Remedy(
+        CALL, r"(invalidate_bh_lru|drain_.*)", USER, "", "a file system or the memory manager empties per-CPU lists"
+    ),
+    Remedy(
+        CALL,
+        r".*",
+        NONE,
+        "",
+        "another CPU had this one run a function; who did is on the same line if the kernel tells",
+    ),
+    Remedy(VECTOR, r"reschedule", KNOB, "tasks", "another CPU woke or moved a task to this one"),
+    Remedy(
+        VECTOR,
+        r"call_function(_single)?",
+        NONE,
+        "",
+        "another CPU had this one run a function; Linux 6.4 and newer name it",
+    ),
+    Remedy(VECTOR, r"irq_work", NONE, "", "the kernel's own deferred work: printing, perf, RCU, the tick"),
+    Remedy(VECTOR, r"local_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due"),
+    Remedy(
+        VECTOR,
+        r"thermal_apic|threshold_apic|deferred_error_apic",
+        USER,
+        "",
+        "the processor reports heat or a corrected error: look at the cooling and at mcelog",
+    ),
+    Remedy(VECTOR, r".*", NONE, "", "an interrupt of the processor itself"),
+    # softirqs
+    Remedy(SOFTIRQ, r"RCU", BOOT, "rcu_nocbs={cpu}", "RCU callbacks that were queued on this CPU"),
+    Remedy(SOFTIRQ, r"NET_RX|NET_TX", KNOB, "irq", "network packets that arrived here, or were sent here by RPS"),
+    Remedy(SOFTIRQ, r"BLOCK|IRQ_POLL", KNOB, "irq", "disk requests that were completed here"),
+    Remedy(SOFTIRQ, r"SCHED", KNOB, "cpuset", "load balancing; a CPU in an isolated partition has none"),
+    Remedy(SOFTIRQ, r"TASKLET|HI", KNOB, "irq", "the second half of a device's interrupt"),
+    Remedy(SOFTIRQ, r"TIMER|HRTIMER", BOOT, "nohz_full={cpu}", "the timer wheel, looked at on each tick"),
+    Remedy(SOFTIRQ, r".*", NONE, "", "a softirq of the kernel"),
+    # tasks
+    Remedy(THREAD, r"migration/\d+", NONE, "", "the kernel stops this CPU to move a task or to change its own code"),
+    Remedy(THREAD, r"ksoftirqd/\d+", KNOB, "irq", "softirqs that were too many for the interrupt's end"),
+    Remedy(THREAD, r"(rcuc|rcuop|rcuos|rcuog|rcub)/\d+", BOOT, "rcu_nocbs={cpu}", "RCU's callbacks"),
+    Remedy(THREAD, r"(cpuhp|idle_inject|irq_work)/\d+", NONE, "", "a thread of the kernel that belongs to this CPU"),
+    Remedy(THREAD, r"watchdogd?(/\d+)?", KNOB, "watchdog.cpus", "the watchdog's thread"),
+    Remedy(THREAD, r"irq/.*", KNOB, "irq", "an interrupt's thread; it follows the interrupt"),
+    Remedy(THREAD, r"kworker/.*", KNOB, "workqueue", "a kworker"),
+    Remedy(
+        THREAD, r".*", KNOB, "cpuset", "a task that may run here; an isolated partition and `quiet run` keep it away"
+    ),
+    # known by counting alone
+    Remedy(
+        COUNTED,
+        r".*",
+        KNOB,
+        "irq",
+        "an interrupt that is not the tick; run as root, where the kernel's tracing names it",
+    ),
+    # from outside of the kernel
+    Remedy(NMI, r".*", KNOB, "watchdog.nmi", "the hard lockup detector, or somebody's perf"),
+    Remedy(FAULT, r".*", NONE, "", "the detector itself touched memory that was not there: raise RLIMIT_MEMLOCK"),
+    Remedy(
+        HOST,
+        HYPERVISOR,
+        NONE,
+        "",
+        "the machine that runs this one took the CPU; no setting in here can help: pin the virtual CPUs there",
+    ),
+    Remedy(
+        HOST,
+        r".*",
+        NONE,
+        "",
+        "the firmware (SMI) took the CPU, or the processor changed its frequency; look for power, USB and fan settings "
+        "in the firmware's set-up, and see knob cpufreq.limits",
+    ),
+    Remedy(
+        STALL, r".*", NONE, "", "a hiccup of the processor or memory below one microsecond; nothing of the kernel ran"
+    ),
+    Remedy(UNKNOWN, r".*", NONE, "", "the evidence does not say; run as root, where the kernel's tracing tells"),
+)
+
+
+def remedy(cause: Cause, cpu: int) -> Remedy:
+    """The remedy for a cause on a CPU."""
+    for item in REMEDIES:
+        if item.kind == cause.kind and re.fullmatch(item.pattern, cause.name):
+            return item._replace(what=item.what.format(cpu=cpu), text=item.text.format(cpu=cpu))
+    raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
+
+
+def stopped_by(knob: str) -> list[Remedy]:
+    """What a knob removes: for `quiet explain`."""
+    return [item for item in REMEDIES if item.how == KNOB and item.what == knob]

@@ -1,0 +1,101 @@
+"""One measurement from the options as they are given to what is reported of it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from quiet import entry
+from quiet.cpulist import CpuSet
+from quiet.errors import QuietError, UsageError
+from quiet.host import Host
+from quiet.noise import budgets, units
+from quiet.noise.budgets import Budgets
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LONGEST_S = 7 * 24 * 3600
+MOST_PRIORITY = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for, checked. `seconds` 0: no measuring."""
+
+    seconds: float
+    threshold_ns: float | None
+    budgets: Budgets
+    timeline: str | None
+    fifo: int
+    trace: bool
+
+
+class Interrupted(QuietError):
+    """Ended by a signal."""
+
+    exit_code = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is reported: for programs, for people, and whether budgets were exceeded."""
+
+    shape: dict[str, object]
+    lines: list[str]
+    exceeded: bool
+
+
+def options(given: Mapping[str, str], seconds: float) -> Options:
+    """Options from texts by the names of the command line; `seconds`: the default duration. Raises UsageError."""
+    if "duration" in given:
+        seconds = units.parse_seconds(given["duration"], "--duration")
+        if 0 < seconds < 0.1 or seconds > LONGEST_S:
+            raise UsageError(f"--duration {given['duration']}: from 0.1 s to seven days, or 0 for no measuring")
+    threshold = units.parse_ns(given["threshold"], "--threshold") if "threshold" in given else None
+    if threshold is not None and threshold > 1e9:
+        raise UsageError(f"--threshold {given['threshold']}: at most 1 s")
+    if timeline := given.get("timeline"):
+        entry.check_savable(timeline, "--timeline")
+    limits = budgets.parse({name.replace("-", "_"): value for name, value in given.items()})
+    fifo = given.get("fifo", "0")
+    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or (fifo == "0" and "fifo" in given):
+        raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
+    return Options(seconds, threshold, limits, timeline, int(fifo), "no-trace" not in given)
+
+
+def hear(cpus: CpuSet, asked: Options, limits: Budgets, source: str, tick: Callable[[float, float], None]) -> Heard:
+    """Measure this host's CPUs and judge them. `source` names them in errors; `tick` gets seconds passed and wanted."""
+    from quiet.noise import measure, report, table
+
+    wanted = measure.Wanted(cpus, asked.seconds, asked.threshold_ns, asked.trace, asked.fifo, source)
+    with _ending_on_signals():
+        measured = measure.measure(Host(), wanted, lambda passed: tick(passed, asked.seconds))
+        exceeded = report.judge(measured, limits)
+        if asked.timeline:
+            from quiet.noise import timeline
+
+            entry.save(asked.timeline, timeline.page(measured), "--timeline")
+        return Heard(
+            report.shape(measured, exceeded, limits), list(table.lines(measured, exceeded, limits)), bool(exceeded)
+        )
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """The first signal that ends a command raises Interrupted, so that all is taken down; further ones do nothing."""
+    ended = False
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        nonlocal ended
+        if not ended:
+            ended = True
+            raise Interrupted(f"ended by {signal.Signals(number).name}; nothing is reported and nothing is left behind")
+
+    before = {number: signal.signal(number, end) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,126 @@
+"""The report for people: lines of text, `**bold**` as in render.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from quiet.noise import clock
+from quiet.noise.attribute import HOST
+from quiet.noise.budgets import NONE, Budgets
+from quiet.noise.measure import Measured, OnCpu
+from quiet.noise.names import label
+from quiet.noise.remedies import remedy
+from quiet.noise.report import (
+    LONG_NS,
+    Exceeded,
+    by_cost,
+    interrupts,
+    limits_of,
+    lost_pct,
+    percentile,
+    remedy_text,
+    share,
+    tracing_cost,
+    unattributed,
+)
+from quiet.noise.units import show
+
+BAR = 40
+FEW = 12  # causes that are shown for a CPU; --json has all
+
+
+def lines(measured: Measured, exceeded: Sequence[Exceeded], limits: Budgets) -> Iterator[str]:
+    """The whole report."""
+    first = next(iter(measured.cpus.values())).watched
+    ns = measured.clock.ns
+    yield (
+        f"watched for {measured.seconds:g} s: {clock.name()}, loop {ns(first.period):.1f} ns, "
+        f"clock step {ns(first.step):.1f} ns, gaps from {show(ns(first.threshold))} on"
+    )
+    yield f"causes from {measured.source}"
+    for text in limits_of(measured):
+        yield f"  {text}"
+    yield "  not seen: what is shorter, and what does not stop the core (a shared cache or memory bus that is busy)"
+    for cpu, on in sorted(measured.cpus.items()):
+        yield ""
+        yield from _cpu(measured, cpu, on)
+    yield ""
+    if exceeded:
+        yield "**not quiet**: " + "; ".join(each.text for each in exceeded)
+    elif limits == NONE:
+        yield "no budget was given (--max-lost, --max-gap, --max-interrupts), so there is no verdict"
+    else:
+        yield "**quiet**: within the budgets"
+
+
+def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
+    watched, ns = on.watched, measured.clock.ns
+    yield (
+        f"**CPU {cpu}**: {watched.count:,} gaps, {lost_pct(on):.4f} % lost, longest {show(ns(watched.longest))}, "
+        f"{interrupts(on):,} interrupts"
+    )
+    if not watched.count:
+        yield "  nothing interrupted it"
+        return
+    values = ", ".join(f"p{q} {show(ns(percentile(watched.histogram, q / 100)))}" for q in (50, 90, 99))
+    yield f"  gaps: {values}, shortest {show(ns(watched.shortest))}"
+    if len(watched.gaps) < watched.count:
+        yield f"  the ring was full: causes are of the first {len(watched.gaps):,} gaps; raise --threshold"
+    if measured.virtual:
+        host = share(on, (HOST,))
+        yield (
+            f"  {host:.4f} % was the host's ({measured.virtual}), which no setting in here can change, "
+            f"{lost_pct(on) - host:.4f} % this system's own"
+        )
+    if on.stolen_ms:
+        yield f"  the host says that it stole {on.stolen_ms:g} ms"
+    if on.firmware:
+        yield f"  {on.firmware} firmware interruptions (SMI) were counted"
+    yield from _causes(measured, cpu, on)
+    if on.cost and on.cost.plain and on.cost.traced:
+        plain, traced = ns(on.cost.plain), ns(on.cost.traced)
+        share_pct = lost_pct(on, tracing_cost(on))
+        yield (
+            f"  one timer interrupt takes {show(plain)} here, {show(traced)} with the tracing on: "
+            f"about {share_pct:.4f} % of the time is the tracing's own"
+        )
+    if left := unattributed(on, measured.clock.ticks(LONG_NS)):
+        yield f"  {left:,} gaps above {show(LONG_NS)} without a cause"
+    for name, each in on.interrupts.items():
+        if each.exact is False:
+            line = f"interrupt line {name} ({each.text})"
+            yield f"  {line}: the kernel counted {each.counted}, the trace shows {each.traced}"
+    yield ""
+    yield from histogram({round(ns(low)): count for low, count in watched.histogram.items()})
+
+
+def _causes(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
+    ns = measured.clock.ns
+    ranked = by_cost(on.account.totals)
+    rows = [("cause", "count", "total", "longest", "")]
+    remedies = [""]
+    for cause, total in ranked[:FEW]:
+        rows.append((label(cause), f"{total.count:,}", show(ns(total.total)), show(ns(total.longest)), ""))
+        remedies.append(remedy_text(remedy(cause, cpu)))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row, text in zip(rows, remedies, strict=True):
+        yield "  " + "  ".join((row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))))
+        if text:
+            yield f"      -> {text}"
+    if len(ranked) > FEW:
+        yield f"  and {len(ranked) - FEW} more causes"
+
+
+def histogram(counts: Mapping[int, int]) -> Iterator[str]:
+    """A bar for each doubling of the length; its own length goes with the logarithm of the count."""
+    doublings: dict[int, int] = {}
+    for low, count in counts.items():
+        doublings[max(low, 1).bit_length() - 1] = doublings.get(max(low, 1).bit_length() - 1, 0) + count
+    if not doublings:
+        return
+    most = max(doublings.values()).bit_length()
+    yield "  gaps by length (a bar's length goes with the logarithm of the count)"
+    for power in range(min(doublings), max(doublings) + 1):
+        count = doublings.get(power, 0)
+        bar = "#" * max(round(BAR * count.bit_length() / most), 1) if count else ""
+        yield f"  {show(1 << power):>8} {bar.ljust(BAR)} {count or '':>9}"

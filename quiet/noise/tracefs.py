@@ -1,0 +1,156 @@
+"""A trace instance of our own on just the tested CPUs, gone again afterwards.
+
+Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; nobody else's tracing is
+touched. Its name says whose it is, so that one whose owner was killed is removed by the next start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.errors import QuietError
+from quiet.host import Host, Reader
+from quiet.noise import formats
+from quiet.noise.events import Kind
+
+PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+PREFIX = "quiet-noise"
+CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
+
+
+class NoTraceError(QuietError):
+    """There is no tracing here; the text says why."""
+
+
+def mount(reader: Reader) -> str:
+    """Where tracefs is. Raises NoTraceError."""
+    for place in PLACES:
+        if reader.exists(f"{place}/instances"):
+            return place
+    if reader.exists("/sys/kernel/tracing") or reader.exists("/sys/kernel/debug"):
+        raise NoTraceError(
+            "tracefs is not mounted or not readable: mount -t tracefs nodev /sys/kernel/tracing, as root"
+        )
+    raise NoTraceError("this kernel has no tracing")
+
+
+def check(reader: Reader) -> None:
+    """Raises NoTraceError when no instance can be made here, with why."""
+    if not os.access(f"{reader.root}{mount(reader)}/instances", os.W_OK):
+        raise NoTraceError("tracing needs root")
+
+
+def _started(reader: Reader, pid: int) -> str:
+    """When a process started, in the kernel's own count; "" when there is none. Numbers of processes come again."""
+    text = reader.text(f"/proc/{pid}/stat") or ""
+    return text.rpartition(")")[2].split()[19] if ")" in text else ""
+
+
+def remove_left_over(host: Host) -> list[str]:
+    """Remove the instances whose owner has ended without doing so; their names."""
+    with contextlib.suppress(NoTraceError):
+        folder = f"{mount(host)}/instances"
+        gone = []
+        for name in host.names(folder):
+            prefix, _, rest = name.rpartition(".")[0].partition(".")
+            pid, _, started = rest.partition(".")
+            if prefix == PREFIX and pid.isdecimal() and _started(host, int(pid)) != started:
+                with contextlib.suppress(OSError):
+                    host.rmdir(f"{folder}/{name}")
+                    gone.append(name)
+        return gone
+    return []
+
+
+class Instance:
+    """A trace instance: `with Instance(...) as trace: trace.on(); ...; trace.off(); trace.pages(cpu)`."""
+
+    def __init__(self, host: Host, cpus: CpuSet, kinds: Sequence[Kind], size_kb: int, role: str) -> None:
+        """`size_kb` of buffer for each CPU. Raises NoTraceError."""
+        self.host, self.cpus = host, cpus
+        self.mount = mount(host)
+        pid = os.getpid()
+        self.path = f"{self.mount}/instances/{PREFIX}.{pid}.{_started(host, pid)}.{role}"
+        self.clock = ""
+        self.kinds: dict[int, tuple[Kind, formats.Decoder]] = {}
+        self._wanted, self._size_kb = kinds, size_kb
+
+    def __enter__(self) -> Instance:
+        try:
+            self.host.mkdir(self.path)
+        except PermissionError:
+            raise NoTraceError("tracing needs root") from None
+        except OSError as error:
+            raise NoTraceError(f"no trace instance can be made: {error.strerror}") from None
+        try:
+            self._set_up()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._remove()
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self.off()
+        with contextlib.suppress(OSError):
+            self.host.rmdir(self.path)
+
+    def _set_up(self) -> None:
+        try:
+            self.off()
+            self._write("options/overwrite", "0")  # what does not fit is lost at the end, and counted
+            mask = cpulist.format_mask(self.cpus)
+            self._write("tracing_cpumask", mask)
+            self.clock = self._choose_clock()
+            for cpu in sorted(self.cpus):
+                self._write(f"per_cpu/cpu{cpu}/buffer_size_kb", str(self._size_kb))
+            for kind in self._wanted:
+                self._enable(kind)
+        except OSError as error:
+            raise NoTraceError(f"tracing cannot be set up: {error.strerror}") from None
+
+    def _choose_clock(self) -> str:
+        offered = (self.host.text(f"{self.path}/trace_clock") or "").replace("[", "").replace("]", "").split()
+        clock = next((name for name in CLOCKS if name in offered), "")
+        if not clock:
+            raise NoTraceError("this kernel's tracing has no clock that the detector can read too")
+        self._write("trace_clock", clock)
+        return clock
+
+    def _enable(self, kind: Kind) -> None:
+        folder = f"events/{kind.system}/{kind.name}"
+        text = self.host.text(f"{self.path}/{folder}/format")
+        if text is None:
+            return  # another kernel's
+        layout = formats.parse(text)
+        self._write(f"{folder}/enable", "1")
+        self.kinds[layout.number] = (kind, formats.Decoder(layout, ("common_pid", *kind.fields)))
+
+    def _write(self, name: str, value: str) -> None:
+        self.host.write(f"{self.path}/{name}", value)
+
+    def on(self) -> None:
+        """Trace from now on."""
+        self._write("tracing_on", "1")
+
+    def off(self) -> None:
+        """Trace no longer; what was is kept until the instance goes."""
+        self._write("tracing_on", "0")
+
+    def pages(self, cpu: int) -> Iterator[bytes]:
+        """The trace of a CPU as raw pages, which are then taken out of the buffer."""
+        return self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw")
+
+    def lost(self, cpu: int) -> int:
+        """How many events did not fit into a CPU's buffer."""
+        text = self.host.text(f"{self.path}/per_cpu/cpu{cpu}/stats") or ""
+        found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        return int(found.get("overrun", 0)) + int(found.get("dropped events", 0))
