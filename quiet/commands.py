@@ -204,10 +204,12 @@ def explain(knob: str | None, as_json: bool) -> int:
         return 0
     if knob not in BY_NAME:
         raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
+    from quiet.noise.remedies import stopped_by
+
     if as_json:
-        _print(shapes.knob(BY_NAME[knob]))
+        _print({**shapes.knob(BY_NAME[knob]), "stops": [item.text for item in stopped_by(knob)]})
     else:
-        render.explain(BY_NAME[knob])
+        render.explain(BY_NAME[knob], [item.text for item in stopped_by(knob)])
     return 0
 
 

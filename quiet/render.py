@@ -221,8 +221,8 @@ def status(state: Mapping[str, object]) -> None:
         out("applied: nothing")
 
 
-def explain(item: Knob) -> None:
-    """All that is known of a knob."""
+def explain(item: Knob, stops: Sequence[str]) -> None:
+    """All that is known of a knob. `stops`: the interruptions that it removes (noise.remedies)."""
     out(f"**{item.name}**: {item.title}")
     rows = [("why", item.why), ("targets", item.targets), ("choices", ", ".join(item.choices))]
     if item.numeric:
@@ -231,6 +231,7 @@ def explain(item: Knob) -> None:
         rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
     if item.restore_last:
         rows.append(("restored", "last, because it would disturb the others"))
+    rows += [("stops", text) for text in dict.fromkeys(stops)]
     rows += [("may refuse", reason) for reason in dict.fromkeys(item.refusals.values())]
     if item.risk:
         rows.append(("risk", item.risk))

@@ -89,7 +89,7 @@ def account(
     inside = _assign(gaps, frames)
     usual = _usual(gaps, inside)
     far = max(FAR * usual, ticks(FAR_NS))
-    parts = [[part for frame in group for part in shares(frame)] for group in inside]
+    parts = [[shares(frame) for frame in group] for group in inside]
     usual_net = _usual_net(parts, namer) if virtual else {}
     done = Account()
     for gap, group, took in zip(gaps, inside, parts, strict=True):
@@ -97,20 +97,20 @@ def account(
         found: dict[Cause, int] = {}
         counts: dict[Cause, int] = {}
         outside = 0
-        for share in took:
-            cause, net = namer(share), share.net
-            if virtual and net > max(FAR_FRAME * usual_net[cause], ticks(FAR_FRAME_NS)):
-                outside += net - usual_net[cause]
-                net = usual_net[cause]
-            found[cause] = found.get(cause, 0) + net
-            counts[cause] = counts.get(cause, 0) + share.count
         if not group:
             outside = beside
         elif beside > far * len(group):
-            outside += beside - usual * len(group)
+            outside = beside - usual * len(group)
             beside = usual * len(group)
-        for cause in found:
-            found[cause] += beside // len(found) if group else 0
+        for frame in took:
+            frame[0].net += beside // len(took)
+            for share in frame:
+                cause, net = namer(share), share.net
+                if virtual and net > max(FAR_FRAME * usual_net[cause], ticks(FAR_FRAME_NS)):
+                    outside += net - usual_net[cause]
+                    net = usual_net[cause]
+                found[cause] = found.get(cause, 0) + net
+                counts[cause] = counts.get(cause, 0) + share.count
         if outside:
             cause = _outside(gap, bool(group), ticks, whole_until, virtual)
             found[cause], counts[cause] = found.get(cause, 0) + outside, 1
@@ -159,10 +159,10 @@ def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
     return max(int(median(beside)), 0) if beside else 0
 
 
-def _usual_net(parts: Sequence[Sequence[Share]], namer: Namer) -> dict[Cause, int]:
+def _usual_net(parts: Sequence[Sequence[Sequence[Share]]], namer: Namer) -> dict[Cause, int]:
     nets: dict[Cause, list[int]] = {}
     for group in parts:
-        for share in group:
+        for share in (share for frame in group for share in frame):
             nets.setdefault(namer(share), []).append(share.net)
     return {cause: int(median(values)) for cause, values in nets.items()}
 

@@ -10,7 +10,7 @@ from quiet.host import Reader
 from quiet.noise import ring
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, Kind, Values
 from quiet.noise.frames import Event
-from quiet.noise.names import Sent
+from quiet.noise.names import SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
 _NUMBER = struct.Struct("=H")
@@ -54,6 +54,23 @@ class Symbols:
         return self._strings.get(address, "")
 
 
+def comms(host: Reader, mount: str) -> Callable[[int], str]:
+    """Names of tasks by number: as they are now, else as the tracing has noted them (they have ended)."""
+    known: dict[int, str] = {0: "idle"}
+    noted: dict[int, str] = {}
+
+    def comm(pid: int) -> str:
+        if pid not in known:
+            if not noted:
+                lines = (host.text(f"{mount}/saved_cmdlines") or "").splitlines()
+                pairs = (line.partition(" ") for line in lines)
+                noted.update({int(number): name for number, _, name in pairs if number.isdecimal()})
+            known[pid] = host.text(f"/proc/{pid}/comm") or noted.get(pid, "")
+        return known[pid]
+
+    return comm
+
+
 def events(trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int]) -> list[Event]:
     """The events of one CPU in order. `convert` turns the trace's time stamps into the detector's ticks."""
     found = []
@@ -84,7 +101,8 @@ def sent(
                     targets = _targets(kind, tuple(values), page, start, cpus)
                     if targets:
                         name = task(pid) if isinstance(pid, int) else ""
-                        found.append(Sent(convert(stamp), cpu, targets, name))
+                        only = SHOOTDOWN if kind.name == "tlb_flush" else ""
+                        found.append(Sent(convert(stamp), cpu, targets, name, only))
     return found
 
 

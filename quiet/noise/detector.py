@@ -267,10 +267,13 @@ def detectors(cpus: Sequence[int], asked: Asked) -> Iterator[list[Detector]]:
             each.close()
 
 
-def wait(made: Sequence[Detector], seconds: float, tick: Callable[[float], None] | None = None) -> None:
-    """Start them and wait until all have ended; `tick` is called now and then with the seconds that passed.
+Tick = Callable[[float], bool]
 
-    An interruption (KeyboardInterrupt) ends the watching early and is raised when all have ended.
+
+def wait(made: Sequence[Detector], seconds: float, tick: Tick) -> None:
+    """Start them and wait until all have ended. `tick` is called now and then with the seconds passed; True ends it.
+
+    An exception in it (a signal's) ends the watching early too, and is raised when all have ended.
     """
     started = time.monotonic()
     for each in made:
@@ -278,15 +281,14 @@ def wait(made: Sequence[Detector], seconds: float, tick: Callable[[float], None]
     try:
         while any(each.running() for each in made):
             passed = time.monotonic() - started
-            if tick:
-                tick(min(passed, seconds))
+            if tick(min(passed, seconds)):
+                break
             time.sleep(0.1 if seconds - passed > 0.2 else 0.005)
-    except KeyboardInterrupt:
+    finally:
         for each in made:
             each.stop()
         while any(each.running() for each in made):
             time.sleep(0.005)
-        raise
 
 
 def check_cpus(cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str) -> None:

@@ -27,11 +27,11 @@ from quiet.noise.frames import (
     WORK,
     Event,
 )
+from quiet.noise.names import SHOOTDOWN
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 # enum tlb_flush_reason, include/linux/mm_types.h
 TLB_REMOTE_SHOOTDOWN, TLB_REMOTE_SEND_IPI = 1, 4
-SHOOTDOWN = "TLB shootdown"
 
 Values = tuple[Value, ...]
 Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel string at an address

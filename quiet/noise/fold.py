@@ -1,13 +1,16 @@
 """Without tracing: what the gaps' own times, the thread's own counters and the kernel's counts prove.
 
-- The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps have one phase in the tick's period.
+- The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
+  two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
 - The detector looks at its own context switches and page faults after each longer gap: these are that gap's.
 - Whatever else of the kernel comes to a CPU is an interrupt, and the kernel counts each. When more gaps are left than
   interrupts were counted, the kernel was not what took the CPU in the others: the hypervisor or the firmware was.
+- No interrupt takes much less than one of the detector's own making did; a shorter gap is none.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,84 +30,82 @@ from quiet.noise.attribute import (
 from quiet.noise.clock import Clock
 from quiet.noise.frames import COUNTED, FAULT, THREAD, VECTOR
 
-RATES = (1000, 300, 250, 100)  # the values that CONFIG_HZ can have
-BINS = 200
+BIN_NS = 4_000  # how sharp the tick's phase is taken to be; seen: under 2 us
+MORE = 4  # so many times as many gaps as chance would put there are at the tick's phase
+LEAST = 5
+CHEAPEST = 8  # no interrupt takes less than this part of one of the detector's own
 SWITCHED, FAULTED, LOOKED = 1, 2, 4  # qn_gap.flags in watch.h
-TICK = Cause(VECTOR, "local_timer")
+TICK = Cause(VECTOR, "tick")
 OTHER = Cause(COUNTED, "other interrupt")
 TASK = Cause(THREAD, "another task")
 OWN = Cause(FAULT, "page fault")
+SHORT = Cause(UNKNOWN, "short")
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """What the kernel counted on the CPU meanwhile: timer interrupts, and all others."""
+class Evidence:
+    """What is known besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU meanwhile.
+
+    `period_ns`: the tick's; `looked_from`: the length from which flags are known, `interruption`: how long one timer
+    interrupt keeps the loop away (both in ticks of the clock, 0: not known); `faults`: page faults of the detector.
+    """
 
     timer: int
     others: int
+    faults: int
+    period_ns: float
+    looked_from: int
+    interruption: float
+    virtual: bool
 
 
-def phases(gaps: Sequence[Gap], clock: Clock, rate: int) -> list[float]:
-    """Where in the tick's period each gap begins, from 0 to 1."""
-    period = 1e9 / rate
-    return [clock.monotonic(gap.begin) % period / period for gap in gaps]
+def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
+    """The numbers of the gaps that begin at the fullest place of the period, the longest one of each turn.
 
-
-def in_phase(gaps: Sequence[Gap], clock: Clock, rate: int) -> list[int]:
-    """The numbers of the gaps in the fullest place of the period, the longest one of each period."""
-    where = phases(gaps, clock, rate)
-    bins = [0] * BINS
-    for phase in where:
-        bins[int(phase * BINS) % BINS] += 1
-    pairs = [bins[i] + bins[(i + 1) % BINS] + bins[(i + 2) % BINS] for i in range(BINS)]
-    first = pairs.index(max(pairs))
-    wanted = {(first + i) % BINS for i in range(3)}
+    None when that place is no fuller than chance would have it.
+    """
+    begins = [clock.monotonic(gap.begin) for gap in gaps]
+    bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)
+    places = int(period_ns // BIN_NS) + 1
+    if not bins:
+        return []
+    fullest = max(bins, key=lambda place: bins[place] + bins[(place + 1) % places])
+    wanted = {fullest, (fullest + 1) % places}
+    start = fullest * BIN_NS
     best: dict[int, int] = {}
-    for number, (gap, phase) in enumerate(zip(gaps, where, strict=True)):
-        if int(phase * BINS) % BINS in wanted:
-            turn = int((clock.monotonic(gap.begin) * rate / 1e9) - first / BINS)
-            if turn not in best or gap.length > gaps[best[turn]].length:
+    for number, begin in enumerate(begins):
+        if int(begin % period_ns // BIN_NS) in wanted:
+            turn = int((begin - start) // period_ns)
+            if turn not in best or gaps[number].length > gaps[best[turn]].length:
                 best[turn] = number
-    return sorted(best.values())
+    chance = len(gaps) * len(wanted) / places
+    return sorted(best.values()) if len(best) >= MORE * chance + LEAST else []
 
 
-def ticks_among(gaps: Sequence[Gap], clock: Clock, timer: int, seconds: float) -> list[int]:
-    """The gaps that are the tick, by the rate that fits most of them; none when there is no tick to be seen."""
-    best: list[int] = []
-    for rate in RATES:
-        found = in_phase(gaps, clock, rate)
-        expected = min(timer, rate * seconds)
-        if len(found) > len(best) and len(found) >= expected / 2 and len(found) > 3 * len(gaps) / BINS:
-            best = found
-    return best if len(best) <= timer * 1.05 + 2 else []
-
-
-def account(
-    gaps: Sequence[Gap], clock: Clock, counts: Counts, seconds: float, looked_from: int, virtual: bool
-) -> Account:
-    """A cause for each gap, as far as the evidence goes. `looked_from`: the length from which flags are known."""
-    long = [gap for gap in gaps if gap.length >= clock.ticks(STALL_NS)]
+def account(gaps: Sequence[Gap], clock: Clock, known: Evidence) -> Account:
+    """A cause for each gap, as far as the evidence goes."""
+    outside = Cause(HOST, HYPERVISOR if known.virtual else FIRMWARE)
     causes: dict[Gap, Cause] = {}
-    outside = Cause(HOST, HYPERVISOR if virtual else FIRMWARE)
-    for gap in long:
+    for gap in gaps:
         if gap.flags & SWITCHED:
             causes[gap] = TASK
         elif gap.flags & FAULTED:
             causes[gap] = OWN
-    left = [gap for gap in long if gap not in causes]
-    ticks = [left[number] for number in ticks_among(left, clock, counts.timer, seconds)]
+    least = max(clock.ticks(STALL_NS), int(known.interruption / CHEAPEST))
+    left = [gap for gap in gaps if gap.length >= least and gap not in causes]
+    ticks = [left[number] for number in in_phase(left, clock, known.period_ns)]
     causes.update(dict.fromkeys(ticks, TICK))
     left = sorted((gap for gap in left if gap not in causes), key=lambda gap: gap.length)
-    interrupts = counts.others + max(counts.timer - len(ticks), 0)
-    # Which of them it was cannot be told; a handler is short, and what takes a CPU away is not.
+    turns = clock.ns(gaps[-1].begin - gaps[0].begin) / known.period_ns if ticks else 0
+    interrupts = known.others + max(known.timer - round(turns), 0)
     for number, gap in enumerate(left):
-        if number < interrupts:
-            causes[gap] = OTHER
-        else:
-            causes[gap] = outside if gap.length >= looked_from else Cause(UNKNOWN, "short")
+        # Which of them it was cannot be told; a handler is short, and what takes a CPU away is not.
+        causes[gap] = OTHER if number < interrupts else outside if gap.length >= known.looked_from else SHORT
+    stall = clock.ticks(STALL_NS)
+    short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
     done = Account()
     for gap in gaps:
-        cause = causes.get(gap, Cause(STALL, "processor stall"))
+        cause = causes.get(gap) or (Cause(STALL, "processor stall") if gap.length < stall else short)
         total = done.totals.setdefault(cause, Total())
         total.count += 1
         total.gaps += 1

@@ -7,7 +7,7 @@ for. Their names are the inner ones'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -117,7 +117,7 @@ def build(events: Iterable[Event], begin: int, end: int, own: frozenset[int]) ->
             stack.end(event)
         elif event.action == SWITCH:
             stack.switch(event)
-        else:
+        elif event.kind != FAULT or event.pid in own:  # those of other tasks are part of them
             length = event.key  # a point that tells, when it is over, how long it took
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             (stack.open[-1].inner if stack.open else stack.done).append(frame)
@@ -136,21 +136,18 @@ class Share:
     net: int
     count: int
     pid: int
-    carrier: str  # the kind of the frame around it that it was carried by, or ""
 
 
-def shares(frame: Frame, names: Mapping[int, str] | None = None) -> list[Share]:
-    """A frame and those in it, flat. What a carrier itself took goes to the first that it carried."""
-    carried = [each for each in frame.inner if each.kind in INNER]
+def shares(frame: Frame) -> list[Share]:
+    """A frame and those in it, flat. Its own is first; a carrier's is the first that it carried, with its time too."""
     out: list[Share] = []
+    first: Share | None = None
     for each in frame.inner:
-        parts = shares(each, names)
-        if each.kind in INNER:
-            parts[0].carrier = parts[0].carrier or f"{frame.kind} {frame.name}"
+        parts = shares(each)
+        if each.kind in INNER and first is None:
+            first = parts[0]
         out += parts
-    if carried:
-        first = next(part for part in out if part.kind == carried[0].kind and part.begin == carried[0].begin)
+    if first is not None:
         first.net += frame.net
-        return out
-    own = Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid, "")
-    return [own, *out]
+        return [first, *(share for share in out if share is not first)]
+    return [Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid), *out]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quiet.cpulist import CpuSet
@@ -14,17 +15,19 @@ from quiet.noise import clock, counters, decode, detector, events, fold, tracefs
 from quiet.noise.attribute import Account, account
 from quiet.noise.clock import Clock
 from quiet.noise.counters import Counters
-from quiet.noise.detector import Asked, Watched
+from quiet.noise.detector import Asked, Detector, Tick, Watched
 from quiet.noise.frames import IRQ, VECTOR, Frame, build
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.surroundings import hypervisor
 
+CLOCK_MONOTONIC_COARSE = 6  # time.h
 LOOK_NS = 4_000  # without tracing, the detector reads its own counters after gaps from this length on
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 EVENT_BYTES = 40
 # Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB")
+TIMERS = ("arch_timer",)  # what stands for LOC where the timer is a numbered interrupt (arm64)
 LABELS = {
     "local_timer": "LOC",
     "reschedule": "RES",
@@ -37,6 +40,9 @@ LABELS = {
     "deferred_error_apic": "DFR",
     "x86_platform_ipi": "PLT",
 }
+
+
+Detectors = Callable[[Sequence[int], Asked], contextlib.AbstractContextManager[list[Detector]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,12 @@ class Measured:
     cpus: dict[int, OnCpu] = field(default_factory=dict)
 
 
-def measure(host: Host, wanted: Wanted, tick: Callable[[float], None] | None = None) -> Measured:
+def measure(
+    host: Host,
+    wanted: Wanted,
+    tick: Tick = lambda _passed: False,
+    detectors: Detectors = detector.detectors,
+) -> Measured:
     """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
@@ -107,7 +118,7 @@ def measure(host: Host, wanted: Wanted, tick: Callable[[float], None] | None = N
         first = clock.moment()
         limits: list[str] = []
         traced = _can_trace(host, wanted, limits)
-        made = stack.enter_context(detector.detectors(sorted(wanted.cpus), _asked(wanted, traced)))
+        made = stack.enter_context(detectors(sorted(wanted.cpus), _asked(wanted, traced)))
         without = {each.cpu: each.interruption() for each in made}
         traces = _traces(host, wanted, facts.online, stack, limits) if traced else []
         with _on(traces):
@@ -118,14 +129,15 @@ def measure(host: Host, wanted: Wanted, tick: Callable[[float], None] | None = N
             detector.wait(made, wanted.seconds, tick)
             after = counters.read(host, wanted.cpus, clock.now)
         both = Clock(first, clock.moment())
-        result = Measured(both, wanted.seconds, hypervisor(facts), "", limits)
         watched = {each.cpu: each.result() for each in made}
+        seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
+        result = Measured(both, seconds, hypervisor(facts), "", limits)
         if traces:
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
         else:
             result.source = "the gaps' times, the detector's own counters and the kernel's counts"
-            _fold(result, watched, before, after)
+            _fold(result, watched, before, after, without)
         for cpu, (plain, with_trace) in costs.items():
             result.cpus[cpu].cost = Cost(plain, with_trace)
         return result
@@ -204,17 +216,6 @@ def _on(traces: list[tracefs.Instance]) -> Iterator[None]:
             each.off()
 
 
-def _comms(host: Host) -> Callable[[int], str]:
-    known: dict[int, str] = {0: "idle"}
-
-    def comm(pid: int) -> str:
-        if pid not in known:
-            known[pid] = host.text(f"/proc/{pid}/comm") or ""
-        return known[pid]
-
-    return comm
-
-
 def _attribute(
     result: Measured,
     host: Host,
@@ -224,7 +225,7 @@ def _attribute(
     after: Counters,
 ) -> None:
     mine, theirs = traces
-    comm = _comms(host)
+    comm = decode.comms(host, mine.mount)
     symbol = decode.Symbols(host, mine.mount)
     convert = result.clock.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
     senders = decode.sent(theirs, frozenset(watched), convert, lambda pid: f"{comm(pid) or 'task'} ({pid})")
@@ -251,19 +252,19 @@ def _attribute(
         )
 
 
-def _fold(result: Measured, watched: dict[int, Watched], before: Counters, after: Counters) -> None:
+def _fold(
+    result: Measured, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
+) -> None:
+    """`alone`: for each CPU what one timer interrupt takes, in ticks."""
+    period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     for cpu, seen in watched.items():
         interrupts = _interrupts(cpu, before, after, None)
-        timer = interrupts["LOC"].counted if "LOC" in interrupts else 0
-        rest = sum(count.counted for label, count in interrupts.items() if label not in (*NOT_INTERRUPTS, "LOC"))
-        done = fold.account(
-            seen.gaps,
-            result.clock,
-            fold.Counts(timer, rest),
-            result.seconds,
-            result.clock.ticks(LOOK_NS),
-            bool(result.virtual),
-        )
+        counted = {label: each.counted for label, each in interrupts.items() if label not in NOT_INTERRUPTS}
+        timer = sum(counted.pop(label) for label in list(counted) if label == "LOC" or interrupts[label].text in TIMERS)
+        rest = sum(counted.values())
+        looked = result.clock.ticks(LOOK_NS)
+        known = fold.Evidence(timer, rest, seen.faults, period_ns, looked, alone[cpu], bool(result.virtual))
+        done = fold.account(seen.gaps, result.clock, known)
         result.cpus[cpu] = OnCpu(seen, done, interrupts, *_others(cpu, before, after))
 
 

@@ -9,8 +9,10 @@ from typing import NamedTuple
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.frames import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
 
+SHOOTDOWN = "TLB shootdown"
 VECTORS = {
     "local_timer": "local timer",
+    "tick": "local timer: tick",
     "reschedule": "IPI: reschedule",
     "call_function": "IPI: function call",
     "call_function_single": "IPI: function call",
@@ -23,7 +25,7 @@ VECTORS = {
     "deferred_error_apic": "deferred error interrupt",
 }
 CALLS = {
-    "flush_tlb_func": "TLB shootdown",
+    "flush_tlb_func": SHOOTDOWN,
     "do_flush_tlb_all": "TLB shootdown (all)",
     "do_kernel_range_flush": "TLB shootdown (kernel range)",
     "ipi_mb": "membarrier",
@@ -32,7 +34,7 @@ CALLS = {
     "do_sync_core": "code patching",
     "rcu_exp_handler": "expedited RCU",
 }
-SENT_BEFORE_NS = 1_000_000  # an IPI arrives within this time
+SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor holds it up for longer
 
 
 class Sent(NamedTuple):
@@ -42,6 +44,7 @@ class Sent(NamedTuple):
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
+    only: str = ""  # what it was sent for, where the kernel tells of such ones alone
 
 
 class Senders:
@@ -49,16 +52,21 @@ class Senders:
 
     def __init__(self, sent: Iterable[Sent], cpu: int, reach: int) -> None:
         """`reach`: the ticks within which an IPI arrives."""
-        self._sent = sorted(each for each in sent if cpu in each.targets and each.cpu != cpu)
-        self._times = [each.time for each in self._sent]
+        self._sent: dict[str, list[Sent]] = {}
+        for each in sorted(sent):
+            if cpu in each.targets and each.cpu != cpu:
+                self._sent.setdefault(each.only, []).append(each)
         self._reach = reach
 
-    def of(self, time: int) -> str:
-        """ "CPU 0, name (pid)" of the last one sent before a time; "" when nobody is known."""
-        at = bisect.bisect_right(self._times, time) - 1
-        if at < 0 or time - self._times[at] > self._reach:
-            return ""
-        return f"CPU {self._sent[at].cpu}, {self._sent[at].task}"
+    def of(self, time: int, what: str) -> str:
+        """ "CPU 0, name (pid)" of the last one sent before a time, for anything or for `what`; else ""."""
+        best: Sent | None = None
+        for only in ("", what):
+            known = self._sent.get(only, [])
+            at = bisect.bisect_right(known, time, key=lambda each: each.time) - 1
+            if at >= 0 and time - known[at].time <= self._reach and (best is None or known[at].time > best.time):
+                best = known[at]
+        return f"CPU {best.cpu}, {best.task}" if best else ""
 
 
 def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Cause]:
@@ -66,7 +74,8 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
-            return Cause(share.kind, CALLS.get(share.name, share.name), senders.of(share.begin))
+            what = CALLS.get(share.name, share.name)
+            return Cause(share.kind, what, senders.of(share.begin, what))
         if share.kind == WORK:
             return Cause(WORK, share.name, comms(share.pid))
         if share.kind == THREAD:

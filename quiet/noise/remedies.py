@@ -27,6 +27,8 @@ class Remedy(NamedTuple):
     text: str
 
 
+TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
+
 REMEDIES = (
     # timers
     Remedy(
@@ -34,7 +36,7 @@ REMEDIES = (
         r"tick_(sched_timer|nohz_handler)|tick_nohz_highres_handler",
         BOOT,
         "nohz_full={cpu}",
-        "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone",
+        TICK,
     ),
     Remedy(HRTIMER, r"watchdog_timer_fn", KNOB, "watchdog.cpus", "the soft lockup detector"),
     Remedy(HRTIMER, r"sched_rt_period_timer", KNOB, "rt_throttling", "the real-time bandwidth limit"),
@@ -151,6 +153,7 @@ REMEDIES = (
         "another CPU had this one run a function; Linux 6.4 and newer name it",
     ),
     Remedy(VECTOR, r"irq_work", NONE, "", "the kernel's own deferred work: printing, perf, RCU, the tick"),
+    Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpu}", TICK),
     Remedy(VECTOR, r"local_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due"),
     Remedy(
         VECTOR,
@@ -222,4 +225,5 @@ def remedy(cause: Cause, cpu: int) -> Remedy:
 
 def stopped_by(knob: str) -> list[Remedy]:
     """What a knob removes: for `quiet explain`."""
-    return [item for item in REMEDIES if item.how == KNOB and item.what == knob]
+    found = (item for item in REMEDIES if item.how == KNOB and item.what == knob)
+    return [item._replace(text=item.text.replace("{cpu}", "LIST")) for item in found]

@@ -164,7 +164,7 @@ def shape(measured: Measured, exceeded: Sequence[Exceeded], budgets: Budgets) ->
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
     return {
-        "duration_s": measured.seconds,
+        "duration_s": round(measured.seconds, 6),
         "source": measured.source,
         "limits": measured.limits,
         "virtual": measured.virtual or None,

@@ -70,8 +70,13 @@ def hear(cpus: CpuSet, asked: Options, limits: Budgets, source: str, tick: Calla
     from quiet.noise import measure, report, table
 
     wanted = measure.Wanted(cpus, asked.seconds, asked.threshold_ns, asked.trace, asked.fifo, source)
+
+    def go_on(passed: float) -> bool:
+        tick(passed, asked.seconds)
+        return False
+
     with _ending_on_signals():
-        measured = measure.measure(Host(), wanted, lambda passed: tick(passed, asked.seconds))
+        measured = measure.measure(Host(), wanted, go_on)
         exceeded = report.judge(measured, limits)
         if asked.timeline:
             from quiet.noise import timeline

@@ -34,7 +34,7 @@ def lines(measured: Measured, exceeded: Sequence[Exceeded], limits: Budgets) -> 
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
     yield (
-        f"watched for {measured.seconds:g} s: {clock.name()}, loop {ns(first.period):.1f} ns, "
+        f"watched for {measured.seconds:.4g} s: {clock.name()}, loop {ns(first.period):.1f} ns, "
         f"clock step {ns(first.step):.1f} ns, gaps from {show(ns(first.threshold))} on"
     )
     yield f"causes from {measured.source}"

@@ -57,7 +57,7 @@ def page(measured: Measured) -> str:
             }
         )
     data = json.dumps(panels, separators=(",", ":")).replace("</", "<\\/")
-    what = html.escape(f"CPUs {', '.join(str(panel['cpu']) for panel in panels)}, {measured.seconds:g} s")
+    what = html.escape(f"CPUs {', '.join(str(panel['cpu']) for panel in panels)}, {measured.seconds:.4g} s")
     return _PAGE.replace("@WHAT@", what).replace("@SOURCE@", html.escape(measured.source)).replace("@DATA@", data)
 
 

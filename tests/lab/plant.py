@@ -1,0 +1,166 @@
+"""Runs in the guest: disturbances of a CPU, each of a known kind and number."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+import re
+import resource
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+TRACING = Path("/sys/kernel/tracing/instances/plant")
+TASK = "planted-task"
+PR_SET_NAME = 15
+SYS_MEMBARRIER = 324
+REGISTER_PRIVATE_EXPEDITED, PRIVATE_EXPEDITED = 1 << 4, 1 << 3
+SYS_PERF_EVENT_OPEN, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK = 298, 1, 0
+RING_HEAD, SAMPLE_BYTES = 1024, 8  # data_head in perf_event_mmap_page; a sample that holds nothing
+
+
+class _Attr(ctypes.Structure):
+    """perf_event_attr, as far as it is used here."""
+
+    _fields_ = [("type", ctypes.c_uint32), ("size", ctypes.c_uint32)]
+    _fields_ += [(name, ctypes.c_uint64) for name in ("config", "period", "sample_type", "read_format", "flags")]
+    _fields_ += [("rest", ctypes.c_uint8 * 72)]
+
+
+def check(result: int) -> None:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+@contextlib.contextmanager
+def on_cpu(cpu: int) -> Iterator[None]:
+    """The calling thread runs there meanwhile."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def timer(cpu: int, count: int, interval_ms: int) -> int:
+    """A timer of the kernel's on the CPU: that of a profiler's clock. How often it fired, by the profiler's samples.
+
+    A task's own timer would not do: on a nohz_full CPU the kernel starts it elsewhere.
+    """
+    attr = _Attr(PERF_TYPE_SOFTWARE, ctypes.sizeof(_Attr), PERF_COUNT_SW_CPU_CLOCK, interval_ms * 1_000_000)
+    fd = LIBC.syscall(SYS_PERF_EVENT_OPEN, ctypes.byref(attr), -1, cpu, -1, 0)
+    check(fd)
+    with mmap.mmap(fd, 9 * mmap.PAGESIZE) as ring:
+        time.sleep((count + 0.5) * interval_ms / 1e3)
+        os.close(fd)
+        (written,) = struct.unpack_from("Q", ring, RING_HEAD)
+    return int(written) // SAMPLE_BYTES
+
+
+class Task:
+    """A process pinned to the CPU that wakes a number of times, 100 ms apart, when told."""
+
+    def __init__(self, cpu: int, wakes: int) -> None:
+        self._told, tell = os.pipe()
+        hear, self._say = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            LIBC.prctl(PR_SET_NAME, TASK.encode(), 0, 0, 0)
+            os.sched_setaffinity(0, {cpu})
+            os.read(hear, 1)
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            for _ in range(wakes):
+                time.sleep(0.1)
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            switches = after.ru_nvcsw - before.ru_nvcsw + after.ru_nivcsw - before.ru_nivcsw
+            os.write(tell, f"{switches}\n".encode())
+            os.read(hear, 1)
+            os._exit(0)
+
+    def run(self) -> int:
+        """How often it was switched out, which is how often it had the CPU, but for the last time."""
+        os.write(self._say, b"g")
+        return int(os.read(self._told, 100))
+
+    def end(self) -> None:
+        os.write(self._say, b"e")
+        os.waitpid(self.pid, 0)
+
+
+def works(cpu: int, count: int) -> int:
+    """Works queued on the CPU: one for each change of its trace buffer's size."""
+    TRACING.mkdir()
+    try:
+        for number in range(count):
+            (TRACING / f"per_cpu/cpu{cpu}/buffer_size_kb").write_text(f"{64 + 64 * (number % 2)}\n")
+    finally:
+        TRACING.rmdir()
+    return count
+
+
+def busiest_interrupt(folder: Path) -> int:
+    """The device interrupt that grows most while files are written to a folder."""
+
+    def counts() -> dict[int, int]:
+        rows = [re.match(r" *(\d+): +(.*)", line) for line in Path("/proc/interrupts").read_text().splitlines()]
+        return {
+            int(row[1]): sum(int(word) for word in row[2].split()[: os.cpu_count()])
+            for row in rows
+            if row and "MSI" in row[2]
+        }
+
+    before = counts()
+    requests(folder, 20)
+    after = counts()
+    return max(after, key=lambda number: after[number] - before.get(number, 0))
+
+
+def requests(folder: Path, count: int) -> None:
+    for number in range(count):
+        (folder / "plant").write_bytes(b"%d" % number)
+
+
+def interrupts(cpu: int, line: int, folder: Path, count: int) -> None:
+    """Requests to a device whose interrupt is steered to the CPU."""
+    steering = Path(f"/proc/irq/{line}/smp_affinity_list")
+    before = steering.read_text()
+    steering.write_text(f"{cpu}\n")
+    try:
+        requests(folder, count)
+    finally:
+        steering.write_text(before)
+
+
+def packets(cpu: int, count: int) -> int:
+    """Packets that are sent, and so received, on the CPU."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver, socket.socket(type=socket.SOCK_DGRAM) as sender:
+        receiver.bind(("127.0.0.1", 0))
+        with on_cpu(cpu):
+            for _ in range(count):
+                sender.sendto(b"x", receiver.getsockname())
+                time.sleep(0.01)
+    return count
+
+
+def shootdowns(count: int) -> int:
+    """Pages given back by this process, which has a thread on the CPU."""
+    for _ in range(count):
+        with mmap.mmap(-1, mmap.PAGESIZE) as page:
+            page[0] = 1
+        time.sleep(0.01)
+    return count
+
+
+def barriers(count: int) -> int:
+    """Memory barriers for all threads of this process."""
+    check(LIBC.syscall(SYS_MEMBARRIER, REGISTER_PRIVATE_EXPEDITED, 0, 0))
+    for _ in range(count):
+        check(LIBC.syscall(SYS_MEMBARRIER, PRIVATE_EXPEDITED, 0, 0))
+        time.sleep(0.01)
+    return count

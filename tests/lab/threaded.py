@@ -1,0 +1,68 @@
+"""The detector as a thread of this process and not as a process of its own: what is done to its memory reaches it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+
+from quiet.noise._noise import ffi, lib
+from quiet.noise.detector import Asked, Detector, calibrate, periods
+
+
+class Threaded(Detector):
+    """Measures and answers as Detector does."""
+
+    def __init__(self, cpu: int, asked: Asked) -> None:
+        self.cpu, self.asked = cpu, asked
+        made = ffi.new("qn_watch **")
+        if lib.qn_watch_create(asked.capacity, made):
+            raise MemoryError
+        self.watch = made[0]
+        self.watch.duration, self.watch.look = asked.duration, asked.look
+        self._in_place, self._wanted = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        os.sched_setaffinity(0, {self.cpu})
+        self.pid = threading.get_native_id()
+        period, step = calibrate(periods())
+        self.watch.threshold = self.asked.threshold or 3 * round(period)
+        self._said = {"period": period, "step": step, "threshold": self.watch.threshold, "limits": []}
+        self._in_place.set()
+        self._wanted.wait()
+        lib.qn_watch_run(self.watch)
+
+    def placed(self) -> None:
+        self._in_place.wait()
+
+    def interruption(self) -> float:
+        return 0
+
+    def ready(self) -> None:
+        self._wanted.set()
+        while not self.watch.ready:
+            pass
+
+    def running(self) -> bool:
+        return not self.watch.done
+
+    def close(self) -> None:
+        self.watch.stop = self.watch.go = 1
+        self._wanted.set()
+        self._thread.join()
+        lib.qn_watch_destroy(self.watch)
+
+
+@contextlib.contextmanager
+def threads(cpus: Sequence[int], asked: Asked) -> Iterator[list[Detector]]:
+    made: list[Detector] = [Threaded(cpu, asked) for cpu in cpus]
+    try:
+        for each in made:
+            each.placed()
+        yield made
+    finally:
+        for each in made:
+            each.close()
