@@ -103,7 +103,9 @@ def verify(
     heard = None
     if options.seconds:
         limits = budgets.over(options.budgets, chosen.budgets)
-        heard = session.hear(made.cpus.isolated, options, limits, "the isolated CPUs", render.waiting)
+        drifted = {change.knob for change in made.changes}
+        applied = frozenset(name for name, choice in chosen.knobs.items() if record and choice != "leave") - drifted
+        heard = session.hear(made.cpus.isolated, options, limits, "the isolated CPUs", render.waiting, applied)
     if as_json:
         _print(shapes.verify(made, record is not None, heard.shape if heard else None))
     elif heard:

@@ -23,7 +23,7 @@ void qn_watch_destroy(qn_watch *watch);
 qn_gap *qn_watch_gaps(qn_watch *watch);
 int qn_watch_run(qn_watch *watch);
 void qn_periods(uint64_t *periods, size_t n);
-int qn_interruptions(uint64_t *lengths, size_t n, uint64_t threshold);
+int qn_interruptions(uint64_t *lengths, size_t n);
 void qn_exit(int code);
 int qn_lock_memory(void);
 int qn_fifo(int priority);

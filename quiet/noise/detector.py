@@ -27,7 +27,6 @@ GAP_BYTES = _GAP.size
 PERIODS = 50_000
 LOOPS = 3  # the default threshold, in periods of the loop
 INTERRUPTIONS = 41  # of one's own, for what a single one costs
-BESIDE = 8  # periods: what is shorter is not one of them
 START_S = 60  # the longest that a detector may take to be in its place
 
 
@@ -91,10 +90,10 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
     return sum(value * count for value, count in counts.items()) / kept, min(steps, default=1)
 
 
-def interruptions(threshold: int, count: int = INTERRUPTIONS) -> list[int]:
-    """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it was not seen."""
+def interruptions(count: int = INTERRUPTIONS) -> list[int]:
+    """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it did not come."""
     found = ffi.new("uint64_t[]", count)
-    return [] if lib.qn_interruptions(found, count, threshold) else list(found)
+    return [] if lib.qn_interruptions(found, count) else list(found)
 
 
 class _Pipe:
@@ -170,7 +169,7 @@ class Detector:
         while (order := self._asking.hear()) is not None:
             if order == "watch":
                 return 1 if lib.qn_watch_run(self.watch) else 0
-            self._answers.say(interruptions(max(threshold, round(BESIDE * period))))
+            self._answers.say(interruptions())
         return 0
 
     def _answer(self) -> Any:
@@ -185,11 +184,10 @@ class Detector:
         if "error" in self._said:
             raise DetectorError(f"the detector on CPU {self.cpu}: {self._said['error']}")
 
-    def interruption(self) -> float:
-        """How long one timer interrupt keeps the loop away as things are now, in ticks; 0 when none was seen."""
+    def interruption(self) -> int:
+        """How long a timer interrupt keeps the loop away at least, as things are now, in ticks; 0: not known."""
         self._asking.say("interrupt yourself")
-        found = [length for length in self._answer() if length]
-        return median(found) if found else 0
+        return min((length for length in self._answer() if length), default=0)
 
     def ready(self) -> None:
         """Have it run up to where it only waits for `go`."""

@@ -18,6 +18,7 @@ from quiet.noise.frames import (
     HRTIMER,
     IRQ,
     NMI,
+    NOTE,
     POINT,
     SOFTIRQ,
     SWITCH,
@@ -32,6 +33,16 @@ from quiet.noise.names import SHOOTDOWN
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 # enum tlb_flush_reason, include/linux/mm_types.h
 TLB_REMOTE_SHOOTDOWN, TLB_REMOTE_SEND_IPI = 1, 4
+# enum tick_dep_bits, include/linux/tick.h
+TICK_KEPT = "tick kept"
+TICK_NEEDED = {
+    1: "a task's CPU timer or limit needs it",
+    2: "a perf event needs it",
+    4: "more than one task wanted the CPU",
+    8: "the kernel's clock is not stable",
+    16: "RCU needs it",
+    32: "an expedited RCU grace period needs it",
+}
 
 Values = tuple[Value, ...]
 Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel string at an address
@@ -101,6 +112,13 @@ def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> Event | None:
     return Event(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 
+def _tick_stop(time: int, pid: int, values: Values, _symbol: Symbol) -> Event | None:
+    if values[0] != 0:
+        return None
+    reason = TICK_NEEDED.get(_number(values[1]), str(values[1]))
+    return Event(time, NOTE, TICK_KEPT, reason, pid)
+
+
 ON_THE_CPU = (
     Kind("irq", "irq_handler_entry", ("irq", "name"), _irq),
     Kind("irq", "irq_handler_exit", ("irq",), _end(IRQ, 0)),
@@ -120,6 +138,7 @@ ON_THE_CPU = (
     Kind("nmi", "nmi_handler", ("handler", "delta_ns"), _nmi),
     Kind("exceptions", "page_fault_user", ("address",), _fault),
     Kind("tlb", "tlb_flush", ("reason",), _tlb),
+    Kind("timer", "tick_stop", ("success", "dependency"), _tick_stop),
 )
 
 

@@ -16,6 +16,7 @@ COUNTED = "counted"  # an interrupt that the kernel counted and nobody traced
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
 INNER = (HRTIMER, TIMER, WORK, CALL)
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
+NOTE = "note"  # nothing that ran, but good to know
 
 
 class Event(NamedTuple):
@@ -117,7 +118,9 @@ def build(events: Iterable[Event], begin: int, end: int, own: frozenset[int]) ->
             stack.end(event)
         elif event.action == SWITCH:
             stack.switch(event)
-        elif event.kind != FAULT or event.pid in own:  # those of other tasks are part of them
+        elif event.action == POINT and (
+            event.kind != FAULT or event.pid in own
+        ):  # those of other tasks are part of them
             length = event.key  # a point that tells, when it is over, how long it took
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             (stack.open[-1].inner if stack.open else stack.done).append(frame)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from quiet import cpulist
 from quiet.cpulist import CpuSet
+from quiet.errors import UsageError
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.noise import clock, counters, decode, detector, events, fold, tracefs
@@ -55,6 +58,7 @@ class Wanted:
     trace: bool = True
     fifo: int = 0
     source: str = "--cpus"  # what named the CPUs, for errors
+    applied: frozenset[str] = frozenset()  # knobs that are applied to them
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How long one timer interrupt kept the loop away before the tracing was switched on and with it, in ticks."""
+    """How long a timer interrupt kept the loop away at least, before the tracing was switched on and with it; ticks."""
 
-    plain: float
-    traced: float
+    plain: int
+    traced: int
 
 
 @dataclass(slots=True)
@@ -89,6 +93,7 @@ class OnCpu:
     stolen_ms: float | None
     firmware: int | None
     lost_events: int = 0
+    tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
     cost: Cost | None = None
 
 
@@ -101,6 +106,7 @@ class Measured:
     virtual: str
     source: str
     limits: list[str]
+    in_place: dict[int, frozenset[str]]  # for each CPU the remedies that are in place already
     cpus: dict[int, OnCpu] = field(default_factory=dict)
 
 
@@ -131,7 +137,8 @@ def measure(
         both = Clock(first, clock.moment())
         watched = {each.cpu: each.result() for each in made}
         seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
-        result = Measured(both, seconds, hypervisor(facts), "", limits)
+        given = {cpu: wanted.applied | _boot_parameters(facts, cpu) for cpu in watched}
+        result = Measured(both, seconds, hypervisor(facts), "", limits, given)
         if traces:
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
@@ -141,6 +148,19 @@ def measure(
         for cpu, (plain, with_trace) in costs.items():
             result.cpus[cpu].cost = Cost(plain, with_trace)
         return result
+
+
+def _boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
+    """The kernel parameters of remedies that hold for a CPU."""
+    found = {"nohz_full"} if cpu in facts.nohz_full else set()
+    for word in facts.command_line.split():
+        name, _, value = word.partition("=")
+        if name == "rcu_nocbs":
+            with contextlib.suppress(UsageError):
+                found |= {name} if value == "all" or cpu in cpulist.parse(value) else set()
+        elif word == "tsc=nowatchdog":
+            found.add("tsc")
+    return frozenset(found | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
 
 
 @contextlib.contextmanager
@@ -249,11 +269,12 @@ def _attribute(
             _interrupts(cpu, before, after, None if lost else frames),
             *_others(cpu, before, after),
             lost_events=lost,
+            tick_kept=Counter(each.name for each in found if each.kind == events.TICK_KEPT),
         )
 
 
 def _fold(
-    result: Measured, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
+    result: Measured, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, int]
 ) -> None:
     """`alone`: for each CPU what one timer interrupt takes, in ticks."""
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9

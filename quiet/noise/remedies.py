@@ -9,6 +9,7 @@ Documentation/admin-guide/kernel-parameters.txt, and the functions named.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
@@ -25,9 +26,15 @@ class Remedy(NamedTuple):
     how: str
     what: str  # the knob or the kernel parameter; "" for USER and NONE
     text: str
+    still: str = ""  # what it means when it comes although that is in place already
 
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
+TICK_KEPT = (
+    "the scheduler's tick; the CPU is nohz_full, and the tick goes on while a second task wants the CPU or something "
+    "else needs it (the report says what, where the kernel tells), and once when a task begins"
+)
+RCU_LEFT = "RCU; its callbacks run elsewhere already (rcu_nocbs), and this is what each CPU has to do itself"
 
 REMEDIES = (
     # timers
@@ -37,6 +44,7 @@ REMEDIES = (
         BOOT,
         "nohz_full={cpu}",
         TICK,
+        TICK_KEPT,
     ),
     Remedy(HRTIMER, r"watchdog_timer_fn", KNOB, "watchdog.cpus", "the soft lockup detector"),
     Remedy(HRTIMER, r"sched_rt_period_timer", KNOB, "rt_throttling", "the real-time bandwidth limit"),
@@ -153,7 +161,7 @@ REMEDIES = (
         "another CPU had this one run a function; Linux 6.4 and newer name it",
     ),
     Remedy(VECTOR, r"irq_work", NONE, "", "the kernel's own deferred work: printing, perf, RCU, the tick"),
-    Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpu}", TICK),
+    Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpu}", TICK, TICK_KEPT),
     Remedy(VECTOR, r"local_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due"),
     Remedy(
         VECTOR,
@@ -164,7 +172,7 @@ REMEDIES = (
     ),
     Remedy(VECTOR, r".*", NONE, "", "an interrupt of the processor itself"),
     # softirqs
-    Remedy(SOFTIRQ, r"RCU", BOOT, "rcu_nocbs={cpu}", "RCU callbacks that were queued on this CPU"),
+    Remedy(SOFTIRQ, r"RCU", BOOT, "rcu_nocbs={cpu}", "RCU callbacks that were queued on this CPU", RCU_LEFT),
     Remedy(SOFTIRQ, r"NET_RX|NET_TX", KNOB, "irq", "network packets that arrived here, or were sent here by RPS"),
     Remedy(SOFTIRQ, r"BLOCK|IRQ_POLL", KNOB, "irq", "disk requests that were completed here"),
     Remedy(SOFTIRQ, r"SCHED", KNOB, "cpuset", "load balancing; a CPU in an isolated partition has none"),
@@ -215,11 +223,18 @@ REMEDIES = (
 )
 
 
-def remedy(cause: Cause, cpu: int) -> Remedy:
-    """The remedy for a cause on a CPU."""
+def remedy(cause: Cause, cpu: int, in_place: Collection[str] = ()) -> Remedy:
+    """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
+
+    What is in place already is no remedy (NONE): then the text says what it means that the cause is there all the same.
+    """
     for item in REMEDIES:
         if item.kind == cause.kind and re.fullmatch(item.pattern, cause.name):
-            return item._replace(what=item.what.format(cpu=cpu), text=item.text.format(cpu=cpu))
+            found = item._replace(what=item.what.format(cpu=cpu), text=item.text.format(cpu=cpu))
+            if found.what.partition("=")[0] not in in_place:
+                return found
+            named = f"{found.what} is in place already, and this came all the same: {found.text}"
+            return found._replace(how=NONE, what="", text=found.still or named)
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 
 

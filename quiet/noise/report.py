@@ -69,7 +69,7 @@ def tracing_cost(on: OnCpu) -> float:
     if on.cost is None:
         return 0.0
     own = sum(any(cause.kind not in (HOST, STALL, UNKNOWN) for cause, _ in each.parts) for each in on.account.explained)
-    return max(on.cost.traced - on.cost.plain, 0.0) * own
+    return float(max(on.cost.traced - on.cost.plain, 0) * own)
 
 
 def limits_of(measured: Measured) -> list[str]:
@@ -115,7 +115,7 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
     watched = on.watched
     causes: list[Json] = []
     for cause, total in by_cost(on.account.totals):
-        item = remedy(cause, cpu)
+        item = remedy(cause, cpu, measured.in_place[cpu])
         causes.append(
             {
                 "cause": label(cause),
@@ -148,6 +148,7 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
         "steal_ms": on.stolen_ms,
         "smi": on.firmware,
         "lost_events": on.lost_events,
+        "tick_kept": on.tick_kept,
         "tracing": on.cost
         and {
             "interruption_ns": round(ns(on.cost.plain)),

@@ -65,11 +65,21 @@ def options(given: Mapping[str, str], seconds: float) -> Options:
     return Options(seconds, threshold, limits, timeline, int(fifo), "no-trace" not in given)
 
 
-def hear(cpus: CpuSet, asked: Options, limits: Budgets, source: str, tick: Callable[[float, float], None]) -> Heard:
-    """Measure this host's CPUs and judge them. `source` names them in errors; `tick` gets seconds passed and wanted."""
+def hear(
+    cpus: CpuSet,
+    asked: Options,
+    limits: Budgets,
+    source: str,
+    tick: Callable[[float, float], None],
+    applied: frozenset[str] = frozenset(),
+) -> Heard:
+    """Measure this host's CPUs and judge them. `source` names them in errors; `tick` gets seconds passed and wanted.
+
+    `applied`: the knobs that are applied to these CPUs.
+    """
     from quiet.noise import measure, report, table
 
-    wanted = measure.Wanted(cpus, asked.seconds, asked.threshold_ns, asked.trace, asked.fifo, source)
+    wanted = measure.Wanted(cpus, asked.seconds, asked.threshold_ns, asked.trace, asked.fifo, source, applied)
 
     def go_on(passed: float) -> bool:
         tick(passed, asked.seconds)

@@ -81,9 +81,11 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
         plain, traced = ns(on.cost.plain), ns(on.cost.traced)
         share_pct = lost_pct(on, tracing_cost(on))
         yield (
-            f"  one timer interrupt takes {show(plain)} here, {show(traced)} with the tracing on: "
+            f"  a timer interrupt takes at least {show(plain)} here, {show(traced)} with the tracing on: "
             f"about {share_pct:.4f} % of the time is the tracing's own"
         )
+    for why, times in sorted(on.tick_kept.items()):
+        yield f"  the tick could not be stopped {times:,} times: {why}"
     if left := unattributed(on, measured.clock.ticks(LONG_NS)):
         yield f"  {left:,} gaps above {show(LONG_NS)} without a cause"
     for name, each in on.interrupts.items():
@@ -101,7 +103,7 @@ def _causes(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     remedies = [""]
     for cause, total in ranked[:FEW]:
         rows.append((label(cause), f"{total.count:,}", show(ns(total.total)), show(ns(total.longest)), ""))
-        remedies.append(remedy_text(remedy(cause, cpu)))
+        remedies.append(remedy_text(remedy(cause, cpu, measured.in_place[cpu])))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row, text in zip(rows, remedies, strict=True):
         yield "  " + "  ".join((row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))))

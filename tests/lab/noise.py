@@ -64,19 +64,19 @@ def gaps(measured: measure.Measured) -> list[list[Any]]:
 def one_round() -> Report:
     folder = Path(os.environ["LAB_OUT"]).parent
     line = plant.busiest_interrupt(folder)
-    task = plant.Task(CPU, 50)
+    task = plant.Task(CPU, 30)
 
     def apart() -> Report:
         done: Report = {"line": line, "task": task.pid}
         done["timer"] = plant.timer(CPU, 100, 20)
         done["switches"] = task.run()
-        done["works"] = plant.works(CPU, 50)
-        plant.interrupts(CPU, line, folder, 100)
+        done["works"] = plant.works(CPU, 30)
+        plant.interrupts(CPU, line, folder, 15)
         done["packets"] = plant.packets(CPU, 100)
         return done
 
     def shared() -> Report:
-        done: Report = {"shootdowns": plant.shootdowns(100), "barriers": plant.barriers(100)}
+        done: Report = {"shootdowns": plant.shootdowns(50), "barriers": plant.barriers(50)}
         print(STOP_ME, flush=True)
         time.sleep(4)
         return done

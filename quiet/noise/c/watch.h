@@ -74,9 +74,9 @@ void qn_periods(uint64_t *periods, size_t n);
 
 /*
  * How long the loop is away for one timer interrupt: `n` of them, each from a
- * timer of our own, its signal blocked. 0 for one that did not show.
+ * timer of our own, its signal blocked. 0 for one that did not come.
  */
-int qn_interruptions(uint64_t *lengths, size_t n, uint64_t threshold);
+int qn_interruptions(uint64_t *lengths, size_t n);
 
 /* In place of exit() for a child that shares its parent's memory image. */
 void qn_exit(int code);
