@@ -24,6 +24,7 @@ qn_gap *qn_watch_gaps(qn_watch *watch);
 int qn_watch_run(qn_watch *watch);
 void qn_periods(uint64_t *periods, size_t n);
 int qn_interruptions(uint64_t *lengths, size_t n);
+int qn_faults(uint64_t *lengths, size_t n);
 void qn_exit(int code);
 int qn_lock_memory(void);
 int qn_fifo(int priority);

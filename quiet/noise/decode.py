@@ -9,12 +9,14 @@ from collections.abc import Callable
 from quiet.host import Reader
 from quiet.noise import ring
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, Kind, Values
+from quiet.noise.formats import Value
 from quiet.noise.frames import Event
 from quiet.noise.names import SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
 _NUMBER = struct.Struct("=H")
 SENDING = (
+    Kind("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     Kind("ipi", "ipi_send_cpu", ("cpu",), lambda *_: None),
     Kind("ipi", "ipi_send_cpumask", ("cpumask",), lambda *_: None),
     Kind("ipi", "ipi_raise", ("target_cpus",), lambda *_: None),
@@ -87,26 +89,32 @@ def events(trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], 
 
 
 def sent(
-    trace: Instance, cpus: frozenset[int], convert: Callable[[int], int], task: Callable[[int], str]
+    trace: Instance,
+    cpus: frozenset[int],
+    convert: Callable[[int], int],
+    task: Callable[[int], str],
+    symbol: Symbols,
 ) -> list[Sent]:
     """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
     found = []
     for cpu in sorted(trace.cpus):
+        queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
         for page in trace.pages(cpu):
             for stamp, start, _length in ring.records(page):
-                known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
-                if known:
-                    kind, decoder = known
-                    pid, *values = decoder.take(page, start)
-                    targets = _targets(kind, tuple(values), page, start, cpus)
-                    if targets:
-                        name = task(pid) if isinstance(pid, int) else ""
-                        only = SHOOTDOWN if kind.name == "tlb_flush" else ""
-                        found.append(Sent(convert(stamp), cpu, targets, name, only))
+                kind, decoder = trace.kinds.get(_NUMBER.unpack_from(page, start)[0], (None, None))
+                if kind is None or decoder is None:
+                    continue
+                pid, *values = decoder.take(page, start)
+                if kind.name == "csd_queue_cpu":
+                    queued[values[0]] = symbol(values[1]) if isinstance(values[1], int) else ""
+                elif targets := _targets(kind, tuple(values), cpus):
+                    name = task(pid) if isinstance(pid, int) else ""
+                    only = SHOOTDOWN if kind.name == "tlb_flush" else ""
+                    found.append(Sent(convert(stamp), cpu, targets, name, only, queued.pop(values[0], "")))
     return found
 
 
-def _targets(kind: Kind, values: Values, page: bytes, start: int, cpus: frozenset[int]) -> frozenset[int]:
+def _targets(kind: Kind, values: Values, cpus: frozenset[int]) -> frozenset[int]:
     value = values[0]
     if kind.name == "ipi_send_cpu":
         return frozenset({value}) if isinstance(value, int) else frozenset()

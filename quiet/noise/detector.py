@@ -26,7 +26,8 @@ _GAP = Struct("=QQII")  # qn_gap in watch.h
 GAP_BYTES = _GAP.size
 PERIODS = 50_000
 LOOPS = 3  # the default threshold, in periods of the loop
-INTERRUPTIONS = 41  # of one's own, for what a single one costs
+INTERRUPTIONS = 41  # of one's own, for what a single one takes
+FAULTS = 200
 START_S = 60  # the longest that a detector may take to be in its place
 
 
@@ -94,6 +95,12 @@ def interruptions(count: int = INTERRUPTIONS) -> list[int]:
     """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it did not come."""
     found = ffi.new("uint64_t[]", count)
     return [] if lib.qn_interruptions(found, count) else list(found)
+
+
+def faults(count: int = FAULTS) -> list[int]:
+    """How long it takes to touch a page that is not there, in ticks."""
+    found = ffi.new("uint64_t[]", count)
+    return [] if lib.qn_faults(found, count) else list(found)
 
 
 class _Pipe:
@@ -169,7 +176,7 @@ class Detector:
         while (order := self._asking.hear()) is not None:
             if order == "watch":
                 return 1 if lib.qn_watch_run(self.watch) else 0
-            self._answers.say(interruptions())
+            self._answers.say(faults() if order == "fault" else interruptions())
         return 0
 
     def _answer(self) -> Any:
@@ -184,10 +191,18 @@ class Detector:
         if "error" in self._said:
             raise DetectorError(f"the detector on CPU {self.cpu}: {self._said['error']}")
 
-    def interruption(self) -> int:
-        """How long a timer interrupt keeps the loop away at least, as things are now, in ticks; 0: not known."""
-        self._asking.say("interrupt yourself")
-        return min((length for length in self._answer() if length), default=0)
+    def interruption(self) -> float:
+        """How long a timer interrupt keeps the loop away, in ticks; 0: not known. Nothing to go by on a nohz_full CPU,
+        where the kernel has a task's timers expire elsewhere.
+        """
+        self._asking.say("interrupt")
+        found = [length for length in self._answer() if length]
+        return median(found) if found else 0
+
+    def fault(self) -> int:
+        """How long a page fault takes at least, as things are now, in ticks; 0: not known."""
+        self._asking.say("fault")
+        return min(self._answer(), default=0)
 
     def ready(self) -> None:
         """Have it run up to where it only waits for `go`."""

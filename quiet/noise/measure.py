@@ -74,14 +74,6 @@ class Count:
     exact: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """How long a timer interrupt kept the loop away at least, before the tracing was switched on and with it; ticks."""
-
-    plain: int
-    traced: int
-
-
 @dataclass(slots=True)
 class OnCpu:
     """All that is known of one CPU."""
@@ -94,7 +86,8 @@ class OnCpu:
     firmware: int | None
     lost_events: int = 0
     tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
-    cost: Cost | None = None
+    events: int = 0  # traced
+    event_cost: int = 0  # what tracing one takes, in ticks; 0: not known
 
 
 @dataclass(slots=True)
@@ -125,10 +118,16 @@ def measure(
         limits: list[str] = []
         traced = _can_trace(host, wanted, limits)
         made = stack.enter_context(detectors(sorted(wanted.cpus), _asked(wanted, traced)))
-        without = {each.cpu: each.interruption() for each in made}
-        traces = _traces(host, wanted, facts.online, stack, limits) if traced else []
+        traces: list[tracefs.Instance] = []
+        without: dict[int, int] = {}
+        alone: dict[int, float] = {}
+        if traced:
+            without = {each.cpu: each.fault() for each in made}
+            traces = _traces(host, wanted, facts.online, stack, limits)
+        if not traces:
+            alone = {each.cpu: each.interruption() for each in made}
         with _on(traces):
-            costs = {each.cpu: (without[each.cpu], each.interruption()) for each in made} if traces else {}
+            costs = {each.cpu: max(each.fault() - without[each.cpu], 0) for each in made} if traces else {}
             for each in made:
                 each.ready()
             before = counters.read(host, wanted.cpus, clock.now)
@@ -144,9 +143,9 @@ def measure(
             _attribute(result, host, traces, watched, before, after)
         else:
             result.source = "the gaps' times, the detector's own counters and the kernel's counts"
-            _fold(result, watched, before, after, without)
-        for cpu, (plain, with_trace) in costs.items():
-            result.cpus[cpu].cost = Cost(plain, with_trace)
+            _fold(result, watched, before, after, alone)
+        for cpu, ticks in costs.items():
+            result.cpus[cpu].event_cost = ticks
         return result
 
 
@@ -248,7 +247,11 @@ def _attribute(
     comm = decode.comms(host, mine.mount)
     symbol = decode.Symbols(host, mine.mount)
     convert = result.clock.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
-    senders = decode.sent(theirs, frozenset(watched), convert, lambda pid: f"{comm(pid) or 'task'} ({pid})")
+
+    def task(pid: int) -> str:
+        return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
+
+    senders = decode.sent(theirs, frozenset(watched), convert, task, symbol)
     for cpu, seen in watched.items():
         found = decode.events(mine, cpu, symbol, convert)
         lost = mine.lost(cpu)
@@ -269,12 +272,13 @@ def _attribute(
             _interrupts(cpu, before, after, None if lost else frames),
             *_others(cpu, before, after),
             lost_events=lost,
+            events=len(found),
             tick_kept=Counter(each.name for each in found if each.kind == events.TICK_KEPT),
         )
 
 
 def _fold(
-    result: Measured, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, int]
+    result: Measured, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
 ) -> None:
     """`alone`: for each CPU what one timer interrupt takes, in ticks."""
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9

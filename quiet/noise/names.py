@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ CALLS = {
     "ipi_rseq": "membarrier (rseq)",
     "do_sync_core": "code patching",
     "rcu_exp_handler": "expedited RCU",
+    "sched_ttwu_pending": "wake-up of a task",
 }
 SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor holds it up for longer
 
@@ -45,6 +47,7 @@ class Sent(NamedTuple):
     targets: frozenset[int]
     task: str  # "name (pid)"
     only: str = ""  # what it was sent for, where the kernel tells of such ones alone
+    why: str = ""  # the function that was queued for it, as the kernel names it
 
 
 class Senders:
@@ -58,15 +61,15 @@ class Senders:
                 self._sent.setdefault(each.only, []).append(each)
         self._reach = reach
 
-    def of(self, time: int, what: str) -> str:
-        """ "CPU 0, name (pid)" of the last one sent before a time, for anything or for `what`; else ""."""
+    def find(self, time: int, what: str) -> Sent | None:
+        """The last one sent before a time, for anything or for `what`."""
         best: Sent | None = None
         for only in ("", what):
             known = self._sent.get(only, [])
             at = bisect.bisect_right(known, time, key=lambda each: each.time) - 1
             if at >= 0 and time - known[at].time <= self._reach and (best is None or known[at].time > best.time):
                 best = known[at]
-        return f"CPU {best.cpu}, {best.task}" if best else ""
+        return best
 
 
 def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Cause]:
@@ -75,9 +78,14 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
             what = CALLS.get(share.name, share.name)
-            return Cause(share.kind, what, senders.of(share.begin, what))
+            sent = senders.find(share.begin, what)
+            by = f"CPU {sent.cpu}, {sent.task}" if sent else ""
+            if share.kind == VECTOR and share.name.startswith("call_function") and sent and sent.why:
+                return Cause(CALL, CALLS.get(sent.why, sent.why), by)
+            return Cause(share.kind, what, by)
         if share.kind == WORK:
-            return Cause(WORK, share.name, comms(share.pid))
+            # what follows the worker's number is its work now, not then
+            return Cause(WORK, share.name, re.split("[-+]", comms(share.pid))[0])
         if share.kind == THREAD:
             return Cause(THREAD, share.name, str(share.pid))
         return Cause(share.kind, share.name)

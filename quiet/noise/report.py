@@ -64,14 +64,6 @@ def judge(measured: Measured, budgets: Budgets) -> list[Exceeded]:
     return found
 
 
-def tracing_cost(on: OnCpu) -> float:
-    """What tracing took in all, in ticks: for each gap that the kernel made what it adds to one timer interrupt."""
-    if on.cost is None:
-        return 0.0
-    own = sum(any(cause.kind not in (HOST, STALL, UNKNOWN) for cause, _ in each.parts) for each in on.account.explained)
-    return float(max(on.cost.traced - on.cost.plain, 0) * own)
-
-
 def limits_of(measured: Measured) -> list[str]:
     """What the measuring had to do without, each once."""
     own = (text for on in measured.cpus.values() for text in on.watched.limits)
@@ -149,11 +141,10 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
         "smi": on.firmware,
         "lost_events": on.lost_events,
         "tick_kept": on.tick_kept,
-        "tracing": on.cost
-        and {
-            "interruption_ns": round(ns(on.cost.plain)),
-            "interruption_traced_ns": round(ns(on.cost.traced)),
-            "cost_pct": lost_pct(on, tracing_cost(on)),
+        "tracing": {
+            "events": on.events,
+            "event_ns": round(ns(on.event_cost)),
+            "cost_pct": lost_pct(on, on.events * on.event_cost),
         },
         "histogram_ns": [[round(ns(low)), count] for low, count in sorted(watched.histogram.items())],
         "limits": list(watched.limits),

@@ -20,7 +20,6 @@ from quiet.noise.report import (
     percentile,
     remedy_text,
     share,
-    tracing_cost,
     unattributed,
 )
 from quiet.noise.units import show
@@ -77,13 +76,9 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     if on.firmware:
         yield f"  {on.firmware} firmware interruptions (SMI) were counted"
     yield from _causes(measured, cpu, on)
-    if on.cost and on.cost.plain and on.cost.traced:
-        plain, traced = ns(on.cost.plain), ns(on.cost.traced)
-        share_pct = lost_pct(on, tracing_cost(on))
-        yield (
-            f"  a timer interrupt takes at least {show(plain)} here, {show(traced)} with the tracing on: "
-            f"about {share_pct:.4f} % of the time is the tracing's own"
-        )
+    if on.events:
+        each = f"at {show(ns(on.event_cost))} each, {lost_pct(on, on.events * on.event_cost):.4f} % of the time"
+        yield f"  the tracing itself: {on.events:,} events, {each if on.event_cost else 'their cost is not known here'}"
     for why, times in sorted(on.tick_kept.items()):
         yield f"  the tick could not be stopped {times:,} times: {why}"
     if left := unattributed(on, measured.clock.ticks(LONG_NS)):

@@ -154,6 +154,6 @@ def test_the_trace_and_the_kernels_own_counts_agree_exactly(machine: Machine) ->
 def test_what_the_tracing_itself_costs_is_measured(machine: Machine) -> None:
     for each in rounds(machine):
         tracing = cpu(each["apart"])["tracing"]
-        assert tracing["interruption_ns"] > 0
-        assert tracing["interruption_traced_ns"] > 0
-        assert 0 <= tracing["cost_pct"] < cpu(each["apart"])["lost_pct"]
+        assert tracing["events"] > 100
+        assert tracing["event_ns"] > 0
+        assert 0 < tracing["cost_pct"] < cpu(each["apart"])["lost_pct"]

@@ -38,7 +38,7 @@ class Threaded(Detector):
     def placed(self) -> None:
         self._in_place.wait()
 
-    def interruption(self) -> int:
+    def fault(self) -> int:
         return 0
 
     def ready(self) -> None:

@@ -251,6 +251,24 @@ int qn_interruptions(uint64_t *lengths, size_t n)
 	return err;
 }
 
+int qn_faults(uint64_t *lengths, size_t n)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	volatile char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t before;
+
+		madvise((void *)page, size, MADV_DONTNEED);
+		before = now();
+		*page = 1;
+		lengths[i] = now() - before;
+	}
+	return munmap((void *)page, size) ? -errno : 0;
+}
+
 int qn_watch_run(qn_watch *watch)
 {
 	struct rusage first, usage;

@@ -78,6 +78,9 @@ void qn_periods(uint64_t *periods, size_t n);
  */
 int qn_interruptions(uint64_t *lengths, size_t n);
 
+/* How long it takes to touch a page that is not there: `n` times. Where page faults are traced, each is one event. */
+int qn_faults(uint64_t *lengths, size_t n);
+
 /* In place of exit() for a child that shares its parent's memory image. */
 void qn_exit(int code);
 
