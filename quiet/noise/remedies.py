@@ -124,6 +124,14 @@ REMEDIES = (
         "",
         "membarrier(2) in a process that runs here too",
     ),
+    Remedy(CALL, r"wake-up of a task", KNOB, "tasks", "another CPU woke a task that was here last or belongs here"),
+    Remedy(
+        CALL,
+        r"nohz_full_kick_func",
+        USER,
+        "",
+        "another CPU asked this one whether it needs its tick: a task here has started or ended a timer or a perf event",
+    ),
     Remedy(
         CALL,
         r"do_sync_core|text_poke.*|__sync_core",

@@ -36,6 +36,8 @@ def lines(measured: Measured, exceeded: Sequence[Exceeded], limits: Budgets) -> 
         f"watched for {measured.seconds:.4g} s: {clock.name()}, loop {ns(first.period):.1f} ns, "
         f"clock step {ns(first.step):.1f} ns, gaps from {show(ns(first.threshold))} on"
     )
+    if measured.virtual:
+        yield f"in a virtual machine: {measured.virtual}"
     yield f"causes from {measured.source}"
     for text in limits_of(measured):
         yield f"  {text}"
@@ -68,8 +70,8 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     if measured.virtual:
         host = share(on, (HOST,))
         yield (
-            f"  {host:.4f} % was the host's ({measured.virtual}), which no setting in here can change, "
-            f"{lost_pct(on) - host:.4f} % this system's own"
+            f"  {host:.4f} % was the host's, which no setting in here can change; "
+            f"{lost_pct(on) - host:.4f} % was this system's own"
         )
     if on.stolen_ms:
         yield f"  the host says that it stole {on.stolen_ms:g} ms"
@@ -77,8 +79,8 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
         yield f"  {on.firmware} firmware interruptions (SMI) were counted"
     yield from _causes(measured, cpu, on)
     if on.events:
-        each = f"at {show(ns(on.event_cost))} each, {lost_pct(on, on.events * on.event_cost):.4f} % of the time"
-        yield f"  the tracing itself: {on.events:,} events, {each if on.event_cost else 'their cost is not known here'}"
+        cost = f"at {show(ns(on.event_cost))} each, {lost_pct(on, on.events * on.event_cost):.4f} % of the time"
+        yield f"  the tracing itself: {on.events:,} events, {cost if on.event_cost else 'their cost is not known here'}"
     for why, times in sorted(on.tick_kept.items()):
         yield f"  the tick could not be stopped {times:,} times: {why}"
     if left := unattributed(on, measured.clock.ticks(LONG_NS)):
