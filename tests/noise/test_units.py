@@ -22,7 +22,7 @@ def test_a_time_is_a_number_with_a_unit(text: str, ns: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "us", "-5us", "5 minutes", "0ns", "0.0us", "1e3ns", "nan", "inf", "5us,"])
 def test_anything_else_is_refused_by_the_options_name(text: str) -> None:
-    with pytest.raises(UsageError, match="--max-gap .*not a time"):
+    with pytest.raises(UsageError, match=r"--max-gap .*not a time"):
         units.parse_ns(text, "--max-gap")
 
 
@@ -44,7 +44,7 @@ def test_a_share_is_a_percentage_with_or_without_its_sign(text: str, share: floa
 
 @pytest.mark.parametrize("text", ["-0.1", "100.1", "200", "abc", "", "%", "nan", "5%%"])
 def test_a_wrong_share_is_refused_by_the_options_name(text: str) -> None:
-    with pytest.raises(UsageError, match="--max-lost .*percentage"):
+    with pytest.raises(UsageError, match=r"--max-lost .*percentage"):
         units.parse_percent(text, "--max-lost")
 
 
