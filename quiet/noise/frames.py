@@ -14,7 +14,14 @@ from typing import NamedTuple
 VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 COUNTED = "counted"  # an interrupt that the kernel counted and nobody traced
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-INNER = (HRTIMER, TIMER, WORK, CALL)
+# Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
+CARRIED = {
+    VECTOR: (HRTIMER, CALL),
+    IRQ: (HRTIMER, CALL),
+    SOFTIRQ: (HRTIMER, TIMER),
+    THREAD: (WORK,),
+    CALL: (CALL,),  # the function, and what tells its name
+}
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 
 
@@ -140,17 +147,17 @@ class Share:
 
 
 def shares(frame: Frame, names: Mapping[int, str] | None = None) -> list[Share]:
-    """A frame and those in it, flat. What a carrier itself took goes to the first that it carried."""
-    carried = [each for each in frame.inner if each.kind in INNER]
+    """A frame and those in it, flat, its own first. What a carrier itself took goes to the first that it carried."""
+    first: Share | None = None
     out: list[Share] = []
     for each in frame.inner:
         parts = shares(each, names)
-        if each.kind in INNER:
+        if each.kind in CARRIED.get(frame.kind, ()):
             parts[0].carrier = parts[0].carrier or f"{frame.kind} {frame.name}"
+            first = first or parts[0]
         out += parts
-    if carried:
-        first = next(part for part in out if part.kind == carried[0].kind and part.begin == carried[0].begin)
+    if first:
         first.net += frame.net
-        return out
+        return [first, *(part for part in out if part is not first)]
     own = Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid, "")
     return [own, *out]
