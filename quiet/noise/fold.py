@@ -71,6 +71,8 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, rate: int) -> list[int]:
 def ticks_among(gaps: Sequence[Gap], clock: Clock, timer: int, seconds: float) -> list[int]:
     """The gaps that are the tick, by the rate that fits most of them; none when there is no tick to be seen."""
     best: list[int] = []
+    if not timer:
+        return best
     for rate in RATES:
         found = in_phase(gaps, clock, rate)
         expected = min(timer, rate * seconds)
