@@ -11,7 +11,7 @@ from quiet.noise.detector import Watched
 from quiet.noise.measure import Count, Measured, OnCpu
 
 SECOND = 1_000_000_000
-CLOCK = Clock(Moment(0, 1, 0, 0), Moment(SECOND, 1, SECOND, SECOND))
+CLOCK = Clock(Moment(0, 1, 0, 5000 * SECOND), Moment(SECOND, 1, SECOND, 5001 * SECOND))
 
 
 def watched(gaps: Sequence[Gap], cpu: int = 1, more: int = 0) -> Watched:
