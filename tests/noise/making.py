@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from quiet.noise import attribute, frames
 from quiet.noise._noise import lib
 from quiet.noise.attribute import UNKNOWN, Account, Cause, Explained, Gap, Total
 from quiet.noise.clock import Clock, Moment
@@ -12,6 +13,12 @@ from quiet.noise.measure import Count, Measured, OnCpu
 
 SECOND = 1_000_000_000
 CLOCK = Clock(Moment(0, 1, 0, 5000 * SECOND), Moment(SECOND, 1, SECOND, 5001 * SECOND))
+
+# Every kind that a cause can have.
+KINDS = (
+    *(frames.HRTIMER, frames.TIMER, frames.WORK, frames.CALL, frames.THREAD, frames.FAULT, frames.COUNTED),
+    *(frames.VECTOR, frames.IRQ, frames.SOFTIRQ, frames.NMI, attribute.HOST, attribute.STALL, attribute.UNKNOWN),
+)
 
 
 def watched(gaps: Sequence[Gap], cpu: int = 1, more: int = 0) -> Watched:

@@ -10,6 +10,7 @@ from quiet.noise import attribute, frames
 from quiet.noise.attribute import Cause
 from quiet.noise.frames import CALL, HRTIMER, IRQ, THREAD, VECTOR, WORK, Share
 from quiet.noise.names import CALLS, VECTORS, Senders, Sent, label, namer
+from tests.noise.making import KINDS
 
 HERE = 1
 SENT = st.builds(
@@ -51,12 +52,6 @@ def test_an_interrupt_that_nobody_sends_has_no_sender() -> None:
 def test_a_work_is_named_with_its_worker_and_a_task_with_its_number() -> None:
     assert named(share(WORK, "vmstat_update")) == Cause(WORK, "vmstat_update", "kworker/1:1")
     assert named(share(THREAD, "bash", 99)) == Cause(THREAD, "bash", "99")
-
-
-KINDS = (
-    *(frames.HRTIMER, frames.TIMER, frames.WORK, frames.CALL, frames.THREAD, frames.FAULT, frames.COUNTED),
-    *(frames.VECTOR, frames.IRQ, frames.SOFTIRQ, frames.NMI, attribute.HOST, attribute.STALL, attribute.UNKNOWN),
-)
 
 
 @pytest.mark.parametrize("kind", KINDS)
