@@ -96,10 +96,13 @@ def test_frames_too_short_for_a_gap_are_counted_without_time() -> None:
 
 
 def test_a_frame_over_two_gaps_is_with_the_one_that_it_shares_more_with() -> None:
-    frame = Frame(IRQ, "27 eth0", 1000, 5000)
-    done = merged([Gap(900, 500), Gap(1600, 3500)], [frame])
-    assert [cause.kind for cause in causes(done)] == [STALL, IRQ]
-    assert done.totals[Cause(IRQ, "27 eth0")].count == 1
+    for gaps, kinds in (
+        ([Gap(900, 500), Gap(1600, 3500)], [STALL, IRQ]),
+        ([Gap(900, 3500), Gap(4600, 500)], [IRQ, STALL]),
+    ):
+        done = merged(gaps, [Frame(IRQ, "27 eth0", 1000, 5000)])
+        assert [cause.kind for cause in causes(done)] == kinds
+        assert done.totals[Cause(IRQ, "27 eth0")].count == 1
 
 
 def test_nothing_at_all_is_an_account_of_nothing() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from quiet.noise import fold
 from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, STALL, STALL_NS, UNKNOWN, Account, Cause, Gap
-from quiet.noise.fold import COUNTED, FAULTED, LOOKED, OTHER, OWN, RATES, SWITCHED, TASK, TICK, Counts
+from quiet.noise.fold import FAULTED, LOOKED, OTHER, OWN, RATES, SWITCHED, TASK, TICK, Counts
+from quiet.noise.frames import COUNTED
 from tests.noise.making import CLOCK, SECOND
 
 LOOK = 4_000

@@ -130,7 +130,7 @@ def named(kind: str, name: str) -> Cause:
     """A cause as the merge makes it of what the kernel says."""
     if kind in (HOST, STALL, UNKNOWN, COUNTED):
         return Cause(kind, name)
-    return namer(Senders((), CPU, 0), {}.get)(Share(kind, name, 0, 1, 1, 7, ""))
+    return namer(Senders((), CPU, 0), str)(Share(kind, name, 0, 1, 1, 7, ""))
 
 
 def row(kind: str, name: str) -> Remedy:

@@ -92,7 +92,7 @@ def test_every_event_comes_out_with_its_time_and_its_data(stamp: int, items: lis
 
 @given(STAMP, ITEMS)
 def test_nothing_comes_out_behind_the_padding_that_fills_a_page(stamp: int, items: list[Item]) -> None:
-    rest = word(PADDING, 0) + written(Item("data", 5, b"left from before"))
+    rest = word(PADDING, 0) + struct.pack("=I", 4) + written(Item("data", 5, b"left from before"))
     assert read(page(stamp, items, rest=rest)) == told(stamp, items)
 
 
