@@ -89,7 +89,8 @@ def account(
     inside = _assign(gaps, frames)
     usual = _usual(gaps, inside)
     far = max(FAR * usual, ticks(FAR_NS))
-    parts = [[shares(frame) for frame in group] for group in inside]
+    pairs = zip(gaps, inside, strict=True)
+    parts = [[_within(gap, frame) for frame in group] for gap, group in pairs]
     usual_net = _usual_net(parts, namer) if virtual else {}
     done = Account()
     for gap, group, took in zip(gaps, inside, parts, strict=True):
@@ -129,6 +130,17 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
 
 def _overlap(gap: Gap, frame: Frame) -> int:
     return max(min(frame.end, gap.begin + gap.length) - max(frame.begin, gap.begin), 0)
+
+
+def _within(gap: Gap, frame: Frame) -> list[Share]:
+    """A frame's shares; what of it reaches out of the gap is taken off the largest ones."""
+    found = shares(frame)
+    outside = frame.length - _overlap(gap, frame)
+    for part in sorted(found, key=lambda part: -part.net):
+        off = min(part.net, outside)
+        part.net -= off
+        outside -= off
+    return found
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:

@@ -14,7 +14,14 @@ from typing import NamedTuple
 VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 COUNTED = "counted"  # an interrupt that the kernel counted and nobody traced
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-INNER = (HRTIMER, TIMER, WORK, CALL)
+# Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
+CARRIED = {
+    VECTOR: (HRTIMER, CALL),
+    IRQ: (HRTIMER, CALL),
+    SOFTIRQ: (HRTIMER, TIMER),
+    THREAD: (WORK,),
+    CALL: (CALL,),  # the function, and what tells its name
+}
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 NOTE = "note"  # nothing that ran, but good to know
 
@@ -143,11 +150,11 @@ class Share:
 
 def shares(frame: Frame) -> list[Share]:
     """A frame and those in it, flat. Its own is first; a carrier's is the first that it carried, with its time too."""
-    out: list[Share] = []
     first: Share | None = None
+    out: list[Share] = []
     for each in frame.inner:
         parts = shares(each)
-        if each.kind in INNER and first is None:
+        if each.kind in CARRIED.get(frame.kind, ()) and first is None:
             first = parts[0]
         out += parts
     if first is not None:

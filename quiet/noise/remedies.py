@@ -111,7 +111,7 @@ REMEDIES = (
     # from other CPUs
     Remedy(
         CALL,
-        r"TLB shootdown|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
+        r"TLB shootdown.*|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
         USER,
         "",
         "another CPU changed page tables that this one uses: threads of the same process elsewhere, or the kernel "
@@ -119,7 +119,7 @@ REMEDIES = (
     ),
     Remedy(
         CALL,
-        r"ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
+        r"membarrier.*|ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
         USER,
         "",
         "membarrier(2) in a process that runs here too",
@@ -130,18 +130,18 @@ REMEDIES = (
         r"nohz_full_kick_func",
         USER,
         "",
-        "another CPU asked this one whether it needs its tick: a task here has started or ended a timer or a perf event",
+        "another CPU asked this one whether it needs its tick: a task here began or ended a timer or a perf event",
     ),
     Remedy(
         CALL,
-        r"do_sync_core|text_poke.*|__sync_core",
+        r"code patching|do_sync_core|text_poke.*|__sync_core",
         USER,
         "",
         "the kernel changed its own code: tracing or probes switched, a module loaded, a static key",
     ),
     Remedy(
         CALL,
-        r"rcu_exp_handler|rcu_exp_need_qs",
+        r"expedited RCU|rcu_exp_handler|rcu_exp_need_qs",
         USER,
         "",
         "an expedited RCU grace period: boot with rcupdate.rcu_normal=1, or echo 1 > /sys/kernel/rcu_normal",

@@ -113,4 +113,4 @@ def _ending_on_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if ended else handler)  # nor while the process ends

@@ -56,7 +56,7 @@ def page(measured: Measured) -> str:
                 "left": max(len(on.account.explained) - MOST, 0) + on.watched.count - len(on.watched.gaps),
             }
         )
-    data = json.dumps(panels, separators=(",", ":")).replace("</", "<\\/")
+    data = json.dumps(panels, separators=(",", ":")).replace("<", "\\u003c")
     what = html.escape(f"CPUs {', '.join(str(panel['cpu']) for panel in panels)}, {measured.seconds:.4g} s")
     return _PAGE.replace("@WHAT@", what).replace("@SOURCE@", html.escape(measured.source)).replace("@DATA@", data)
 

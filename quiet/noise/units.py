@@ -41,9 +41,6 @@ def show(ns: float) -> str:
     """Nanoseconds with three digits and a unit: "87 ns", "1.25 us", "4.05 ms"."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size * 0.9995:
-            return f"{ns / size:.{max(0, 2 - _digits(ns / size))}f} {unit}"
+            value = ns / size
+            return (f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}") + f" {unit}"
     return f"{ns:.0f} ns"
-
-
-def _digits(value: float) -> int:
-    return len(str(int(value + 0.5))) - 1

@@ -1,0 +1,29 @@
+"""What the tests of quiet.noise share."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.quiet.commands import Quiet
+
+# Other processes use the CPUs too: how long an example takes says nothing.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quiet:
+    """The command, run in this process."""
+    return Quiet(monkeypatch, capsys)
+
+
+@pytest.fixture
+def cpu() -> int:
+    """A CPU of this host that may be watched: one is left for the rest."""
+    mine = os.sched_getaffinity(0)
+    if len(mine) < 2:
+        pytest.skip("NOT RUN: watching a CPU needs a second one for the rest of the system")
+    return max(mine)

@@ -1,0 +1,218 @@
+"""The remedies are a table of knowledge: a case for each row, with the names that the kernel really gives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from quiet.knobs import BY_NAME
+from quiet.noise import fold
+from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, STALL, UNKNOWN, Cause
+from quiet.noise.events import SOFTIRQS
+from quiet.noise.frames import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
+from quiet.noise.names import CALLS, VECTORS, Senders, namer
+from quiet.noise.remedies import BOOT, KNOB, NONE, REMEDIES, USER, Remedy, remedy, stopped_by
+from tests.noise.making import KINDS
+
+CPU = 3
+# Kind and name as the kernel gives them; where the remedy is, what it is, and a word that its text has.
+CASES = (
+    (HRTIMER, "tick_sched_timer", BOOT, "nohz_full=3", "tick"),  # up to Linux 6.7
+    (HRTIMER, "tick_nohz_highres_handler", BOOT, "nohz_full=3", "tick"),  # Linux 6.8
+    (HRTIMER, "tick_nohz_handler", BOOT, "nohz_full=3", "tick"),  # from Linux 6.9 on
+    (HRTIMER, "watchdog_timer_fn", KNOB, "watchdog.cpus", "lockup"),
+    (HRTIMER, "sched_rt_period_timer", KNOB, "rt_throttling", "real-time"),
+    (HRTIMER, "sched_cfs_period_timer", USER, "", "cgroup"),
+    (HRTIMER, "sched_cfs_slack_timer", USER, "", "cgroup"),
+    (HRTIMER, "perf_swevent_hrtimer", USER, "", "perf"),
+    (HRTIMER, "perf_mux_hrtimer_handler", USER, "", "perf"),
+    (HRTIMER, "hrtimer_wakeup", KNOB, "tasks", "slept"),
+    (HRTIMER, "posix_timer_fn", KNOB, "tasks", "own timer"),
+    (HRTIMER, "it_real_fn", KNOB, "tasks", "own timer"),
+    (HRTIMER, "timerfd_tmrproc", KNOB, "tasks", "own timer"),
+    (HRTIMER, "napi_watchdog", KNOB, "timer_migration", "kernel timer"),
+    (TIMER, "clocksource_watchdog", BOOT, "tsc=nowatchdog", "time stamp counter"),
+    (TIMER, "mce_timer_fn", USER, "", "machine check"),
+    (TIMER, "delayed_work_timer_fn", KNOB, "workqueue", "work"),
+    (TIMER, "process_timeout", KNOB, "tasks", "task"),
+    (TIMER, "tcp_keepalive_timer", KNOB, "timer_migration", "kernel timer"),
+    (WORK, "vmstat_update", KNOB, "vm.stat_interval", "memory counters"),
+    (WORK, "dbs_work_handler", KNOB, "cpufreq.governor", "governor"),
+    (WORK, "lru_add_drain_per_cpu", USER, "", "drain"),
+    (WORK, "drain_local_pages_wq", USER, "", "drain"),
+    (WORK, "update_pages_handler", USER, "", "trace buffer"),
+    (WORK, "wb_workfn", KNOB, "workqueue", "dirty pages"),
+    (WORK, "cache_reap", NONE, "", "every CPU"),
+    (WORK, "mce_work_trigger", NONE, "", "every CPU"),
+    (WORK, "blk_mq_run_work_fn", KNOB, "workqueue", "work"),
+    (IRQ, "27 virtio0-input.0", KNOB, "irq", "isolcpus=managed_irq,domain,3"),
+    (CALL, "flush_tlb_func", USER, "", "page tables"),
+    (CALL, "TLB shootdown", USER, "", "page tables"),  # from the event tlb:tlb_flush
+    (CALL, "do_flush_tlb_all", USER, "", "page tables"),
+    (CALL, "do_kernel_range_flush", USER, "", "page tables"),
+    (CALL, "ipi_mb", USER, "", "membarrier"),
+    (CALL, "ipi_sync_core", USER, "", "membarrier"),
+    (CALL, "ipi_rseq", USER, "", "membarrier"),
+    (CALL, "ipi_sync_rq_state", USER, "", "membarrier"),
+    (CALL, "do_sync_core", USER, "", "own code"),
+    (CALL, "rcu_exp_handler", USER, "", "rcu_normal"),
+    (CALL, "rcu_barrier_handler", BOOT, "rcu_nocbs=3", "callbacks"),
+    (CALL, "rcu_barrier_func", BOOT, "rcu_nocbs=3", "callbacks"),
+    (CALL, "remote_function", USER, "", "perf"),
+    (CALL, "__perf_event_read", USER, "", "perf"),
+    (CALL, "__rdmsr_on_cpu", USER, "", "registers"),
+    (CALL, "__wrmsr_safe_on_cpu", USER, "", "registers"),
+    (CALL, "aperfmperf_snapshot_khz", USER, "", "frequenc"),
+    (CALL, "invalidate_bh_lru", USER, "", "lists"),
+    (CALL, "nohz_full_kick_func", NONE, "", "another CPU"),
+    (VECTOR, "reschedule", KNOB, "tasks", "woke"),
+    (VECTOR, "call_function", NONE, "", "function"),
+    (VECTOR, "call_function_single", NONE, "", "function"),
+    (VECTOR, "irq_work", NONE, "", "deferred"),
+    (VECTOR, "local_timer", BOOT, "nohz_full=3", "timer"),
+    (VECTOR, "thermal_apic", USER, "", "heat"),
+    (VECTOR, "threshold_apic", USER, "", "corrected"),
+    (VECTOR, "deferred_error_apic", USER, "", "corrected"),
+    (VECTOR, "spurious_apic", NONE, "", "processor"),
+    (SOFTIRQ, "RCU", BOOT, "rcu_nocbs=3", "callbacks"),
+    (SOFTIRQ, "NET_RX", KNOB, "irq", "packets"),
+    (SOFTIRQ, "NET_TX", KNOB, "irq", "packets"),
+    (SOFTIRQ, "BLOCK", KNOB, "irq", "disk"),
+    (SOFTIRQ, "IRQ_POLL", KNOB, "irq", "disk"),
+    (SOFTIRQ, "SCHED", KNOB, "cpuset", "balancing"),
+    (SOFTIRQ, "TASKLET", KNOB, "irq", "device"),
+    (SOFTIRQ, "HI", KNOB, "irq", "device"),
+    (SOFTIRQ, "TIMER", BOOT, "nohz_full=3", "timer"),
+    (SOFTIRQ, "HRTIMER", BOOT, "nohz_full=3", "timer"),
+    (SOFTIRQ, "10", NONE, "", "softirq"),
+    (THREAD, "migration/3", NONE, "", "move a task"),
+    (THREAD, "ksoftirqd/3", KNOB, "irq", "softirqs"),
+    (THREAD, "rcuc/3", BOOT, "rcu_nocbs=3", "RCU"),
+    (THREAD, "rcuop/3", BOOT, "rcu_nocbs=3", "RCU"),
+    (THREAD, "rcuog/2", BOOT, "rcu_nocbs=3", "RCU"),
+    (THREAD, "cpuhp/3", NONE, "", "belongs to this CPU"),
+    (THREAD, "irq_work/3", NONE, "", "belongs to this CPU"),
+    (THREAD, "watchdogd", KNOB, "watchdog.cpus", "watchdog"),
+    (THREAD, "watchdog/3", KNOB, "watchdog.cpus", "watchdog"),
+    (THREAD, "irq/27-eth0", KNOB, "irq", "interrupt"),
+    (THREAD, "kworker/3:1H", KNOB, "workqueue", "kworker"),
+    (THREAD, "kworker/u8:2", KNOB, "workqueue", "kworker"),
+    (THREAD, "bash", KNOB, "cpuset", "partition"),
+    (COUNTED, fold.OTHER.name, KNOB, "irq", "root"),
+    (NMI, "perf_event_nmi_handler", KNOB, "watchdog.nmi", "lockup"),
+    (FAULT, "page fault", NONE, "", "RLIMIT_MEMLOCK"),
+    (HOST, HYPERVISOR, NONE, "", "pin"),
+    (HOST, FIRMWARE, NONE, "", "firmware"),
+    (STALL, "processor stall", NONE, "", "processor"),
+    (UNKNOWN, "after the trace's end", NONE, "", "evidence"),
+)
+# Parameters of Documentation/admin-guide/kernel-parameters.txt, with the values that these can have.
+LIST = r"\d+([-,]\d+)*"
+PARAMETERS = {
+    "nohz_full": LIST,
+    "rcu_nocbs": LIST,
+    "isolcpus": rf"((nohz|domain|managed_irq),)*{LIST}",
+    "irqaffinity": LIST,
+    "tsc": "reliable|noirqtime|unstable|nowatchdog|recalibrate|watchdog",
+    "rcupdate.rcu_normal": "[01]",
+    "rcupdate.rcu_expedited": "[01]",
+    "nmi_watchdog": "0|1|panic|nopanic",
+    "mce": "off|no_cmci|ignore_ce|dont_log_ce",
+    "skew_tick": "[01]",
+    "workqueue.unbound_cpus": LIST,
+    "processor.max_cstate": r"\d+",
+    "intel_idle.max_cstate": r"\d+",
+}
+
+
+def named(kind: str, name: str) -> Cause:
+    """A cause as the merge makes it of what the kernel says."""
+    if kind in (HOST, STALL, UNKNOWN, COUNTED):
+        return Cause(kind, name)
+    return namer(Senders((), CPU, 0), str)(Share(kind, name, 0, 1, 1, 7, ""))
+
+
+def row(kind: str, name: str) -> Remedy:
+    """The row as it stands in the table."""
+    name = named(kind, name).name
+    return next(item for item in REMEDIES if item.kind == kind and re.fullmatch(item.pattern, name))
+
+
+@pytest.mark.parametrize(("kind", "name", "how", "what", "word"), CASES)
+def test_a_cause_has_its_remedy(kind: str, name: str, how: str, what: str, word: str) -> None:
+    found = remedy(named(kind, name), CPU)
+    assert (found.how, found.what) == (how, what)
+    assert word in found.text
+
+
+@pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
+def test_a_row_has_a_case_and_is_not_hidden_by_an_earlier_one(item: Remedy) -> None:
+    mine = [
+        name for kind, name, *_ in CASES if kind == item.kind and re.fullmatch(item.pattern, named(kind, name).name)
+    ]
+    assert mine, "no case"
+    assert item in [row(item.kind, name) for name in mine], f"all of {mine} find an earlier row"
+
+
+@pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
+def test_a_row_names_what_there_is(item: Remedy) -> None:
+    assert item.kind in KINDS
+    assert item.how in (KNOB, BOOT, USER, NONE)
+    assert bool(item.what) == (item.how in (KNOB, BOOT))
+    assert item.text.strip()
+    if item.how == KNOB:
+        assert item.what in BY_NAME
+
+
+@pytest.mark.parametrize("what", sorted({item.what for item in REMEDIES if item.how == BOOT}))
+def test_a_boot_parameter_is_one_that_the_kernel_knows(what: str) -> None:
+    name, _, value = what.format(cpu=CPU).partition("=")
+    assert re.fullmatch(PARAMETERS[name], value)
+
+
+@pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
+def test_a_knob_that_a_text_speaks_of_exists(item: Remedy) -> None:
+    assert set(re.findall(r"\bknob ([a-z_.]*[a-z_])", item.text)) <= set(BY_NAME)
+    assert not re.search(r"[{}]", item.text.format(cpu=CPU))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_ends_with_a_row_for_all_the_rest(kind: str) -> None:
+    mine = [item for item in REMEDIES if item.kind == kind]
+    assert mine[-1].pattern == ".*"
+    assert [item.pattern for item in mine].count(".*") == 1
+    assert remedy(Cause(kind, "nobody knows (this) \N{SNOWMAN}"), CPU).kind == kind
+
+
+def test_a_kind_that_nothing_makes_is_an_error_and_not_a_guess() -> None:
+    with pytest.raises(LookupError, match="no remedy for the kind bogus"):
+        remedy(Cause("bogus", "x"), CPU)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_function_that_has_a_name_for_people_has_more_than_the_general_remedy(name: str) -> None:
+    assert row(CALL, name).pattern != ".*"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in VECTORS if name not in ("error_apic", "spurious_apic", "x86_platform_ipi")]
+)
+def test_a_vector_that_has_a_name_for_people_has_more_than_the_general_remedy(name: str) -> None:
+    assert row(VECTOR, name).pattern != ".*"
+
+
+@pytest.mark.parametrize("name", SOFTIRQS)
+def test_every_softirq_has_more_than_the_general_remedy(name: str) -> None:
+    assert row(SOFTIRQ, name).pattern != ".*"
+
+
+@pytest.mark.parametrize("cause", [fold.TICK, fold.OTHER, fold.TASK, fold.OWN])
+def test_what_is_found_by_counting_has_a_remedy(cause: Cause) -> None:
+    assert remedy(cause, CPU).text
+
+
+def test_a_knob_tells_what_it_stops() -> None:
+    assert {item.pattern for item in stopped_by("watchdog.cpus")} >= {"watchdog_timer_fn"}
+    assert stopped_by("aslr") == []
+    assert all(item in stopped_by(item.what) for item in REMEDIES if item.how == KNOB)
