@@ -130,6 +130,15 @@ class Follower:
                 self._lost[cpu] = mine.lost(cpu)
             self._on()
 
+    def pause(self) -> None:
+        """Trace no longer."""
+        with self._losing_the_trace():
+            self._off()
+
+    def ns(self, ticks: int) -> float:
+        """Ticks in nanoseconds."""
+        return self._rate.ns(ticks)
+
     def resume(self) -> None:
         """Trace again, after take() has stopped it."""
         with self._losing_the_trace():
@@ -166,7 +175,7 @@ class Follower:
     def _read(
         self, mine: tracefs.Instance, theirs: tracefs.Instance, cpu: int, own: int, intervals: Sequence[Interval]
     ) -> Taken:
-        rate = Clock(self._first, clock.moment())
+        self._rate = rate = Clock(self._first, clock.moment())
         convert = rate.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
         found = decode.events(mine, cpu, self._symbol, convert)
         comm = decode.comms(self._host, mine.mount)
