@@ -96,19 +96,19 @@ def merged(trial: Trial, parts: tuple[Named, ...], seen: Seen) -> Trial:
 
 
 def _within(name: str, seen: Seen) -> bool:
-    label = _label(name)
-    return bool(seen.within.get(label) or seen.within.get(ALSO_COUNTED.get(label, label)))
+    return any(seen.within.get(text) for text in _texts(name))
 
 
 def _outside(name: str, count: int, seen: Seen) -> bool:
     """Whether all interrupts that were counted came between this trial and its neighbours."""
     if _within(name, seen):
         return False
-    label = _label(name)
-    if label in ALSO_COUNTED:
-        return bool(seen.around.get(ALSO_COUNTED[label]))
-    return seen.around.get(label, 0) >= count
+    if name.partition(" (")[0] in ALSO_COUNTED:
+        return any(seen.around.get(text) for text in _texts(name))
+    return any(seen.around.get(text, 0) >= count for text in _texts(name))
 
 
-def _label(name: str) -> str:
-    return name.partition(" (")[0]
+def _texts(name: str) -> tuple[str, ...]:
+    """What the trace may call a line: its label, for arm's IPIs the description, or the one that it goes with."""
+    label, _, description = name.removesuffix(")").partition(" (")
+    return label, description, ALSO_COUNTED.get(label, label)

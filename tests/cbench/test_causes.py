@@ -148,6 +148,11 @@ def test_a_line_that_is_counted_in_addition_goes_with_its_interrupt() -> None:
     assert merged(flush, (), Seen()).causes == ("interrupt TLB (TLB shootdowns)",)
 
 
+def test_an_ipi_of_arm_is_known_by_its_description() -> None:
+    trial = interrupted(1, "IPI0 (Rescheduling interrupts)")
+    assert not merged(trial, (), Seen(around={"Rescheduling interrupts": 1})).polluted
+
+
 def test_a_trial_that_only_the_trace_knows_of_is_polluted_too() -> None:
     trial = merged(Trial(130, 1), (TICK,), Seen(within={"LOC": 1}))
     assert trial.polluted
