@@ -16,7 +16,7 @@ from quiet.host import Host
 from quiet.noise import clock
 from quiet.noise.attribute import Cause
 from quiet.noise.follow import Follower, Seen, foreign, label, look
-from quiet.noise.frames import BEGIN, CALL, END, HRTIMER, IRQ, POINT, SWITCH, THREAD, VECTOR, Event
+from quiet.noise.frames import BEGIN, CALL, END, HRTIMER, IRQ, POINT, SWITCH, THREAD, VECTOR, WORK, Event
 from quiet.noise.frames import FAULT as FAULTED
 from quiet.noise.names import Senders, namer
 from tests.cbench.running import cbench, measured
@@ -66,6 +66,16 @@ def test_each_interval_gets_what_ran_in_it_and_nothing_else() -> None:
 def test_times_are_net_and_the_longest_comes_first() -> None:
     events = [to(0, OWN), to(10, 123, "foo"), *tick(20), to(60, OWN)]
     assert texts(events, (5, 100)) == [[("task foo (123)", 40), ("local timer: tick_nohz_handler", 10)]]
+
+
+def test_what_only_carries_others_gives_them_its_time_however_deep() -> None:
+    work, call = (Event(20, BEGIN, WORK, "vmstat_update", 5, 1), Event(30, BEGIN, CALL, "ipi_mb", 5, 2))
+    ends = [Event(40, END, CALL, "", 5, 2), Event(50, END, WORK, "", 5, 1)]
+    assert texts([to(0, OWN), to(10, 5, "kworker/0:1"), work, call, *ends, to(60, OWN)], (5, 100)) == [
+        [("IPI: membarrier", 50)]
+    ]
+    alone = [to(0, OWN), to(10, 5, "kworker/0:1"), work, ends[1], to(60, OWN)]
+    assert texts(alone, (5, 100)) == [[("kworker/0:1 vmstat_update", 50)]]
 
 
 def test_the_measured_task_and_idle_are_no_interruption() -> None:

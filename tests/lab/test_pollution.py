@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.guest import Machine, boot
+from tests.lab.guest import Machine, Result, boot
 
 pytestmark = [
     pytest.mark.lab,
@@ -39,10 +39,13 @@ exit $code
 
 
 @functools.cache
+def booted(machine: Machine) -> Result:
+    return boot(machine, SCRIPT, timeout=300)
+
+
 def files(machine: Machine) -> dict[str, str]:
-    done = boot(machine, SCRIPT, timeout=300)
-    assert done.code == 0, done.output
-    return done.files
+    assert booted(machine).code == 0, booted(machine).output
+    return booted(machine).files
 
 
 def result(machine: Machine) -> dict[str, Any]:
