@@ -243,8 +243,9 @@ def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tupl
 
 
 def label(cause: Cause) -> str:
-    """A cause for people, where it is not the detector that was interrupted."""
-    return "page fault" if cause.kind == FAULT else names.label(cause)
+    """A cause for people, where it is not the detector that was interrupted. A task's name can be any bytes."""
+    text = "page fault" if cause.kind == FAULT else names.label(cause)
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _clipped(frame: Frame, start: int, stop: int) -> Frame:

@@ -121,6 +121,10 @@ def test_a_page_fault_is_not_called_the_detectors() -> None:
     assert label(Cause(FAULTED, "page fault")) == "page fault"
 
 
+def test_a_tasks_name_cannot_write_to_the_terminal() -> None:
+    assert label(Cause(THREAD, "a\nb\x1b[31mc", "9")) == "task a?b?[31mc (9)"
+
+
 def test_the_traces_name_takes_the_place_of_the_counted_line() -> None:
     trial = merged(interrupted(), (TICK,), Seen(within={"LOC": 1}, around={"LOC": 1}))
     assert trial.causes == ("local timer: tick_nohz_handler",)

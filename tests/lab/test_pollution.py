@@ -15,14 +15,14 @@ pytestmark = [
     pytest.mark.parametrize("machine", ["isolated-6.1", "isolated-6.12"], indirect=True),
 ]
 
-CPU, TRIALS = 3, 12
+CPU, TRIALS = 3, 8
 # "planted" wakes ten times a second and stays in the shell, so that it has one name and one number. Each read of a file
 # that the host serves makes an interrupt of the device behind it. The first instance's owner is long gone.
 SCRIPT = f"""
 mkfifo /tmp/never
 mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing
 mkdir /sys/kernel/tracing/instances/quiet-noise.4194303.1.trials
-taskset -c {CPU} bash -c 'echo planted >/proc/self/comm; while :; do read -t 0.1 -u 4; done' 4<>/tmp/never &
+taskset -c {CPU} bash -c 'echo -n planted >/proc/self/comm; while :; do read -t 0.1 -u 4; done' 4<>/tmp/never &
 planted=$!
 for line in $(sed -n 's/^ *\\([0-9]*\\):.*virtio[0-9]*-requests$/\\1/p' /proc/interrupts); do
     echo {CPU} >/proc/irq/$line/smp_affinity_list
