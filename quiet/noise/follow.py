@@ -179,7 +179,11 @@ class Follower:
         convert = rate.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
         found = decode.events(mine, cpu, self._symbol, convert)
         comm = decode.comms(self._host, mine.mount)
-        sent = decode.sent(theirs, self._cpus, convert, lambda pid: f"{comm(pid) or 'task'} ({pid})")
+
+        def task(pid: int) -> str:
+            return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
+
+        sent = decode.sent(theirs, self._cpus, convert, task, self._symbol)
         lost = mine.lost(cpu) - self._lost.get(cpu, 0)
         self._lost[cpu] = self._lost.get(cpu, 0) + lost
         if foreign(found, own):
