@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import psutil
 from cbench import runner, usercode, wire, workloads
 from cbench.model import Params, Result, Workload
 from quiet.errors import QuietError, UsageError
+from quiet.host import Host
+from quiet.noise.follow import Follower
 
 MOST_TRIALS = 1_000_000
 MEMORY_SHARE = 0.8
@@ -27,9 +30,10 @@ class Options:
     warmup: int | None
     counter: str
     timeout: float
+    trace: bool = True
 
 
-def options(trials: int, warmup: str, counter: str, timeout: float) -> Options:
+def options(trials: int, warmup: str, counter: str, timeout: float, trace: bool = True) -> Options:
     """UsageError for what cannot be measured so."""
     if not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
@@ -37,7 +41,7 @@ def options(trials: int, warmup: str, counter: str, timeout: float) -> Options:
         raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if not (math.isfinite(timeout) and timeout > 0):
         raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0")
-    return Options(trials, None if warmup == "auto" else int(warmup), counter, timeout)
+    return Options(trials, None if warmup == "auto" else int(warmup), counter, timeout, trace)
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
@@ -83,7 +87,8 @@ def measure(
     """All results, workload by workload, CPU by CPU. `show` gets a text, trials done and trials wanted."""
     expected = [workloads.expected_output(w, p) for w, p in zip(chosen, params, strict=True)]
     results: list[Result] = []
-    with runner.away_from(set(cpus)):
+    following = Follower(Host(), frozenset(cpus)) if options.trace else nullcontext()
+    with runner.away_from(set(cpus)), following as follower:
         for workload, settings, output in zip(chosen, params, expected, strict=True):
             for cpu in cpus:
                 job = wire.Job(
@@ -101,7 +106,7 @@ def measure(
                 def progress(phase: str, done: int, title: str = title) -> None:
                     show(f"{title}: {phase}", done, options.trials)
 
-                session = runner.run(workload, job, options.timeout, progress)
+                session = runner.run(workload, job, options.timeout, progress, follower)
                 result = Result(workload, settings, cpu, cpu in isolated, session)
                 check_outputs(result, output)
                 results.append(result)

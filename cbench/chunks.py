@@ -85,7 +85,8 @@ class Series:
             causes.append("interrupt lines changed")
         if not valid:
             causes.append("counter multiplexed")
-        return Trial(raw.value, raw.result, tuple(causes), switches, faults, interrupts, migrated, valid)
+        outcome = (switches, faults, interrupts, migrated, valid, raw.begin, raw.end)
+        return Trial(raw.value, raw.result, tuple(causes), *outcome)
 
     def _line(self, number: int) -> str:
         return self._names[number] if number < len(self._names) else f"line {number}"

@@ -41,6 +41,15 @@ Warmup = Annotated[str, typer.Option(metavar="auto|N", help="Trials to discard f
 Params = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")]
 Timeout = Annotated[float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")]
 
+NoTrace = Annotated[
+    bool,
+    typer.Option(
+        "--no-trace",
+        help="Causes from the counters alone. Else the kernel's trace names them, where it can be used (as root); "
+        "that makes each interruption longer, and nothing else.",
+    ),
+]
+
 
 @app.command("list")
 def list_command(*, as_json: Json = False) -> None:
@@ -66,6 +75,7 @@ def run(
     param: Params = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
     timeout: Timeout = 60,
+    no_trace: NoTrace = False,
     as_json: Json = False,
 ) -> None:
     """Run workloads: one number a trial, each with what is known to have come between."""
@@ -80,6 +90,7 @@ def run(
         params=param or [],
         quick=quick,
         timeout=timeout,
+        trace=not no_trace,
     )
     try:
         made = commands.measure(request)
@@ -97,11 +108,13 @@ def _about_to_print() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def _terminated(*_: object) -> None:
-    sys.exit(128 + signal.SIGTERM)
+def _terminated(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
 
 
 def main() -> None:
     """The entry point."""
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _terminated)
     enter(app, "cbench")

@@ -28,6 +28,7 @@ class Request:
     params: list[str]
     quick: bool
     timeout: float
+    trace: bool = True
 
 
 def tell(line: str) -> None:
@@ -39,7 +40,7 @@ def measure(request: Request) -> dict[str, Any]:
     """The report of `cbench run`; QuietError for whatever stands in the way."""
     default = QUICK_TRIALS if request.quick else TRIALS
     trials = default if request.trials is None else request.trials
-    options = batch.options(trials, request.warmup, request.counter, request.timeout)
+    options = batch.options(trials, request.warmup, request.counter, request.timeout, request.trace)
     isolated = isolated_cpus()
     cpus = choose_cpus(request.cpus, isolated)
     settings = workloads.parse_settings(request.params)

@@ -60,9 +60,25 @@ class Counter:
     overhead: int | None = None
 
 
+TASK, FAULT, INTERRUPT = "task", "page fault", "interrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Something that the kernel's trace has within a trial: TASK, FAULT or INTERRUPT, its name, and its net time."""
+
+    kind: str
+    text: str
+    ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution, one number, and what is known to have come between."""
+    """One execution, one number, and what is known to have come between.
+
+    `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
+    the counters' alone.
+    """
 
     value: int
     output: int
@@ -72,6 +88,9 @@ class Trial:
     interrupts: Mapping[str, int] = field(default_factory=dict)
     migrated: bool = False
     valid: bool = True
+    begin: int = 0
+    end: int = 0
+    traced: tuple[Named, ...] | None = None
 
     @property
     def polluted(self) -> bool:
@@ -80,7 +99,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one measuring process said of itself and of all of its trials."""
+    """What one measuring process said of itself and of all of its trials.
+
+    `causes`: where the trials' causes come from: "source", "note", "from_counters" (trials).
+    """
 
     counter: Counter
     trials: tuple[Trial, ...]
@@ -91,6 +113,7 @@ class Session:
     pages: str
     interrupts_from: str
     stolen_ms: int | None
+    causes: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,16 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from cbench.causes import TRACING
+
 Row = Mapping[str, Any]
+MOST_CAUSES = 8
+COUNTED = (
+    ("with_context_switch", "  context switch"),
+    ("with_interrupt", "  interrupt"),
+    ("with_page_fault", "  page fault"),
+    ("with_migration", "  migration"),
+)
 
 
 class Bar:
@@ -58,6 +67,8 @@ def results(report: Row) -> None:
         ),
         soft_wrap=True,
     )
+    for line in dict.fromkeys(f"causes from {_source(r['causes_from'])}" for r in report["results"]):
+        console.print(escape(line), soft_wrap=True)
     groups: dict[str, list[Row]] = {}
     for result in report["results"]:
         groups.setdefault(result["workload"], []).append(result)
@@ -68,6 +79,26 @@ def results(report: Row) -> None:
         console.print(_table(group))
         for result in group:
             console.print(escape(f"{label(result)}: {result['verdict']}"), soft_wrap=True)
+
+
+def _source(causes: Row) -> str:
+    counted = causes["from_counters"]
+    partly = f"; of {counted:,} trials from the counters" if counted and causes["source"] == TRACING else ""
+    return f"{causes['source']} ({causes['note']}{partly})"
+
+
+def cause_rows(group: Sequence[Row]) -> list[tuple[str, list[int]]]:
+    """The commonest causes of a workload's results, and how many trials of each result had them; then the others."""
+    counts = [{row["cause"]: row["trials"] for row in result["causes"]} for result in group]
+    totals: dict[str, int] = {}
+    for each in counts:
+        for cause, trials in each.items():
+            totals[cause] = totals.get(cause, 0) + trials
+    names = sorted(totals, key=lambda name: (-totals[name], name))
+    shown = [(name, [each.get(name, 0) for each in counts]) for name in names[:MOST_CAUSES]]
+    if rest := names[MOST_CAUSES:]:
+        shown.append((f"and {len(rest):,} more", [sum(each.get(name, 0) for name in rest) for each in counts]))
+    return shown
 
 
 def _table(group: Sequence[Row]) -> Table:
@@ -90,13 +121,12 @@ def _table(group: Sequence[Row]) -> Table:
     row("on the floor", [_on_floor(r) for r in group])
     row("range", [f"{r['range']:,}" for r in group])
     row("polluted trials", [f"{len(r['polluted']):,}" for r in group])
-    for key, what in (
-        ("with_context_switch", "  context switch"),
-        ("with_interrupt", "  interrupt"),
-        ("with_page_fault", "  page fault"),
-        ("with_migration", "  migration"),
-    ):
-        row(what, [f"{r[key]:,}" for r in group])
+    if any(r["causes_from"]["source"] == TRACING for r in group):
+        for cause, numbers in cause_rows(group):
+            row(escape(f"  {cause}"), [f"{number:,}" for number in numbers])
+    else:
+        for key, what in COUNTED:
+            row(what, [f"{r[key]:,}" for r in group])
     if any(r["stolen_ms"] for r in group):
         row("kept by the host", ["unknown" if r["stolen_ms"] is None else f"{r['stolen_ms']:,} ms" for r in group])
     return table

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cbench.model import Counter, Result
+from cbench.model import INTERRUPT, Counter, Result, Trial
 from cbench.stats.summary import summarise
 from cbench.stats.verdict import verdict
 
 SHOWN = 5
+
+
+def causes(trials: Sequence[Trial]) -> list[dict[str, object]]:
+    """The trials' causes by name, that of most trials first; times are None where only the counters know of it."""
+    times: dict[str, list[int | None]] = {}
+    for trial in trials:
+        ns = {part.text: part.ns for part in trial.traced or ()}
+        for cause in trial.causes:
+            times.setdefault(cause, []).append(ns.get(cause))
+    rows: list[dict[str, object]] = []
+    for cause, each in sorted(times.items(), key=lambda item: (-len(item[1]), item[0])):
+        known = [ns for ns in each if ns is not None]
+        total, most = (sum(known), max(known)) if known else (None, None)
+        rows.append({"cause": cause, "trials": len(each), "total_ns": total, "max_ns": most})
+    return rows
 
 
 def counter_dict(counter: Counter) -> dict[str, object]:
@@ -55,9 +70,13 @@ def result_dict(result: Result, virtual: bool) -> dict[str, object]:
         "polluted": [
             {"trial": number, "cause": ", ".join(trial.causes)} for number, trial in enumerate(trials) if trial.polluted
         ],
+        "causes": causes(trials),
+        "causes_from": dict(session.causes),
         "clean": sum(not trial.polluted for trial in trials),
         "with_context_switch": sum(trial.context_switches > 0 for trial in trials),
-        "with_interrupt": sum(bool(trial.interrupts) for trial in trials),
+        "with_interrupt": sum(
+            bool(trial.interrupts) or any(part.kind == INTERRUPT for part in trial.traced or ()) for trial in trials
+        ),
         "with_page_fault": sum(trial.page_faults > 0 for trial in trials),
         "with_migration": sum(trial.migrated for trial in trials),
         "counter": counter_dict(session.counter),

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from cbench import wire
 from cbench._cbench import ffi, lib
+from cbench.causes import Causes
 from cbench.model import Session, Trial, Workload
 from quiet.errors import Incomplete, QuietError, Refused, UsageError
+from quiet.noise.follow import Follower
 
 Progress = Callable[[str, int], None]
 
@@ -112,11 +114,14 @@ def ending(returncode: int, name: str, phase: str) -> str:
 ERRORS: Mapping[int, type[QuietError]] = {2: UsageError, 3: Refused, 4: Incomplete}
 
 
-def run(workload: Workload, job: wire.Job, timeout: float, progress: Progress) -> Session:
-    """Measure; QuietError, in one line, for anything that goes wrong in the worker."""
+def run(
+    workload: Workload, job: wire.Job, timeout: float, progress: Progress, follower: Follower | None = None
+) -> Session:
+    """Measure; QuietError, in one line, for anything that goes wrong in the worker. `follower` names the causes."""
     worker = Worker()
     try:
-        return _converse(worker, workload, job, timeout, progress)
+        causes = Causes(follower, job.cpu, worker.process.pid)
+        return _converse(worker, workload, job, timeout, progress, causes)
     finally:
         worker.close()
 
@@ -130,7 +135,9 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress) -> Session:
+def _converse(
+    worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress, causes: Causes
+) -> Session:
     trials: list[Trial] = []
     phase = "before it was ready"
     worker.send(wire.encode_job(job))
@@ -148,18 +155,24 @@ def _converse(worker: Worker, workload: Workload, job: wire.Job, timeout: float,
         if event == "error":
             raise ERRORS[message["exit_code"]](f"{workload.name}: {message['message']}")
         if event == "done":
-            return _session(message, trials)
+            causes.end()
+            return _session(message, trials, causes)
         if event == "chunk":
-            trials += [wire.unpack_trial(packed) for packed in message["trials"]]
+            trials += causes.name([wire.unpack_trial(packed) for packed in message["trials"]])
         phase = (
             f"in trial {len(trials) + 1} or soon after"
             if event == "chunk"
             else "while it warmed up or in its first trials"
         )
         progress("warming up" if event != "chunk" else "measuring", len(trials))
+        if event == "chunk":
+            causes.resume()
+        else:
+            causes.begin()
         worker.send(b"go\n")
 
 
-def _session(message: wire.Message, trials: list[Trial]) -> Session:
+def _session(message: wire.Message, trials: list[Trial], causes: Causes) -> Session:
     rest = {key: value for key, value in message.items() if key not in ("event", "counter")}
-    return Session(counter=wire.unpack_counter(message["counter"]), trials=tuple(trials), **rest)
+    counter = wire.unpack_counter(message["counter"])
+    return Session(counter=counter, trials=tuple(trials), causes=causes.source(), **rest)

@@ -59,6 +59,8 @@ def pack_trial(trial: Trial) -> list[object]:
         dict(trial.interrupts),
         trial.migrated,
         trial.valid,
+        trial.begin,
+        trial.end,
     ]
 
 

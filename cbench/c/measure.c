@@ -99,6 +99,27 @@ int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n
 	}
 }
 
+/* Not fenced, for the counter reads beside it are. */
+static inline uint64_t clock_now(void)
+{
+#if defined(__x86_64__)
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
+	return (uint64_t)high << 32 | low;
+#else
+	uint64_t ticks;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
+	return ticks;
+#endif
+}
+
+uint64_t cb_clock_now(void)
+{
+	return clock_now();
+}
+
 static void note_irqs(const cb_irq_source *irqs, const cb_irq_table *before, const cb_irq_table *after,
 		      cb_trial *ret)
 {
@@ -129,7 +150,9 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 	ret->cpu_before = sched_getcpu();
 	if (getrusage(RUSAGE_THREAD, &before))
 		return -errno;
+	ret->begin = clock_now();
 	err = cb_measure(counter, run, state, n, &reading);
+	ret->end = clock_now();
 	if (getrusage(RUSAGE_THREAD, &after))
 		return -errno;
 	ret->cpu_after = sched_getcpu();

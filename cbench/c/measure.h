@@ -27,6 +27,8 @@ typedef struct cb_trial {
 	uint32_t flags;
 	int32_t cpu_before;
 	int32_t cpu_after;
+	uint64_t begin; /* just before the first counter read and just after the second one, */
+	uint64_t end;   /* by the clock of quiet's detector, which the kernel's trace can be told in */
 	int64_t nvcsw; /* the next four: by how much getrusage(RUSAGE_THREAD) rose */
 	int64_t nivcsw;
 	int64_t minflt;
@@ -48,6 +50,9 @@ int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n
  */
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);
+
+/* That clock now: rdtsc or cntvct_el0, as in quiet/noise/c/watch.c. */
+uint64_t cb_clock_now(void);
 
 /* Up to `max` trials, at least one, no further one begun after `budget_ns`. *ret: how many. */
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,

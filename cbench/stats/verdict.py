@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cbench.irqs import short_name
-from cbench.model import Trial
+from cbench.model import FAULT, TASK, Trial
 from cbench.stats.summary import Summary
 
 INTERRUPTED = "interrupted"
 UNEXPLAINED = "unexplained"
+SWITCHED = "with a context switch"
+MOST_NAMES = 8
 
 
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
@@ -61,11 +63,26 @@ def _why(trials: Sequence[Trial], virtual: bool) -> str:
 def _detail(kind: str, trials: Sequence[Trial], virtual: bool) -> str:
     mine = [trial for trial in trials if _kind(trial) == kind]
     if kind == INTERRUPTED:
-        lines = Counter(short_name(name) for trial in mine for name in trial.interrupts)
-        return f" ({', '.join(f'{line} {count:,}' for line, count in lines.most_common())})"
+        return _names(name for trial in mine for name in _interrupts(trial))
+    if kind == SWITCHED:
+        return _names(part.text for trial in mine for part in trial.traced or () if part.kind == TASK)
     if kind == UNEXPLAINED:
         return f" ({100 * len(mine) / len(trials):.0f} %{'; in a VM: likely the host' if virtual else ''})"
     return ""
+
+
+def _interrupts(trial: Trial) -> list[str]:
+    if trial.traced is None:
+        return [short_name(name) for name in trial.interrupts]
+    counted = [cause.removeprefix("interrupt ") for cause in trial.causes if cause.startswith("interrupt ")]
+    return [part.text for part in trial.traced] + [short_name(name) for name in counted if name in trial.interrupts]
+
+
+def _names(found: Iterable[str]) -> str:
+    names = Counter(found).most_common()
+    shown = [f"{name} {count:,}" for name, count in names[:MOST_NAMES]]
+    more = [f"and {len(names) - MOST_NAMES:,} more"] if len(names) > MOST_NAMES else []
+    return f" ({', '.join([*shown, *more])})" if names else ""
 
 
 def _kind(trial: Trial) -> str:
@@ -73,10 +90,11 @@ def _kind(trial: Trial) -> str:
         return "not fully counted"
     if trial.migrated:
         return "migrated"
-    if any(cause.startswith("context switch") for cause in trial.causes):
-        return "with a context switch"
-    if trial.page_faults:
+    traced = {part.kind for part in trial.traced or ()}
+    if TASK in traced or any(cause.startswith("context switch") for cause in trial.causes):
+        return SWITCHED
+    if trial.page_faults or FAULT in traced:
         return "with a page fault"
-    if trial.interrupts:
+    if trial.interrupts or traced:
         return INTERRUPTED
     return "while the interrupt lines changed" if trial.causes else UNEXPLAINED

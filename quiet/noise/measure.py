@@ -308,7 +308,7 @@ def _interrupts(cpu: int, before: Counters, after: Counters, frames: list[Frame]
     sure: dict[str, int] = {}
     perhaps: dict[str, int] = {}
     for frame in _all(frames or []):
-        label = _line(frame)
+        label = line_of(frame)
         if before.end <= frame.begin < after.begin:
             sure[label] = sure.get(label, 0) + 1
         elif before.begin <= frame.begin < after.end:
@@ -327,7 +327,8 @@ def _interrupts(cpu: int, before: Counters, after: Counters, frames: list[Frame]
     return found
 
 
-def _line(frame: Frame) -> str:
+def line_of(frame: Frame) -> str:
+    """The label in /proc/interrupts of the line that counts this interrupt."""
     if frame.kind == IRQ:
         return str(frame.key)
     return LABELS.get(frame.name, frame.name)

@@ -25,7 +25,7 @@ ROOMS = [  # each imports only from those above it
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.detector", "noise.measure"),
-    *("noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
+    *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
     *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}

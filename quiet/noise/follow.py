@@ -1,0 +1,289 @@
+"""What ran on a CPU during given times, while somebody else measures there: the kernel's trace, read piece by piece.
+
+    with Follower(Host(), cpus) as follower:      # not on one of these CPUs
+        follower.begin(2)
+        ...                                       # something is measured on CPU 2 by the task 123
+        seen = follower.take(2, 123, [(begin, end), ...])
+
+All times are ticks of the detector's clock (clock.py). Where there is no tracing, `why` says so and nothing fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from quiet.cpulist import CpuSet
+from quiet.facts import Facts
+from quiet.host import Host
+from quiet.noise import clock, decode, events, names, tracefs
+from quiet.noise.attribute import Cause, Namer
+from quiet.noise.clock import Clock
+from quiet.noise.frames import FAULT, IRQ, NMI, SWITCH, VECTOR, Event, Frame, build, shares
+from quiet.noise.measure import BUFFER_KB, SENDERS_KB, line_of
+
+ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One cause in one interval: what it is called, and its net ticks there, nested ones not included."""
+
+    cause: Cause
+    label: str
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the trace has of one interval.
+
+    `parts`: the longest first. `within`: interrupts that began in it, by their label in /proc/interrupts; `around`:
+    those from the end of the interval before to the beginning of the next.
+    """
+
+    parts: tuple[Part, ...] = ()
+    within: Mapping[str, int] = field(default_factory=dict)
+    around: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What take() found: for each interval what the trace has of it, None where that is not known; `lost` events."""
+
+    seen: list[Seen | None]
+    lost: int = 0
+
+
+class Follower:
+    """A context manager; ended by a signal or an error, it takes its traces away just as well."""
+
+    def __init__(self, host: Host, cpus: CpuSet) -> None:
+        """`cpus`: those that begin() and take() will be asked for."""
+        self._host, self._cpus = host, cpus
+        self._made = contextlib.ExitStack()
+        self._traces: tuple[tracefs.Instance, tracefs.Instance] | None = None
+        self._lost: dict[int, int] = {}
+        self._first = clock.moment()
+        self.why = "kernel tracing has not begun"
+        self.clock = ""
+
+    def __enter__(self) -> Follower:
+        try:
+            with _undisturbed():
+                self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the traces away; a signal waits until that is done."""
+        with _undisturbed():
+            self._traces = None
+            self._made.close()
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a trace; else `why` has the reason."""
+        return self._traces is not None
+
+    def _start(self) -> None:
+        tracefs.remove_left_over(self._host)
+        try:
+            tracefs.check(self._host)
+            place = tracefs.mount(self._host)
+            kinds = [*events.ON_THE_CPU, *events.vectors(self._host.names(f"{place}/events/irq_vectors"))]
+            mine = self._made.enter_context(tracefs.Instance(self._host, self._cpus, kinds, BUFFER_KB, "trials"))
+            online = Facts(self._host).online
+            small = max(64, SENDERS_KB // len(online))
+            sending = decode.SENDING
+            theirs = self._made.enter_context(tracefs.Instance(self._host, online, sending, small, "trial-senders"))
+        except tracefs.NoTraceError as error:
+            self._give_up(str(error))
+            return
+        self._traces, self.clock, self.why = (mine, theirs), mine.clock, ""
+        self._symbol = decode.Symbols(self._host, place)
+        self._symbol(1)  # has the kernel's list read now, and not between two trials
+
+    def _give_up(self, why: str) -> None:
+        self.close()
+        self.why = why
+
+    def begin(self, cpu: int) -> None:
+        """Trace from now on; what was traced before on this CPU is forgotten."""
+        with self._losing_the_trace():
+            if self._traces:
+                mine, theirs = self._traces
+                self._off()
+                _forget(mine, {cpu})
+                _forget(theirs, theirs.cpus)
+                self._lost[cpu] = mine.lost(cpu)
+            self._on()
+
+    def pause(self) -> None:
+        """Trace no longer."""
+        with self._losing_the_trace():
+            self._off()
+
+    def ns(self, ticks: int) -> float:
+        """Ticks in nanoseconds."""
+        return self._rate.ns(ticks)
+
+    def resume(self) -> None:
+        """Trace again, after take() has stopped it."""
+        with self._losing_the_trace():
+            self._on()
+
+    def take(self, cpu: int, own: int, intervals: Sequence[Interval]) -> Taken:
+        """Stop tracing, and say what ran on a CPU in each of the intervals, which are in order and do not overlap.
+
+        `own` is the task that is measured there. The buffer is empty afterwards; go on with resume().
+        """
+        taken = Taken([None] * len(intervals))
+        with self._losing_the_trace():
+            if self._traces:
+                self._off()
+                taken = self._read(*self._traces, cpu, own, intervals)
+        return taken
+
+    def _on(self) -> None:
+        for trace in self._traces or ():
+            trace.on()
+
+    def _off(self) -> None:
+        for trace in self._traces or ():
+            trace.off()
+
+    @contextlib.contextmanager
+    def _losing_the_trace(self) -> Iterator[None]:
+        """Whoever takes the trace away meanwhile ends the tracing, not the measuring."""
+        try:
+            yield
+        except OSError as error:
+            self._give_up(f"the trace could no longer be read: {error.strerror}")
+
+    def _read(
+        self, mine: tracefs.Instance, theirs: tracefs.Instance, cpu: int, own: int, intervals: Sequence[Interval]
+    ) -> Taken:
+        self._rate = rate = Clock(self._first, clock.moment())
+        convert = rate.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
+        found = decode.events(mine, cpu, self._symbol, convert)
+        comm = decode.comms(self._host, mine.mount)
+
+        def task(pid: int) -> str:
+            return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
+
+        sent = decode.sent(theirs, self._cpus, convert, task, self._symbol)
+        lost = mine.lost(cpu) - self._lost.get(cpu, 0)
+        self._lost[cpu] = self._lost.get(cpu, 0) + lost
+        if foreign(found, own):
+            self._give_up(FOREIGN)
+            return Taken([None] * len(intervals))
+        name = names.namer(names.Senders(sent, cpu, rate.ticks(names.SENT_BEFORE_NS)), comm)
+        return Taken(look(found, own, intervals, name, whole=not lost), lost)
+
+
+def _forget(trace: tracefs.Instance, cpus: Iterable[int]) -> None:
+    for cpu in cpus:
+        for _page in trace.pages(cpu):
+            pass
+
+
+def foreign(found: Sequence[Event], own: int) -> bool:
+    """Whether tasks came and went on the CPU, and never the one that was measured there."""
+    return any(event.action == SWITCH for event in found) and not any(
+        own in (event.pid, event.other) for event in found
+    )
+
+
+def look(
+    found: Sequence[Event], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
+) -> list[Seen | None]:
+    """What one CPU's events, in order, say of each interval. Not `whole`: what came after the last event is unknown."""
+    begin, end = (found[0].time, found[-1].time) if found else (0, 0)
+    last = intervals[-1][1] if intervals else 0
+    frames = sorted(build(found, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
+    begins = [frame.begin for frame in frames]
+    interrupts = sorted((frame.begin, _label(frame)) for frame in _all(frames) if frame.kind in (VECTOR, IRQ, NMI))
+    out: list[Seen | None] = []
+    for number, (start, stop) in enumerate(intervals):
+        if not whole and stop > end:
+            out.append(None)
+            continue
+        before = intervals[number - 1][1] if number else min(begin, start)
+        after = intervals[number + 1][0] if number + 1 < len(intervals) else max(end, stop)
+        # Of those that begin earlier, only the one just before can reach into the interval.
+        first = max(bisect_left(begins, start) - 1, 0)
+        inside = [
+            frame for frame in frames[first : bisect_right(begins, stop)] if frame.end > start or frame.begin >= start
+        ]
+        around = _counts(interrupts, before, after)
+        out.append(
+            Seen(_parts(inside, start, stop, namer), _counts(interrupts, start, stop), around)
+            if inside or around
+            else Seen()
+        )
+    return out
+
+
+def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tuple[Part, ...]:
+    took: dict[Cause, int] = {}
+    for frame in frames:
+        for share in shares(_clipped(frame, start, stop)):
+            cause = namer(share)
+            took[cause] = took.get(cause, 0) + share.net
+    ordered = sorted(took.items(), key=lambda item: -item[1])
+    return tuple(Part(cause, label(cause), ticks) for cause, ticks in ordered)
+
+
+def label(cause: Cause) -> str:
+    """A cause for people, where it is not the detector that was interrupted. A task's name can be any bytes."""
+    text = "page fault" if cause.kind == FAULT else names.label(cause)
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _clipped(frame: Frame, start: int, stop: int) -> Frame:
+    """The frame as far as it lies in an interval, with those in it."""
+    if start <= frame.begin and frame.end <= stop:
+        return frame
+    inner = [_clipped(each, start, stop) for each in frame.inner if each.begin <= stop and each.end >= start]
+    begin, end = max(frame.begin, start), min(frame.end, stop)
+    return Frame(frame.kind, frame.name, begin, end, frame.pid, frame.key, inner, frame.again or frame.begin < start)
+
+
+def _all(frames: Sequence[Frame]) -> Iterator[Frame]:
+    for frame in frames:
+        if not frame.again:
+            yield frame
+        yield from _all(frame.inner)
+
+
+def _label(frame: Frame) -> str:
+    return "NMI" if frame.kind == NMI else line_of(frame)
+
+
+def _counts(interrupts: Sequence[tuple[int, str]], start: int, stop: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for _time, text in interrupts[bisect_left(interrupts, (start, "")) : bisect_right(interrupts, (stop, "\uffff"))]:
+        found[text] = found.get(text, 0) + 1
+    return found
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Signals that end a command come afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
