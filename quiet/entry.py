@@ -27,6 +27,8 @@ class OutputGone(QuietError):
 
 def check_savable(path: str, option: str) -> None:
     """Raises UsageError when a file cannot be written there: before the work, not after it."""
+    if not path:
+        raise UsageError(f"{option}: the name of a file is missing")
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path) or not os.path.isdir(folder):
         raise UsageError(f"{option} {path}: " + ("is a directory" if os.path.isdir(path) else f"no directory {folder}"))
@@ -43,9 +45,11 @@ def save(path: str, text: str, option: str) -> None:
             file.write(text)
         if temporary != path:
             os.replace(temporary, path)
-    except OSError as error:
+    except BaseException as error:
         if temporary != path and os.path.exists(temporary):
             os.unlink(temporary)
+        if not isinstance(error, OSError):
+            raise
         raise QuietError(f"{option} {path}: {error.strerror}") from None
 
 

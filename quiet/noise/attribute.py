@@ -152,7 +152,10 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
             at += 1
         best, most = -1, 0
         for number in range(at, len(gaps)):
-            if gaps[number].begin >= frame.end:
+            if gaps[number].begin > frame.begin and gaps[number].begin >= frame.end:
+                break
+            if frame.length == 0 and frame.begin <= gaps[number].begin + gaps[number].length:
+                best = number  # a moment, not a time
                 break
             if (shared := _overlap(gaps[number], frame)) > most:
                 best, most = number, shared

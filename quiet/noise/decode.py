@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from quiet.host import Reader
 from quiet.noise import ring
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, Kind, Values
 from quiet.noise.formats import Value
-from quiet.noise.frames import Event
+from quiet.noise.frames import NMI, SWITCH, Event
 from quiet.noise.names import SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
 _NUMBER = struct.Struct("=H")
+FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
 SENDING = (
     Kind("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     Kind("ipi", "ipi_send_cpu", ("cpu",), lambda *_: None),
@@ -73,8 +74,10 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
     return comm
 
 
-def events(trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int]) -> list[Event]:
-    """The events of one CPU in order. `convert` turns the trace's time stamps into the detector's ticks."""
+def events(
+    trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
+) -> list[Event]:
+    """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
     found = []
     for page in trace.pages(cpu):
         for stamp, start, _length in ring.records(page):
@@ -84,8 +87,15 @@ def events(trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], 
                 pid, *values = decoder.take(page, start)
                 event = kind.make(convert(stamp), pid if isinstance(pid, int) else 0, tuple(values), symbol)
                 if event:
-                    found.append(event)
+                    found.append(event._replace(key=ticks(event.key)) if event.kind == NMI else event)
     return found
+
+
+def foreign(found: Sequence[Event], own: int) -> bool:
+    """Whether tasks came and went on the CPU, and never the own one: it has another number in a PID namespace."""
+    return any(event.action == SWITCH for event in found) and not any(
+        own in (event.pid, event.other) for event in found
+    )
 
 
 def sent(

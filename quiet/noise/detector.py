@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 from struct import Struct
 from typing import Any
@@ -80,15 +79,21 @@ def periods(count: int = PERIODS) -> list[int]:
 def calibrate(differences: Sequence[int]) -> tuple[float, int]:
     """The loop's period and the clock's step, from differences between its readings.
 
-    The period is the mean without those that were interrupted (ten times the median); the step is the smallest
-    distance between two values that are common, or 1.
+    The period is the mean without those that were interrupted (ten times the median).
     """
     usual = median(differences)
     counts = Counter(each for each in differences if each <= 10 * usual)
     kept = counts.total()
     common = sorted(value for value, count in counts.items() if count * 50 > kept)
-    steps = [b - a for a, b in pairwise([0, *common]) if b - a > 1]
-    return sum(value * count for value, count in counts.items()) / kept, min(steps, default=1)
+    return sum(value * count for value, count in counts.items()) / kept, _step(common)
+
+
+def _step(common: Sequence[int]) -> int:
+    """The clock's step: what the common differences are multiples of, to a tick (it need not be whole); else 1."""
+    first = next((value for value in common if value > 1), 1)
+    turns = {round(value / first) for value in common if abs(value - round(value / first) * first) <= 1}
+    whole = all(abs(value - round(value / first) * first) <= 1 for value in common)
+    return first if whole and len(turns) > 1 and first > 4 else 1  # a tick or two is what rounding makes
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:

@@ -94,6 +94,8 @@ def account(gaps: Sequence[Gap], clock: Clock, known: Evidence) -> Account:
     least = max(clock.ticks(STALL_NS), int(known.interruption / CHEAPEST))
     left = [gap for gap in gaps if gap.length >= least and gap not in causes]
     ticks = [left[number] for number in in_phase(left, clock, known.period_ns)]
+    if len(ticks) > known.timer * 1.05 + 2 or not known.timer:
+        ticks = []  # more than the kernel counted: something else keeps to that period
     causes.update(dict.fromkeys(ticks, TICK))
     left = sorted((gap for gap in left if gap not in causes), key=lambda gap: gap.length)
     turns = clock.ns(gaps[-1].begin - gaps[0].begin) / known.period_ns if ticks else 0
@@ -101,11 +103,12 @@ def account(gaps: Sequence[Gap], clock: Clock, known: Evidence) -> Account:
     for number, gap in enumerate(left):
         # Which of them it was cannot be told; a handler is short, and what takes a CPU away is not.
         causes[gap] = OTHER if number < interrupts else outside if gap.length >= known.looked_from else SHORT
-    stall = clock.ticks(STALL_NS)
+    stall, stalled = clock.ticks(STALL_NS), Cause(STALL, "processor stall")
     short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
     done = Account()
     for gap in gaps:
-        cause = causes.get(gap) or (Cause(STALL, "processor stall") if gap.length < stall else short)
+        none = stalled if gap.length < stall else short
+        cause = none if gap.length < least and not gap.flags else causes.get(gap, none)
         total = done.totals.setdefault(cause, Total())
         total.count += 1
         total.gaps += 1

@@ -23,11 +23,10 @@ from quiet.host import Host
 from quiet.noise import clock, decode, events, names, tracefs
 from quiet.noise.attribute import Cause, Namer
 from quiet.noise.clock import Clock
-from quiet.noise.frames import FAULT, IRQ, NMI, SWITCH, VECTOR, Event, Frame, build, shares
+from quiet.noise.frames import FAULT, IRQ, NMI, VECTOR, Event, Frame, build, shares
 from quiet.noise.measure import BUFFER_KB, SENDERS_KB, line_of
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
 Interval = tuple[int, int]
 
 
@@ -177,7 +176,7 @@ class Follower:
     ) -> Taken:
         self._rate = rate = Clock(self._first, clock.moment())
         convert = rate.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
-        found = decode.events(mine, cpu, self._symbol, convert)
+        found = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
         comm = decode.comms(self._host, mine.mount)
 
         def task(pid: int) -> str:
@@ -186,8 +185,8 @@ class Follower:
         sent = decode.sent(theirs, self._cpus, convert, task, self._symbol)
         lost = mine.lost(cpu) - self._lost.get(cpu, 0)
         self._lost[cpu] = self._lost.get(cpu, 0) + lost
-        if foreign(found, own):
-            self._give_up(FOREIGN)
+        if decode.foreign(found, own):
+            self._give_up(decode.FOREIGN)
             return Taken([None] * len(intervals))
         name = names.namer(names.Senders(sent, cpu, rate.ticks(names.SENT_BEFORE_NS)), comm)
         return Taken(look(found, own, intervals, name, whole=not lost), lost)
@@ -197,13 +196,6 @@ def _forget(trace: tracefs.Instance, cpus: Iterable[int]) -> None:
     for cpu in cpus:
         for _page in trace.pages(cpu):
             pass
-
-
-def foreign(found: Sequence[Event], own: int) -> bool:
-    """Whether tasks came and went on the CPU, and never the one that was measured there."""
-    return any(event.action == SWITCH for event in found) and not any(
-        own in (event.pid, event.other) for event in found
-    )
 
 
 def look(
@@ -247,9 +239,8 @@ def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tupl
 
 
 def label(cause: Cause) -> str:
-    """A cause for people, where it is not the detector that was interrupted. A task's name can be any bytes."""
-    text = "page fault" if cause.kind == FAULT else names.label(cause)
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    """A cause for people, where it is not the detector that was interrupted."""
+    return "page fault" if cause.kind == FAULT else names.label(cause)
 
 
 def _clipped(frame: Frame, start: int, stop: int) -> Frame:

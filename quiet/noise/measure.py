@@ -253,7 +253,9 @@ def _attribute(
 
     senders = decode.sent(theirs, frozenset(watched), convert, task, symbol)
     for cpu, seen in watched.items():
-        found = decode.events(mine, cpu, symbol, convert)
+        found = decode.events(mine, cpu, symbol, convert, result.clock.ticks)
+        if decode.foreign(found, seen.pid):
+            result.limits.append(f"CPU {cpu}: the detector itself is reported as a task: {decode.FOREIGN}")
         lost = mine.lost(cpu)
         begin, end = (found[0].time, found[-1].time) if found else (seen.begin, seen.end)
         whole_until = end if lost else max(seen.end, end)
@@ -316,13 +318,14 @@ def _interrupts(cpu: int, before: Counters, after: Counters, frames: list[Frame]
     found = {}
     for label, line in after.lines.items():
         grown = after.interrupts[cpu].get(label, 0) - before.interrupts[cpu].get(label, 0)
-        traced = sure.get(label, 0)
+        called = label if label in sure or label in perhaps else line.text  # arm64: IPI0, by what it is for
+        traced = sure.get(called, 0)
         if not grown and not traced:
             continue
         if frames is None or label in NOT_INTERRUPTS or label == "NMI":
             found[label] = Count(line.text, grown, None, None)
         else:
-            exact = traced <= grown <= traced + perhaps.get(label, 0)
+            exact = traced <= grown <= traced + perhaps.get(called, 0)
             found[label] = Count(line.text, grown, grown if exact else traced, exact)
     return found
 

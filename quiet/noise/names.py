@@ -18,6 +18,11 @@ VECTORS = {
     "call_function": "IPI: function call",
     "call_function_single": "IPI: function call",
     "irq_work": "irq work",
+    # arm64 and riscv say what an IPI is for in words
+    "Rescheduling interrupts": "IPI: reschedule",
+    "Function call interrupts": "IPI: function call",
+    "Timer broadcast interrupts": "IPI: timer broadcast",
+    "IRQ work interrupts": "irq work",
     "x86_platform_ipi": "IPI: platform",
     "error_apic": "APIC error interrupt",
     "spurious_apic": "spurious interrupt",
@@ -25,6 +30,7 @@ VECTORS = {
     "threshold_apic": "machine check threshold interrupt",
     "deferred_error_apic": "deferred error interrupt",
 }
+FUNCTION_CALLS = ("call_function", "call_function_single", "Function call interrupts")
 CALLS = {
     "flush_tlb_func": SHOOTDOWN,
     "do_flush_tlb_all": "TLB shootdown (all)",
@@ -80,7 +86,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
             what = CALLS.get(share.name, share.name)
             sent = senders.find(share.begin, what)
             by = f"CPU {sent.cpu}, {sent.task}" if sent else ""
-            if share.kind == VECTOR and share.name.startswith("call_function") and sent and sent.why:
+            if share.kind == VECTOR and share.name in FUNCTION_CALLS and sent and sent.why:
                 return Cause(CALL, CALLS.get(sent.why, sent.why), by)
             return Cause(share.kind, what, by)
         if share.kind == WORK:
@@ -112,4 +118,5 @@ def label(cause: Cause) -> str:
         STALL: name,
         UNKNOWN: f"unattributed: {name}",
     }
-    return texts.get(kind, name)
+    # a task's name can be any bytes
+    return "".join(letter if letter.isprintable() else "?" for letter in texts.get(kind, name))

@@ -101,6 +101,7 @@ REMEDIES = (
         WORK, r".*", KNOB, "workqueue", "a work; those of unbound queues can be kept away, those queued here cannot"
     ),
     # interrupts of devices
+    Remedy(IRQ, r"\d+ arch_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due", TICK_KEPT),
     Remedy(
         IRQ,
         r".*",
@@ -160,15 +161,23 @@ REMEDIES = (
         "",
         "another CPU had this one run a function; who did is on the same line if the kernel tells",
     ),
-    Remedy(VECTOR, r"reschedule", KNOB, "tasks", "another CPU woke or moved a task to this one"),
+    Remedy(
+        VECTOR, r"reschedule|Rescheduling interrupts", KNOB, "tasks", "another CPU woke or moved a task to this one"
+    ),
     Remedy(
         VECTOR,
-        r"call_function(_single)?",
+        r"call_function(_single)?|Function call interrupts",
         NONE,
         "",
         "another CPU had this one run a function; Linux 6.4 and newer name it",
     ),
-    Remedy(VECTOR, r"irq_work", NONE, "", "the kernel's own deferred work: printing, perf, RCU, the tick"),
+    Remedy(
+        VECTOR,
+        r"irq_work|IRQ work interrupts",
+        NONE,
+        "",
+        "the kernel's own deferred work: printing, perf, RCU, the tick",
+    ),
     Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpu}", TICK, TICK_KEPT),
     Remedy(VECTOR, r"local_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due"),
     Remedy(

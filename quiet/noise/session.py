@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -56,7 +57,8 @@ def options(given: Mapping[str, str], seconds: float) -> Options:
     threshold = units.parse_ns(given["threshold"], "--threshold") if "threshold" in given else None
     if threshold is not None and threshold > 1e9:
         raise UsageError(f"--threshold {given['threshold']}: at most 1 s")
-    if timeline := given.get("timeline"):
+    timeline = given.get("timeline")
+    if timeline is not None:
         entry.check_savable(timeline, "--timeline")
     limits = budgets.parse({name.replace("-", "_"): value for name, value in given.items()})
     fifo = given.get("fifo", "0")
@@ -85,16 +87,26 @@ def hear(
         tick(passed, asked.seconds)
         return False
 
-    with _ending_on_signals():
+    with _ending_on_signals(), _without_collector():
         measured = measure.measure(Host(), wanted, go_on)
         exceeded = report.judge(measured, limits)
-        if asked.timeline:
+        if asked.timeline is not None:
             from quiet.noise import timeline
 
             entry.save(asked.timeline, timeline.page(measured), "--timeline")
         return Heard(
             report.shape(measured, exceeded, limits), list(table.lines(measured, exceeded, limits)), bool(exceeded)
         )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """A million gaps are millions of small objects without cycles: the collector would look at them again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager

@@ -20,10 +20,10 @@ def parse_ns(text: str, option: str) -> float:
 
 def parse_seconds(text: str, option: str) -> float:
     """A duration: seconds as a plain number, or with a unit."""
-    try:
-        return float(text) if float(text) >= 0 else parse_ns(text, option)
-    except ValueError:
-        return parse_ns(text, option) / 1e9
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)?", text.strip())
+    if not found:
+        raise UsageError(f"{option} {text!r}: not a duration; write seconds, such as 10, or a number with a unit")
+    return float(found[1]) * _UNITS[found[2] or "s"] / 1e9
 
 
 def parse_percent(text: str, option: str) -> float:

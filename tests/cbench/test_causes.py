@@ -15,7 +15,8 @@ from cbench.stats.verdict import verdict
 from quiet.host import Host
 from quiet.noise import clock
 from quiet.noise.attribute import Cause
-from quiet.noise.follow import Follower, Seen, foreign, label, look
+from quiet.noise.decode import foreign
+from quiet.noise.follow import Follower, Seen, label, look
 from quiet.noise.frames import BEGIN, CALL, END, HRTIMER, IRQ, POINT, SWITCH, THREAD, VECTOR, WORK, Event
 from quiet.noise.frames import FAULT as FAULTED
 from quiet.noise.names import Senders, namer
@@ -68,11 +69,11 @@ def test_times_are_net_and_the_longest_comes_first() -> None:
     assert texts(events, (5, 100)) == [[("task foo (123)", 40), ("local timer: tick_nohz_handler", 10)]]
 
 
-def test_what_only_carries_others_gives_them_its_time_however_deep() -> None:
+def test_a_task_that_carries_a_work_gives_it_its_time_and_a_function_in_it_has_its_own() -> None:
     work, call = (Event(20, BEGIN, WORK, "vmstat_update", 5, 1), Event(30, BEGIN, CALL, "ipi_mb", 5, 2))
     ends = [Event(40, END, CALL, "", 5, 2), Event(50, END, WORK, "", 5, 1)]
     assert texts([to(0, OWN), to(10, 5, "kworker/0:1"), work, call, *ends, to(60, OWN)], (5, 100)) == [
-        [("IPI: membarrier", 50)]
+        [("kworker/0:1 vmstat_update", 40), ("IPI: membarrier", 10)]
     ]
     alone = [to(0, OWN), to(10, 5, "kworker/0:1"), work, ends[1], to(60, OWN)]
     assert texts(alone, (5, 100)) == [[("kworker/0:1 vmstat_update", 50)]]
