@@ -58,11 +58,11 @@ def in_guest() -> int:
         say("The same 4 busy loops have left the isolated CPUs to the one who measures")
         show_where(loops)
         say("An ordinary CPU and an isolated one, side by side: look at the polluted trials")
-        measure = "cbench run hash sieve memory --trials 100 --cpu 0,2"
+        measure = "cbench run hash sieve memory --trials 100 --cpu 0,2 --no-trace"
         measured = run("quiet", "run", "--profile", "bench", "--", *measure.split())
         print("\nAn emulator shows who interrupts a CPU, not how fast it is: its own pauses stay unexplained.")
         say("Do the settings still hold?")
-        verified = run("quiet", "verify")
+        verified = run("quiet", "verify", "--duration", "0")
         say("Everything back as it was found")
         restored = run("quiet", "restore")
     say("Is it? Every setting and every task's CPUs, read without quiet and compared byte for byte")

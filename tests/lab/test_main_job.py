@@ -18,7 +18,7 @@ TRIALS = 10
 SCRIPT = f"""
 for cpu in 0 1 2 3; do taskset -c $cpu sh -c 'while :; do :; done' & done
 quiet run --profile bench -- \
-    cbench run hash --param n=20000000 --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
+    cbench run hash --no-trace --param n=20000000 --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
 code=$?
 kill $(jobs -p)
 exit $code
