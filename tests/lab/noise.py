@@ -78,7 +78,7 @@ def one_round() -> Report:
     def shared() -> Report:
         done: Report = {"shootdowns": plant.shootdowns(50), "barriers": plant.barriers(50)}
         print(STOP_ME, flush=True)
-        time.sleep(4)
+        time.sleep(6)
         return done
 
     try:

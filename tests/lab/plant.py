@@ -7,7 +7,6 @@ import ctypes
 import mmap
 import os
 import re
-import resource
 import socket
 import struct
 import time
@@ -75,20 +74,31 @@ class Task:
         if not self.pid:
             LIBC.prctl(PR_SET_NAME, TASK.encode(), 0, 0, 0)
             os.sched_setaffinity(0, {cpu})
-            os.read(hear, 1)
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            for _ in range(wakes):
-                time.sleep(0.1)
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            switches = after.ru_nvcsw - before.ru_nvcsw + after.ru_nivcsw - before.ru_nivcsw
-            os.write(tell, f"{switches}\n".encode())
-            os.read(hear, 1)
+            while os.read(hear, 1) == b"g":
+                for _ in range(wakes):
+                    time.sleep(0.1)
+                os.write(tell, b"d")
             os._exit(0)
+        while self._asleep() is None:
+            time.sleep(0.05)
+
+    def _asleep(self) -> int | None:
+        """How often it has left the CPU so far, once it waits to be told; else None."""
+        fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines())
+        if not (fields["State"].startswith("S") and fields["Name"] == TASK):
+            return None
+        return sum(int(fields[name]) for name in ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"))
 
     def run(self) -> int:
-        """How often it was switched out, which is how often it had the CPU, but for the last time."""
+        """How often it had the CPU."""
+        before = self._asleep()
         os.write(self._say, b"g")
-        return int(os.read(self._told, 100))
+        os.read(self._told, 1)
+        time.sleep(0.5)
+        after = self._asleep()
+        assert before is not None
+        assert after is not None
+        return after - before
 
     def end(self) -> None:
         os.write(self._say, b"e")

@@ -87,7 +87,7 @@ def test_a_task_is_found_with_its_name_and_number(machine: Machine) -> None:
         planted = each["apart"]["planted"]
         name = rf"task planted-task \({planted['task']}\)"
         assert planted["switches"] >= 30
-        assert planted["switches"] <= count(each["apart"], name) <= planted["switches"] + 2
+        assert count(each["apart"], name) == planted["switches"]
         assert "cpuset" in remedies(each["apart"], name)
 
 
@@ -130,8 +130,9 @@ def test_memory_barriers_are_found_where_the_kernel_names_functions(machine: Mac
 
 def test_a_stopped_host_is_found_as_the_host(machine: Machine) -> None:
     for each in rounds(machine):
-        long = [kind for _, length, kind in each["shared"]["gaps"] if length >= STOP_S * 1e9]
-        assert long == ["host"] * STOPS
+        longest = sorted(each["shared"]["gaps"], key=lambda gap: -gap[1])[: STOPS + 1]
+        assert [kind for _, _, kind in longest[:STOPS]] == ["host"] * STOPS, longest
+        assert all(length >= 0.95e9 * STOP_S for _, length, _ in longest[:STOPS]), longest
         assert "no setting in here" in remedies(each["shared"], "host took the CPU")
 
 
