@@ -210,7 +210,7 @@ def _traces(
     try:
         place = tracefs.mount(host)
         kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{place}/events/irq_vectors"))]
-        mine = stack.enter_context(tracefs.Instance(host, wanted.cpus, kinds, _buffer_kb(wanted.seconds), "cpus"))
+        mine = stack.enter_context(tracefs.Instance(host, wanted.cpus, kinds, buffer_kb(wanted.seconds), "cpus"))
         small = max(64, SENDERS_KB // len(online))
         theirs = stack.enter_context(tracefs.Instance(host, online, decode.SENDING, small, "senders"))
     except tracefs.NoTraceError as error:
@@ -219,7 +219,7 @@ def _traces(
     return [mine, theirs]
 
 
-def _buffer_kb(seconds: float) -> int:
+def buffer_kb(seconds: float) -> int:
     """For 20,000 events a second, ten times what a tick makes."""
     return max(BUFFER_KB, int(seconds * 20_000 * EVENT_BYTES / 1024))
 
