@@ -26,7 +26,7 @@ GAP_BYTES = _GAP.size
 PERIODS = 50_000
 LOOPS = 3  # the default threshold, in periods of the loop
 INTERRUPTIONS = 41  # of one's own, for what a single one takes
-FAULTS = 200
+FAULTS = 1000
 START_S = 60  # the longest that a detector may take to be in its place
 
 

@@ -80,7 +80,7 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     yield from _causes(measured, cpu, on)
     if on.events:
         cost = f"at {show(ns(on.event_cost))} each, {lost_pct(on, on.events * on.event_cost):.4f} % of the time"
-        yield f"  the tracing itself: {on.events:,} events, {cost if on.event_cost else 'their cost is not known here'}"
+        yield f"  the tracing itself: {on.events:,} events, {cost if on.event_cost else 'too cheap to tell their cost'}"
     for why, times in sorted(on.tick_kept.items()):
         yield f"  the tick could not be stopped {times:,} times: {why}"
     if left := unattributed(on, measured.clock.ticks(LONG_NS)):
