@@ -89,7 +89,7 @@ def build() -> Kernel:
         with _step(f"building it with {jobs} jobs (7 minutes on two cores that have nothing else to do)"):
             _run([*make, f"-j{jobs}", "bzImage"], work)
         version = _run([*make, "kernelrelease"], work).split()[-1]
-        return _keep(source, version, work / "root", folder / version)
+        return _keep(source, version, work, folder / version)
 
 
 def _fetch(work: Path) -> Path:
@@ -108,8 +108,9 @@ def _check_config(made: str) -> None:
         raise KernelError(f"{kernels.LAB_CONFIG.name} asks for what this source does not offer: {', '.join(wrong)}")
 
 
-def _keep(source: Path, version: str, root: Path, final: Path) -> Kernel:
+def _keep(source: Path, version: str, work: Path, final: Path) -> Kernel:
     """Lay it out as Debian's packages do, and put that into the cache at once and whole."""
+    root = work / "root"
     (root / "boot").mkdir(parents=True)
     modules = root / "lib/modules" / version
     modules.mkdir(parents=True)
@@ -117,7 +118,7 @@ def _keep(source: Path, version: str, root: Path, final: Path) -> Kernel:
         (modules / name).touch()
     shutil.copy(source / "arch/x86/boot/bzImage", root / "boot" / f"vmlinuz-{version}")
     shutil.copy(source / ".config", root / "boot" / f"config-{version}")
-    _run(["depmod", "-b", str(root), version], root)
+    _run(["depmod", "-b", str(root), version], work)
     try:
         root.rename(final)
     except OSError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import time
 from pathlib import Path
 
@@ -72,6 +71,7 @@ class Waiting:
 
     def __init__(self, cpu: int, share: Path) -> None:
         self._told, self._telling = os.pipe()
+        self._took, taken = os.pipe()
         self._pid = os.fork()
         if not self._pid:
             code = 1
@@ -79,11 +79,14 @@ class Waiting:
                 os.close(self._telling)
                 os.sched_setaffinity(0, {0})
                 if os.read(self._told, 1):
+                    started = time.monotonic()
                     disturb(cpu, share)
+                    os.write(taken, f"{time.monotonic() - started:.1f}".encode())
                 code = 0
             finally:
                 os._exit(code)
         os.close(self._told)
+        os.close(taken)
         self._gone = False
 
     def go(self) -> None:
@@ -92,12 +95,10 @@ class Waiting:
             self._gone = True
             os.write(self._telling, b"x")
 
-    def done(self) -> bool:
-        """Whether all of it was done; waits for it."""
+    def took(self) -> float | None:
+        """How many seconds it took, waited for; None when it was not done whole."""
         os.close(self._telling)
-        _, status = os.waitpid(self._pid, 0)
-        return os.waitstatus_to_exitcode(status) == 0
-
-    def end(self) -> None:
-        """End it in any case."""
-        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        with open(self._took, "rb") as file:
+            said = file.read()
+        return float(said) if said else None
