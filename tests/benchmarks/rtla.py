@@ -21,10 +21,11 @@ from tests.lab.machines import MACHINES
 
 TIMEOUT_S = 600
 NOTES = """
-A timer interrupt or a call is one event for osnoise, under the interrupt's name; quiet reports what it was for, so one
-interrupt in which two timers expired is two there, and the kworker's run is its works. A non-maskable interrupt has no
-name for osnoise; quiet has one for each handler that was asked. rtla's own loop is a kernel thread: its row has what
-that thread does to itself, and hw is what no event explains, which in an emulator is the emulator.
+Both count an interruption once where it is compared here. What quiet reports is what it was for: a timer interrupt in
+which two timers expired is two causes, a call its function, a kworker's run its works, and a non-maskable interrupt
+each handler that was asked. In turn, the planted parts are the same and the rest is the system's own. rtla's loop
+is a kernel thread, which never rests in user space as a tickless CPU's task does; hw is what no event explains: here
+the emulator, from 5 us on for rtla and from 50 us on for quiet.
 """
 
 

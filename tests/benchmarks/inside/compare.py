@@ -90,13 +90,17 @@ def at_once() -> None:
     theirs = osnoise.counted(events, watched.begin, watched.end, frozenset({0, watched.pid}))
     ours = recorder.counted(watched.begin, watched.end)
     print(f"at once, {measured.seconds:.0f} s: the osnoise tracer around quiet's detector")
-    print(f"{'class':<8} {'name':<34} {'osnoise':>8} {'quiet':>8}")
-    for kind, name in sorted({*theirs, *ours}, key=lambda key: (key[0], -theirs[key], key[1])):
-        one, other = theirs[kind, name], ours[kind, name]
-        print(f"{kind:<8} {name or '(no name)':<34} {one:>8} {other:>8}{'' if one == other else '  differs'}")
+    by_name(theirs, ours, "osnoise")
     differing = sum(theirs[key] != ours[key] for key in {*theirs, *ours})
     print(f"{len({*theirs, *ours})} causes, {differing} counted differently")
     causes(measured)
+
+
+def by_name(theirs: Counts, ours: Counts, what: str) -> None:
+    print(f"{'class':<8} {'name':<34} {what:>8} {'quiet':>8}")
+    for kind, name in sorted({*theirs, *ours}, key=lambda key: (key[0], -theirs[key], key[1])):
+        one, other = theirs[kind, name], ours[kind, name]
+        print(f"{kind:<8} {name or '(no name)':<34} {one:>8} {other:>8}{'' if one == other else '  differs'}")
 
 
 def causes(measured: Measured) -> None:
@@ -109,19 +113,24 @@ def in_turn() -> None:
     if not shutil.which("rtla"):
         print("rtla is not installed (Debian: rtla)")
         return
-    theirs = rtla()
+    with osnoise.Tracer(CPU, tracing=False) as tracer:
+        theirs = rtla()
+        names = osnoise.counted(tracer.events(), 0, 1 << 64, frozenset({0}))
     if not theirs:
         return
     measured, recorder = noise(planted.Waiting(CPU, SHARE))
     watched = measured.cpus[CPU].watched
+    named = recorder.counted(watched.begin, watched.end)
     ours: Counter[str] = Counter()
-    for (kind, _), count in recorder.counted(watched.begin, watched.end).items():
+    for (kind, _), count in named.items():
         ours[kind] += count
     ours["hw"] = sum(t.count for cause, t in measured.cpus[CPU].account.totals.items() if cause.kind == HOST)
     print(f"in turn, {SECONDS:.0f} s each: rtla osnoise with its own loop, then quiet")
     print(f"{'class':<8} {'rtla':>8} {'quiet':>8}")
     for kind in ("nmi", "irq", "softirq", "thread", "hw"):
         print(f"{kind:<8} {theirs.get(kind, 0):>8} {ours[kind]:>8}")
+    print("by name, from the tracer's events while rtla ran:")
+    by_name(names, named, "rtla")
 
 
 def rtla() -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The kernel's osnoise tracer without its own loop: it then traces what interrupts whoever runs on the CPU.
+"""The events of the kernel's osnoise tracer: with its own loop off, they tell what interrupts whoever runs on the CPU.
 
 Documentation/trace/osnoise-tracer.rst: an interruption is one event, made when it is over, and its name is in it.
 """
@@ -33,25 +33,30 @@ def offered() -> bool:
 class Tracer:
     """`with Tracer(cpu) as tracer: ...; tracer.events()`."""
 
-    def __init__(self, cpu: int) -> None:
-        self.cpu = cpu
+    def __init__(self, cpu: int, *, tracing: bool = True) -> None:
+        """`tracing`: have it trace, without its own loop. Else its events come when somebody else has it trace."""
+        self.cpu, self.tracing = cpu, tracing
 
     def __enter__(self) -> Tracer:
-        (TRACING / "osnoise/options").write_text("NO_OSNOISE_WORKLOAD")
-        (TRACING / "osnoise/cpus").write_text(f"{self.cpu}")
+        if self.tracing:
+            (TRACING / "osnoise/options").write_text("NO_OSNOISE_WORKLOAD")
+            (TRACING / "osnoise/cpus").write_text(f"{self.cpu}")
         INSTANCE.mkdir()
         self._write("trace_clock", "x86-tsc")
         self._write("tracing_cpumask", f"{1 << self.cpu:x}")
         self._write(f"per_cpu/cpu{self.cpu}/buffer_size_kb", "16384")
         for name in EVENTS:
             self._write(f"events/osnoise/{name}/enable", "1")
-        self._write("current_tracer", "osnoise")
+        if self.tracing:
+            self._write("current_tracer", "osnoise")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._write("current_tracer", "nop")
+        if self.tracing:
+            self._write("current_tracer", "nop")
         INSTANCE.rmdir()
-        (TRACING / "osnoise/options").write_text("OSNOISE_WORKLOAD")
+        if self.tracing:
+            (TRACING / "osnoise/options").write_text("OSNOISE_WORKLOAD")
 
     def _write(self, name: str, text: str) -> None:
         (INSTANCE / name).write_text(text)
