@@ -130,7 +130,15 @@ def in_turn() -> None:
     for kind in ("nmi", "irq", "softirq", "thread", "hw"):
         print(f"{kind:<8} {theirs.get(kind, 0):>8} {ours[kind]:>8}")
     print("by name, from the tracer's events while rtla ran:")
-    by_name(names, named, "rtla")
+    by_name(_without_pids(names), _without_pids(named), "rtla")
+
+
+def _without_pids(counts: Counts) -> Counts:
+    """One after the other, the same task has another number."""
+    found: Counts = Counter()
+    for (kind, name), count in counts.items():
+        found[kind, name.rpartition(":")[0] if kind == "thread" else name] += count
+    return found
 
 
 def rtla() -> dict[str, int]:
