@@ -1,10 +1,12 @@
 """Kernels to boot: Debian's own packages, unpacked (never installed) into a cache outside the checkout.
 
-`python -m tests.lab.kernels 6.12 6.1` puts both into the cache; a cached one is never looked for again.
+`python -m tests.lab.kernels 6.12 6.1` puts both into the cache; a cached one is never looked for again. The lab's own
+kernel is there when it was built by hand: `python -m tests.lab.own_kernel`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -22,6 +24,8 @@ PATTERNS = {
     "any": [r"linux-image-unsigned-(\d+\.\d+\.\d+-\d+-generic)"],
 }
 APT_TIMEOUT_S = 900
+OWN = "own"
+LAB_CONFIG = Path(__file__).resolve().parents[2] / "kernel-configs/lab.config"
 
 
 class KernelError(Exception):
@@ -43,17 +47,24 @@ def cache_dir() -> Path:
     return Path(base).expanduser() / "quiet-lab"
 
 
+def own_tag() -> str:
+    """What the own kernel's version ends with: another one when a line that is no comment differs."""
+    settings = "".join(re.findall(r"^CONFIG_.*\n", LAB_CONFIG.read_text(), re.MULTILINE))
+    return f"own-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
+
+
 def _newest(names: list[str]) -> str:
     return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
 
 def cached(series: str) -> Kernel | None:
     """The newest kernel of the series that is already unpacked."""
-    if series not in PATTERNS:
-        raise KernelError(f"unknown kernel series {series!r}; known: {', '.join(PATTERNS)}")
+    patterns = {**PATTERNS, OWN: [rf"(\d+\.\d+\.\d+-{own_tag()})"]}
+    if series not in patterns:
+        raise KernelError(f"unknown kernel series {series!r}; known: {', '.join(patterns)}")
     folder = cache_dir() / "kernels"
     versions = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    for pattern in PATTERNS[series]:
+    for pattern in patterns[series]:
         version_pattern = pattern[pattern.index("(") :]
         if found := [version for version in versions if re.fullmatch(version_pattern, version)]:
             version = _newest(found)
@@ -65,8 +76,10 @@ def ensure(series: str) -> Kernel:
     """A kernel of the series: cached, or fetched with apt and unpacked. KernelError when neither works."""
     if kernel := cached(series):
         return kernel
+    if series == OWN:
+        raise KernelError("the own kernel is not built: python -m tests.lab.own_kernel")
     for tool in ("apt-get", "apt-cache", "dpkg-deb", "depmod"):
-        if not shutil.which(tool, path=_path()):
+        if not shutil.which(tool, path=search_path()):
             raise KernelError(f"no kernel {series} in the cache, and no {tool} to fetch one with")
     version, packages = _packages(series)
     folder = cache_dir() / "kernels"
@@ -74,7 +87,7 @@ def ensure(series: str) -> Kernel:
     # Unpacked beside its final place and then renamed: half a kernel is never found in the cache.
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
         root = Path(temporary) / "root"
-        _unpack(packages, Path(temporary), root)
+        unpack(packages, Path(temporary), root)
         if (root / "usr/lib/modules").is_dir() and not (root / "lib").exists():
             (root / "lib").symlink_to("usr/lib")
         if not (root / "boot" / f"vmlinuz-{version}").is_file():
@@ -101,13 +114,15 @@ def _packages(series: str) -> tuple[str, list[str]]:
     raise KernelError(f"apt knows no kernel package of series {series} (is its list of packages up to date?)")
 
 
-def _unpack(packages: list[str], folder: Path, root: Path) -> None:
+def unpack(packages: list[str], folder: Path, root: Path) -> None:
+    """Fetch Debian packages into a folder and unpack them, not installed, under a root."""
     _run(["apt-get", "download", "-q", *packages], cwd=folder)
     for archive in sorted(folder.glob("*.deb")):
         _run(["dpkg-deb", "-x", str(archive), str(root)])
 
 
-def _path() -> str:
+def search_path() -> str:
+    """Where to look for tools."""
     return os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"  # depmod is in sbin
 
 
@@ -115,7 +130,7 @@ def _run(command: list[str], cwd: Path | None = None) -> str:
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={**os.environ, "PATH": _path(), "LC_ALL": "C"},
+        env={**os.environ, "PATH": search_path(), "LC_ALL": "C"},
         capture_output=True,
         text=True,
         timeout=APT_TIMEOUT_S,

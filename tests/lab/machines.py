@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.lab import kernels
 from tests.lab.guest import Machine
 
 ISOLATED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
@@ -37,4 +38,7 @@ ALL = (
 # Its processors run side by side, as real ones do: what to take where it matters who runs when. Without the boot
 # parameters an isolated CPU still runs RCU's callbacks, now and then in a thread of its own (ksoftirqd).
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
-MACHINES = {machine.name: machine for machine in (*ALL, BUSY)}
+# The lab's own kernel, with the tracers that Debian's leave out. Only there when it was built by hand, so no test
+# boots it.
+OWN = Machine("own", kernels.OWN, append=ISOLATED)
+MACHINES = {machine.name: machine for machine in (*ALL, BUSY, OWN)}
