@@ -99,8 +99,9 @@ def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
     return Event(time, SWITCH, THREAD, _text(values[1]), pid, other=_number(values[0]))
 
 
-def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
-    return Event(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1]))
+def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> Event | None:
+    """Each handler is asked in turn, and the event comes once for each: the one whose NMI it was says so."""
+    return Event(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
 
 
 def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
@@ -135,7 +136,7 @@ ON_THE_CPU = (
     Kind("csd", "csd_function_exit", ("csd",), _end(CALL, 0)),
     Kind("ipi", "ipi_entry", ("reason",), _begin(VECTOR, 0, name=0)),
     Kind("ipi", "ipi_exit", ("reason",), _end(VECTOR, 0)),
-    Kind("nmi", "nmi_handler", ("handler", "delta_ns"), _nmi),
+    Kind("nmi", "nmi_handler", ("handler", "delta_ns", "handled"), _nmi),
     Kind("exceptions", "page_fault_user", ("address",), _fault),
     Kind("tlb", "tlb_flush", ("reason",), _tlb),
     Kind("timer", "tick_stop", ("success", "dependency"), _tick_stop),
