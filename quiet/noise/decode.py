@@ -11,16 +11,16 @@ from quiet.noise import ring
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, Kind, Values
 from quiet.noise.formats import Value
 from quiet.noise.frames import NMI, SWITCH, Event
-from quiet.noise.names import SHOOTDOWN, Sent
+from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES, SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
 _NUMBER = struct.Struct("=H")
 FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
 SENDING = (
     Kind("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
-    Kind("ipi", "ipi_send_cpu", ("cpu",), lambda *_: None),
-    Kind("ipi", "ipi_send_cpumask", ("cpumask",), lambda *_: None),
-    Kind("ipi", "ipi_raise", ("target_cpus",), lambda *_: None),
+    Kind("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
+    Kind("ipi", "ipi_send_cpumask", ("cpumask", "callback"), lambda *_: None),
+    Kind("ipi", "ipi_raise", ("target_cpus", "reason"), lambda *_: None),
     Kind("tlb", "tlb_flush", ("reason",), lambda *_: None),
 )
 
@@ -119,9 +119,20 @@ def sent(
                     queued[values[0]] = symbol(values[1]) if isinstance(values[1], int) else ""
                 elif targets := _targets(kind, tuple(values), cpus):
                     name = task(pid) if isinstance(pid, int) else ""
-                    only = SHOOTDOWN if kind.name == "tlb_flush" else ""
-                    found.append(Sent(convert(stamp), cpu, targets, name, only, queued.pop(values[0], "")))
+                    only = _purpose(kind, tuple(values), symbol)
+                    why = queued.pop(values[0], "") if only == FUNCTION else ""
+                    found.append(Sent(convert(stamp), cpu, targets, name, only, why))
     return found
+
+
+def _purpose(kind: Kind, values: Values, symbol: Symbols) -> str:
+    if kind.name == "tlb_flush":
+        return SHOOTDOWN
+    what = values[1] if isinstance(values[1], int) else 0
+    if kind.name == "ipi_raise":  # arm: the address of a text
+        text = symbol(what)
+        return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else ""
+    return FUNCTION if what else RESCHEDULE  # only a function call has a callback
 
 
 def _targets(kind: Kind, values: Values, cpus: frozenset[int]) -> frozenset[int]:

@@ -130,6 +130,8 @@ def measure(
             costs = {each.cpu: max(each.fault() - without[each.cpu], 0) for each in made} if traces else {}
             for each in made:
                 each.ready()
+            for trace in traces:
+                trace.forget()
             before = counters.read(host, wanted.cpus, clock.now)
             detector.wait(made, wanted.seconds, tick)
             after = counters.read(host, wanted.cpus, clock.now)

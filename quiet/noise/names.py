@@ -30,6 +30,8 @@ VECTORS = {
     "threshold_apic": "machine check threshold interrupt",
     "deferred_error_apic": "deferred error interrupt",
 }
+RESCHEDULE, FUNCTION = "reschedule", "function"  # what an IPI is sent for
+RESCHEDULES = ("reschedule", "Rescheduling interrupts")
 FUNCTION_CALLS = ("call_function", "call_function_single", "Function call interrupts")
 CALLS = {
     "flush_tlb_func": SHOOTDOWN,
@@ -52,7 +54,7 @@ class Sent(NamedTuple):
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
-    only: str = ""  # what it was sent for, where the kernel tells of such ones alone
+    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not tell
     why: str = ""  # the function that was queued for it, as the kernel names it
 
 
@@ -67,15 +69,22 @@ class Senders:
                 self._sent.setdefault(each.only, []).append(each)
         self._reach = reach
 
-    def find(self, time: int, what: str) -> Sent | None:
-        """The last one sent before a time, for anything or for `what`."""
+    def find(self, time: int, purposes: Iterable[str]) -> Sent | None:
+        """The last one sent before a time for one of these purposes, or for one that the kernel does not tell."""
         best: Sent | None = None
-        for only in ("", what):
+        for only in ("", *purposes):
             known = self._sent.get(only, [])
             at = bisect.bisect_right(known, time, key=lambda each: each.time) - 1
             if at >= 0 and time - known[at].time <= self._reach and (best is None or known[at].time > best.time):
                 best = known[at]
         return best
+
+
+def _purposes(share: Share) -> tuple[str, ...]:
+    """What an IPI can have been sent for, by what it did."""
+    if share.kind == CALL or share.name in FUNCTION_CALLS:
+        return (FUNCTION, SHOOTDOWN) if CALLS.get(share.name, share.name) == SHOOTDOWN else (FUNCTION,)
+    return (RESCHEDULE,) if share.name in RESCHEDULES else ()
 
 
 def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Cause]:
@@ -84,7 +93,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
             what = CALLS.get(share.name, share.name)
-            sent = senders.find(share.begin, what)
+            sent = senders.find(share.begin, _purposes(share))
             by = f"CPU {sent.cpu}, {sent.task}" if sent else ""
             if share.kind == VECTOR and share.name in FUNCTION_CALLS and sent and sent.why:
                 return Cause(CALL, CALLS.get(sent.why, sent.why), by)

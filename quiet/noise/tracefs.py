@@ -79,6 +79,7 @@ class Instance:
         self.clock = ""
         self.kinds: dict[int, tuple[Kind, formats.Decoder]] = {}
         self._wanted, self._size_kb = kinds, size_kb
+        self._forgotten: dict[int, int] = {}
 
     def __enter__(self) -> Instance:
         try:
@@ -149,8 +150,18 @@ class Instance:
         """The trace of a CPU as raw pages, which are then taken out of the buffer."""
         return self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw")
 
+    def forget(self) -> None:
+        """Begin anew: what was traced until now is gone, and what did not fit is not counted."""
+        for cpu in self.cpus:
+            for _page in self.pages(cpu):
+                pass
+            self._forgotten[cpu] = self._dropped(cpu)
+
     def lost(self, cpu: int) -> int:
         """How many events did not fit into a CPU's buffer."""
+        return self._dropped(cpu) - self._forgotten.get(cpu, 0)
+
+    def _dropped(self, cpu: int) -> int:
         text = self.host.text(f"{self.path}/per_cpu/cpu{cpu}/stats") or ""
         found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
         return int(found.get("overrun", 0)) + int(found.get("dropped events", 0))
