@@ -27,10 +27,14 @@ def ticks(seconds: float) -> int:
     return Clock(first, clock.moment()).ticks(seconds * 1e9)
 
 
+def go_on(_passed: float) -> bool:
+    return False
+
+
 def watch(cpu: int, asked: Asked) -> Watched:
     with detector.detectors([cpu], asked) as made:
         made[0].ready()
-        detector.wait(made, 0.2)
+        detector.wait(made, 0.2, go_on)
         return made[0].result()
 
 
@@ -83,7 +87,7 @@ def test_it_sits_on_its_cpu_alone_and_ignores_the_keyboard(cpu: int) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             os.kill(one.pid, number)
         one.ready()
-        detector.wait(made, 0.1)
+        detector.wait(made, 0.1, go_on)
         assert one.result().pid == one.pid
 
 
@@ -91,8 +95,36 @@ def test_an_interruption_of_its_own_is_seen(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(0.1))) as made:
         assert made[0].interruption() > 0
         made[0].ready()
-        detector.wait(made, 0.1)
+        detector.wait(made, 0.1, go_on)
         assert made[0].result().readings
+
+
+def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millisecond(cpu: int) -> None:
+    with detector.detectors([cpu], Asked(ticks(0.1))) as made:
+        found = made[0].fault()
+        made[0].ready()
+        detector.wait(made, 0.1, go_on)
+        assert made[0].result().period < found < ticks(0.001)
+
+
+def test_each_interruption_and_each_fault_that_is_asked_for_has_a_length() -> None:
+    assert all(length > 0 for length in detector.faults(5))
+    assert len(detector.faults(5)) == 5
+    assert len(detector.interruptions(3)) == 3
+    assert all(0 <= length < ticks(1.0) for length in detector.interruptions(3))
+
+
+def test_interruptions_leave_the_callers_signals_as_they_were() -> None:
+    handled: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _frame: handled.append(number))
+    try:
+        detector.interruptions(3)
+        assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        assert handled == []
+        signal.raise_signal(signal.SIGALRM)
+        assert handled == [signal.SIGALRM]
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_it_ends_early_when_told(cpu: int) -> None:
@@ -110,11 +142,37 @@ def test_it_ends_early_when_told(cpu: int) -> None:
 
 def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
     told: list[float] = []
+
+    def note(passed: float) -> bool:
+        told.append(passed)
+        return False
+
     with detector.detectors([cpu], Asked(ticks(0.2))) as made:
         made[0].ready()
-        detector.wait(made, 0.2, told.append)
+        detector.wait(made, 0.2, note)
+    assert told
     assert told == sorted(told)
     assert all(0 <= passed <= 0.2 for passed in told)
+
+
+def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -> None:
+    with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
+        made[0].ready()
+        detector.wait(made, 3600.0, lambda passed: passed > 0.1)
+        seen = made[0].result()
+    assert ticks(0.1) <= seen.end - seen.begin < ticks(3600.0)
+
+
+def test_an_error_in_the_waiting_one_ends_it_before_it_is_raised(cpu: int) -> None:
+    def fail(_passed: float) -> bool:
+        raise RuntimeError
+
+    with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
+        made[0].ready()
+        with pytest.raises(RuntimeError):
+            detector.wait(made, 3600.0, fail)
+        assert not made[0].running()
+        assert made[0].result().cpu == cpu
 
 
 def exists(pid: int) -> bool:
