@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from functools import cache
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -237,6 +238,22 @@ def test_the_period_and_the_step_of_a_clock_that_goes_by_tens() -> None:
     period, step = detector.calibrate([20] * 500 + [30] * 490 + [70_000] * 10)
     assert period == pytest.approx((20 * 500 + 30 * 490) / 990)
     assert step == 10
+
+
+@given(st.floats(10, 100), st.integers(1, 3))
+def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_no_whole_number_of_them(step: float, least: int) -> None:
+    readings = [
+        int(number * step)
+        for turn in range(300)
+        for number in (turn * 2 * least + turn, turn * 2 * least + turn + least)
+    ]
+    differences = [b - a for a, b in pairwise(readings)]
+    assert detector.calibrate(differences)[1] == pytest.approx(step, abs=1)
+
+
+@pytest.mark.parametrize("differences", [[20] * 1000, [20, 21, 22, 23] * 250, [36, 38, 40] * 300, [50, 71, 85] * 300])
+def test_differences_that_are_multiples_of_nothing_show_no_step(differences: list[int]) -> None:
+    assert detector.calibrate(differences)[1] == 1
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=200))

@@ -98,8 +98,10 @@ def test_of_two_gaps_in_one_turn_the_longer_is_the_tick() -> None:
     assert [gaps[number] for number in in_phase(gaps, CLOCK, SECOND // 250)] == regular
 
 
-def test_the_phase_alone_proves_the_tick_where_the_kernel_counts_no_timer_interrupts() -> None:
-    assert counted(folded(ticks(250), timer=0)) == {TICK: 250}
+@pytest.mark.parametrize("timer", [0, 200])
+def test_what_keeps_to_the_period_more_often_than_timer_interrupts_came_is_no_tick(timer: int) -> None:
+    found = counted(folded(ticks(250), timer=timer))
+    assert (found.pop(OTHER, 0), found) == (timer, {Cause(HOST, FIRMWARE): 250 - timer})
 
 
 def test_what_comes_regularly_at_another_period_is_no_tick() -> None:
@@ -208,12 +210,12 @@ def test_every_gap_has_one_cause_and_all_of_its_time(
 
 
 @given(GAPS, *EVIDENCE)
-def test_no_more_interrupts_are_named_than_the_kernel_counted_nor_more_ticks_than_there_were_turns(
+def test_no_more_interrupts_are_named_than_the_kernel_counted(
     gaps: list[Gap], timer: int, others: int, virtual: bool, faults: int, interruption: float
 ) -> None:
     found = counted(folded(gaps, timer, others, virtual, faults=faults, interruption=interruption))
     assert found.get(OTHER, 0) <= timer + others
-    assert found.get(TICK, 0) <= 251
+    assert found.get(TICK, 0) <= timer * 1.05 + 2 * bool(timer)
 
 
 @given(GAPS)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quiet.noise import attribute, frames
 from quiet.noise.attribute import Cause
 from quiet.noise.frames import CALL, HRTIMER, IRQ, THREAD, VECTOR, WORK, Share
-from quiet.noise.names import CALLS, SHOOTDOWN, VECTORS, Senders, Sent, label, namer
+from quiet.noise.names import CALLS, FUNCTION_CALLS, SHOOTDOWN, VECTORS, Senders, Sent, label, namer
 from tests.noise.making import KINDS
 
 HERE = 1
@@ -61,7 +61,7 @@ def test_an_interrupt_that_nobody_sends_has_no_sender() -> None:
     assert named(share(IRQ, "27 eth0"), sent) == Cause(IRQ, "27 eth0")
 
 
-@pytest.mark.parametrize("vector", ["call_function", "call_function_single"])
+@pytest.mark.parametrize("vector", FUNCTION_CALLS)
 def test_a_call_of_which_only_the_queueing_is_known_is_named_by_what_was_queued(vector: str) -> None:
     sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", why="rcu_barrier_handler")]
     assert named(share(VECTOR, vector), sent) == Cause(CALL, "rcu_barrier_handler", "CPU 0, bash (12)")
@@ -110,6 +110,10 @@ def test_the_host_and_the_firmware_are_not_the_same() -> None:
     host, firmware = (label(Cause(attribute.HOST, name)) for name in (attribute.HYPERVISOR, attribute.FIRMWARE))
     assert "host" in host
     assert "firmware" in firmware
+
+
+def test_a_name_that_is_not_fit_to_be_shown_is_shown_with_question_marks() -> None:
+    assert label(Cause(THREAD, "a\x1b[2Jb\nc \N{SNOWMAN}", "9")) == "task a?[2Jb?c \N{SNOWMAN} (9)"
 
 
 @pytest.mark.parametrize("name", VECTORS)

@@ -46,6 +46,7 @@ CASES = (
     (WORK, "cache_reap", NONE, "", "every CPU"),
     (WORK, "mce_work_trigger", NONE, "", "every CPU"),
     (WORK, "blk_mq_run_work_fn", KNOB, "workqueue", "work"),
+    (IRQ, "11 arch_timer", BOOT, "nohz_full=3", "timer"),  # arm64
     (IRQ, "27 virtio0-input.0", KNOB, "irq", "isolcpus=managed_irq,domain,3"),
     (CALL, "flush_tlb_func", USER, "", "page tables"),
     (CALL, "TLB shootdown", USER, "", "page tables"),  # from the event tlb:tlb_flush
@@ -69,6 +70,10 @@ CASES = (
     (CALL, "nohz_full_kick_func", USER, "", "asked"),
     (CALL, "generic_exec", NONE, "", "another CPU"),
     (VECTOR, "reschedule", KNOB, "tasks", "woke"),
+    (VECTOR, "Rescheduling interrupts", KNOB, "tasks", "woke"),  # arm64
+    (VECTOR, "Function call interrupts", NONE, "", "function"),
+    (VECTOR, "IRQ work interrupts", NONE, "", "deferred"),
+    (VECTOR, "Timer broadcast interrupts", BOOT, "nohz_full=3", "timer"),
     (VECTOR, "call_function", NONE, "", "function"),
     (VECTOR, "call_function_single", NONE, "", "function"),
     (VECTOR, "irq_work", NONE, "", "deferred"),
