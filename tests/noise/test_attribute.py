@@ -18,7 +18,7 @@ from quiet.noise.attribute import (
     Gap,
     account,
 )
-from quiet.noise.frames import HRTIMER, IRQ, SOFTIRQ, THREAD, VECTOR, Frame, Share
+from quiet.noise.frames import FAULT, HRTIMER, IRQ, SOFTIRQ, THREAD, VECTOR, Frame, Share
 
 WINDOW = (0, 10_000_000_000)
 TICK = Cause(HRTIMER, "tick")
@@ -128,6 +128,22 @@ def test_a_frame_over_two_gaps_is_with_the_one_that_it_shares_more_with() -> Non
         done = merged(gaps, [Frame(IRQ, "27 eth0", 1000, 5000)])
         assert [cause.kind for cause in causes(done)] == kinds
         assert done.totals[Cause(IRQ, "27 eth0")].count == 1
+
+
+@pytest.mark.parametrize("at", [1000, 1300, 1599])
+def test_a_moment_in_a_gap_explains_all_of_it(at: int) -> None:
+    fault = Frame(FAULT, "page fault", at, at)
+    done = merged([Gap(100, 300), Gap(1000, 600), Gap(1700, 300)], [fault])
+    assert [each.parts for each in done.explained][1] == [(Cause(FAULT, "page fault"), 600)]
+    assert [cause.kind for cause in causes(done)] == [STALL, FAULT, STALL]
+    assert done.totals[Cause(FAULT, "page fault")].count == 1
+
+
+def test_a_moment_outside_of_every_gap_is_counted_without_time() -> None:
+    done = merged([Gap(100, 300)], [Frame(FAULT, "page fault", 700, 700)])
+    assert causes(done)[0].kind == STALL
+    total = done.totals[Cause(FAULT, "page fault")]
+    assert (total.count, total.total, total.gaps) == (1, 0, 0)
 
 
 def test_nothing_at_all_is_an_account_of_nothing() -> None:
