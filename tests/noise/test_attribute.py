@@ -105,6 +105,14 @@ def test_far_more_than_usual_beside_a_frame_was_spent_elsewhere() -> None:
     assert {cause for each in done.explained[:-1] for cause, _ in each.parts} == {TICK}
 
 
+def test_of_far_more_than_usual_each_of_two_frames_keeps_what_is_usual() -> None:
+    gaps = [Gap(number * 100_000, 2_400) for number in range(1, 20)] + [Gap(5_000_000, 500_000)]
+    frames = [tick(gap.begin + 200) for gap in gaps]
+    frames.append(Frame(IRQ, "27 eth0", 5_100_000, 5_103_000))
+    last = dict(merged(gaps, frames).explained[-1].parts)
+    assert last == {Cause(HOST, FIRMWARE): 500_000 - 2_400 - 3_400, Cause(IRQ, "27 eth0"): 3_400, TICK: 2_400}
+
+
 def test_in_a_virtual_machine_a_frame_far_longer_than_usual_was_interrupted_from_outside() -> None:
     gaps = [Gap(number * 10_000_000, 2_400) for number in range(1, 20)]
     gaps.append(Gap(500_000_000, 2_400 + 3 * FAR_FRAME_NS))
