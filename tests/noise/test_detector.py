@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import cache
 from itertools import pairwise
@@ -108,24 +110,31 @@ def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millise
         assert made[0].result().period < found < ticks(0.001)
 
 
-def test_each_interruption_and_each_fault_that_is_asked_for_has_a_length() -> None:
-    assert all(length > 0 for length in detector.faults(5))
-    assert len(detector.faults(5)) == 5
-    assert len(detector.interruptions(3)) == 3
-    assert all(0 <= length < ticks(1.0) for length in detector.interruptions(3))
+def test_each_fault_that_is_asked_for_has_a_length() -> None:
+    found = detector.faults(5)
+    assert len(found) == 5
+    assert all(length > 0 for length in found)
 
 
-def test_interruptions_leave_the_callers_signals_as_they_were() -> None:
-    handled: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda number, _frame: handled.append(number))
-    try:
-        detector.interruptions(3)
-        assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        assert handled == []
-        signal.raise_signal(signal.SIGALRM)
-        assert handled == [signal.SIGALRM]
-    finally:
-        signal.signal(signal.SIGALRM, before)
+# In a process of one thread, as a detector is: the timer's signal is the whole process's.
+ALONE = """
+import signal
+from quiet.noise import detector
+handled = []
+signal.signal(signal.SIGALRM, lambda number, frame: handled.append(number))
+found = detector.interruptions(3)
+assert len(found) == 3 and all(found), found
+assert detector.interruptions(0) == []
+assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+assert not handled
+signal.raise_signal(signal.SIGALRM)
+assert handled == [signal.SIGALRM]
+"""
+
+
+def test_interruptions_of_its_own_each_have_a_length_and_leave_the_signals_as_they_were() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_it_ends_early_when_told(cpu: int) -> None:
@@ -159,9 +168,10 @@ def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
 def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
         made[0].ready()
-        detector.wait(made, 3600.0, lambda passed: passed > 0.1)
+        detector.wait(made, 3600.0, lambda passed: passed > 0.3 and made[0].watch.begin > 0)
         seen = made[0].result()
-    assert ticks(0.1) <= seen.end - seen.begin < ticks(3600.0)
+    assert 0 < seen.end - seen.begin < ticks(600.0)
+    assert seen.readings
 
 
 def test_an_error_in_the_waiting_one_ends_it_before_it_is_raised(cpu: int) -> None:

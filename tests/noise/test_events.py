@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quiet.noise import decode, events
 from quiet.noise.events import ON_THE_CPU, SOFTIRQS, TICK_KEPT, TICK_NEEDED, Kind, vectors
 from quiet.noise.formats import parse
-from quiet.noise.frames import BEGIN, CALL, END, NOTE, POINT, SOFTIRQ, SWITCH, VECTOR, Event
+from quiet.noise.frames import BEGIN, CALL, END, NMI, NOTE, POINT, SOFTIRQ, SWITCH, VECTOR, Event
 from quiet.noise.names import SHOOTDOWN
 from tests.noise.tracing import DECLARED, NUMBERS, X86, format_of
 
@@ -72,7 +72,7 @@ def test_a_pair_is_told_from_others_by_what_does_not_change_meanwhile() -> None:
         ("workqueue_execute_start", (5, 0xC), "function_c"),
         ("csd_function_entry", (5, 0xD), "function_d"),
         ("ipi_entry", (0xE,), "function_e"),
-        ("nmi_handler", (0xF, 700), "function_f"),
+        ("nmi_handler", (0xF, 700, 1), "function_f"),
         ("irq_handler_entry", (27, "eth0"), "27 eth0"),
         ("irq_handler_entry", (27, None), "27 "),
         ("page_fault_user", (0x1000,), "page fault"),
@@ -98,6 +98,12 @@ def test_a_switch_says_from_whom_to_whom() -> None:
 def test_a_softirq_has_the_kernels_name_and_one_that_is_not_known_its_number(number: int) -> None:
     found = made("softirq_entry", number)
     assert found == Event(1_000, BEGIN, SOFTIRQ, SOFTIRQS[number] if number < 10 else str(number), 10, number)
+
+
+@pytest.mark.parametrize("handled", [0, 1, 2])
+def test_an_nmi_is_the_handlers_that_says_it_was_its_own(handled: int) -> None:
+    wanted = Event(1_000, POINT, NMI, "function_f", 10, 700) if handled else None
+    assert made("nmi_handler", 0xF, 700, handled) == wanted
 
 
 @given(st.integers(0, 10))

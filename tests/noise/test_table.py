@@ -87,7 +87,7 @@ def test_what_the_tracing_cost_is_said() -> None:
     on = on_cpu([(TICK, 4_000)])
     assert "tracing itself" not in said(measured({1: on}))
     on.events = 20_000
-    assert "20,000 events, their cost is not known" in said(measured({1: on}))
+    assert "20,000 events, too cheap to tell" in said(measured({1: on}))
     on.event_cost = 150
     assert "20,000 events, at 150 ns each, 0.3000 % of the time" in said(measured({1: on}))
 
