@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from struct import Struct
 from typing import Any
@@ -90,10 +91,19 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
 
 def _step(common: Sequence[int]) -> int:
     """The clock's step: what the common differences are multiples of, to a tick (it need not be whole); else 1."""
-    first = next((value for value in common if value > 1), 1)
-    turns = {round(value / first) for value in common if abs(value - round(value / first) * first) <= 1}
-    whole = all(abs(value - round(value / first) * first) <= 1 for value in common)
-    return first if whole and len(turns) > 1 and first > 4 else 1  # a tick or two is what rounding makes
+    places: list[list[int]] = []
+    for value in common:
+        if places and value - places[-1][-1] <= 1:
+            places[-1].append(value)
+        else:
+            places.append([value])
+    middles = [sum(place) / len(place) for place in places]
+    step = min((b - a for a, b in pairwise([0, *middles]) if b - a > 4), default=0)  # a tick or two is rounding
+    if not step or len(middles) < 2:
+        return 1
+    step = middles[-1] / round(middles[-1] / step)
+    whole = all(abs(middle - round(middle / step) * step) <= 1 for middle in middles)
+    return round(step) if whole else 1
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:

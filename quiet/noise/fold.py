@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
     """
     begins = [clock.monotonic(gap.begin) for gap in gaps]
     bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)
-    places = int(period_ns // BIN_NS) + 1
+    places = math.ceil(period_ns / BIN_NS)
     if not bins:
         return []
     fullest = max(bins, key=lambda place: bins[place] + bins[(place + 1) % places])

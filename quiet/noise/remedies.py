@@ -179,7 +179,13 @@ REMEDIES = (
         "the kernel's own deferred work: printing, perf, RCU, the tick",
     ),
     Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpu}", TICK, TICK_KEPT),
-    Remedy(VECTOR, r"local_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due"),
+    Remedy(
+        VECTOR,
+        r"local_timer|Timer broadcast interrupts",
+        BOOT,
+        "nohz_full={cpu}",
+        "the timer interrupt, with no timer due",
+    ),
     Remedy(
         VECTOR,
         r"thermal_apic|threshold_apic|deferred_error_apic",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from quiet.noise import attribute, frames
 from quiet.noise._noise import lib
@@ -65,7 +65,15 @@ def on_cpu(causes: Sequence[tuple[Cause, int]], cpu: int = 1, more: int = 0) -> 
     return OnCpu(watched(gaps, cpu, more), done, interrupts, {}, None, None)
 
 
-def measured(cpus: Mapping[int, OnCpu] | None = None, virtual: str = "") -> Measured:
-    """A measurement of a second."""
+def measured(cpus: Mapping[int, OnCpu] | None = None, virtual: str = "", in_place: Collection[str] = ()) -> Measured:
+    """A measurement of a second; `in_place`: the remedies that each CPU has already."""
     found = cpus or {1: on_cpu([(Cause(UNKNOWN, "short"), 1500)])}
-    return Measured(CLOCK, 1.0, virtual, "a made-up source", ["a made-up limit"], dict(found))
+    return Measured(
+        CLOCK,
+        1.0,
+        virtual,
+        "a made-up source",
+        ["a made-up limit"],
+        dict.fromkeys(found, frozenset(in_place)),
+        dict(found),
+    )

@@ -101,7 +101,7 @@ static int watch_once(uint64_t capacity, uint64_t threshold, uint64_t look, uint
 
 int main(void)
 {
-	uint64_t periods[500], lengths[3];
+	uint64_t periods[500], lengths[3], none_of[1] = {7};
 	qn_watch *none;
 
 	if (check_buckets() || check_moments())
@@ -111,9 +111,11 @@ int main(void)
 	qn_watch_destroy(NULL);
 	qn_periods(periods, 500);
 	qn_periods(periods, 0);
-	CHECK(qn_interruptions(lengths, 3, 0) == 0);
-	CHECK(qn_interruptions(lengths, 3, UINT64_MAX) == 0);
-	CHECK(!lengths[0] && !lengths[1] && !lengths[2]);
+	CHECK(qn_interruptions(lengths, 3) == 0);
+	CHECK(lengths[0] && lengths[1] && lengths[2]);
+	CHECK(qn_faults(lengths, 3) == 0);
+	CHECK(lengths[0] && lengths[1] && lengths[2]);
+	CHECK(qn_interruptions(none_of, 0) == 0 && qn_faults(none_of, 0) == 0 && none_of[0] == 7);
 	/* A full ring, one that is not, with and without looking, and one that is ended before it begins. */
 	if (watch_once(1, 1, 0, 2000000, 0) || watch_once(170, 1, 1, 2000000, 0) ||
 	    watch_once(100000, 500, 2000, 20000000, 0) || watch_once(10, UINT64_MAX >> 1, 0, 2000000, 0) ||

@@ -18,7 +18,7 @@ from quiet.noise.attribute import (
     Gap,
     account,
 )
-from quiet.noise.frames import HRTIMER, IRQ, SOFTIRQ, THREAD, VECTOR, Frame, Share
+from quiet.noise.frames import FAULT, HRTIMER, IRQ, SOFTIRQ, THREAD, VECTOR, Frame, Share
 
 WINDOW = (0, 10_000_000_000)
 TICK = Cause(HRTIMER, "tick")
@@ -47,10 +47,35 @@ def test_what_lies_in_a_gap_beside_its_frame_is_the_way_there_and_back() -> None
     assert (total.count, total.total, total.longest, total.gaps) == (1, 2500, 2500, 1)
 
 
-def test_two_in_one_gap_have_their_own_time_each() -> None:
+def test_of_two_in_one_frame_the_outer_one_has_the_way_there_and_back() -> None:
     frame = Frame(IRQ, "27 eth0", 1000, 5000, inner=[Frame(SOFTIRQ, "NET_RX", 2000, 5000)])
     done = merged([Gap(900, 4200)], [frame])
-    assert done.explained[0].parts == [(Cause(SOFTIRQ, "NET_RX"), 3100), (Cause(IRQ, "27 eth0"), 1100)]
+    assert done.explained[0].parts == [(Cause(SOFTIRQ, "NET_RX"), 3000), (Cause(IRQ, "27 eth0"), 1200)]
+
+
+def test_two_frames_in_one_gap_have_half_each_of_what_lies_beside_them() -> None:
+    frames = [Frame(IRQ, "27 eth0", 1000, 2000), Frame(IRQ, "28 nvme", 2500, 5500)]
+    done = merged([Gap(900, 5000)], frames)
+    assert done.explained[0].parts == [(Cause(IRQ, "28 nvme"), 3500), (Cause(IRQ, "27 eth0"), 1500)]
+
+
+def test_the_way_there_and_back_counts_for_each_outermost_frame_however_much_is_nested_in_it() -> None:
+    nested = [Frame(SOFTIRQ, "NET_RX", 1200, 1500), Frame(SOFTIRQ, "RCU", 1500, 1900)]
+    frames = [Frame(IRQ, "27 eth0", 1000, 2000, inner=nested), Frame(IRQ, "28 nvme", 2500, 5500)]
+    done = merged([Gap(900, 5000)], frames)
+    assert dict(done.explained[0].parts) == {
+        Cause(IRQ, "28 nvme"): 3500,
+        Cause(IRQ, "27 eth0"): 800,
+        Cause(SOFTIRQ, "NET_RX"): 300,
+        Cause(SOFTIRQ, "RCU"): 400,
+    }
+
+
+def test_what_carries_something_gives_it_the_way_there_and_back_too() -> None:
+    first = Frame(VECTOR, "local_timer", 1000, 2000, inner=[Frame(HRTIMER, "tick", 1200, 1800)])
+    first.inner.append(Frame(SOFTIRQ, "RCU", 1850, 1950))
+    done = merged([Gap(900, 1300)], [first])
+    assert done.explained[0].parts == [(TICK, 1200), (Cause(SOFTIRQ, "RCU"), 100)]
 
 
 def test_a_long_gap_without_a_frame_is_the_firmwares_or_the_hypervisors() -> None:
@@ -80,12 +105,20 @@ def test_far_more_than_usual_beside_a_frame_was_spent_elsewhere() -> None:
     assert {cause for each in done.explained[:-1] for cause, _ in each.parts} == {TICK}
 
 
+def test_of_far_more_than_usual_each_of_two_frames_keeps_what_is_usual() -> None:
+    gaps = [Gap(number * 100_000, 2_400) for number in range(1, 20)] + [Gap(5_000_000, 500_000)]
+    frames = [tick(gap.begin + 200) for gap in gaps]
+    frames.append(Frame(IRQ, "27 eth0", 5_100_000, 5_103_000))
+    last = dict(merged(gaps, frames).explained[-1].parts)
+    assert last == {Cause(HOST, FIRMWARE): 500_000 - 2_400 - 3_400, Cause(IRQ, "27 eth0"): 3_400, TICK: 2_400}
+
+
 def test_in_a_virtual_machine_a_frame_far_longer_than_usual_was_interrupted_from_outside() -> None:
     gaps = [Gap(number * 10_000_000, 2_400) for number in range(1, 20)]
     gaps.append(Gap(500_000_000, 2_400 + 3 * FAR_FRAME_NS))
     frames = [tick(gap.begin + 200, gap.length - 400) for gap in gaps]
     inside, outside = merged(gaps, frames, virtual=True), merged(gaps, frames)
-    assert dict(inside.explained[-1].parts) == {Cause(HOST, HYPERVISOR): 3 * FAR_FRAME_NS, TICK: 2_400}
+    assert dict(inside.explained[-1].parts) == {Cause(HOST, HYPERVISOR): 3 * FAR_FRAME_NS + 400, TICK: 2_000}
     assert dict(outside.explained[-1].parts) == {TICK: gaps[-1].length}
 
 
@@ -103,6 +136,22 @@ def test_a_frame_over_two_gaps_is_with_the_one_that_it_shares_more_with() -> Non
         done = merged(gaps, [Frame(IRQ, "27 eth0", 1000, 5000)])
         assert [cause.kind for cause in causes(done)] == kinds
         assert done.totals[Cause(IRQ, "27 eth0")].count == 1
+
+
+@pytest.mark.parametrize("at", [1000, 1300, 1599])
+def test_a_moment_in_a_gap_explains_all_of_it(at: int) -> None:
+    fault = Frame(FAULT, "page fault", at, at)
+    done = merged([Gap(100, 300), Gap(1000, 600), Gap(1700, 300)], [fault])
+    assert [each.parts for each in done.explained][1] == [(Cause(FAULT, "page fault"), 600)]
+    assert [cause.kind for cause in causes(done)] == [STALL, FAULT, STALL]
+    assert done.totals[Cause(FAULT, "page fault")].count == 1
+
+
+def test_a_moment_outside_of_every_gap_is_counted_without_time() -> None:
+    done = merged([Gap(100, 300)], [Frame(FAULT, "page fault", 700, 700)])
+    assert causes(done)[0].kind == STALL
+    total = done.totals[Cause(FAULT, "page fault")]
+    assert (total.count, total.total, total.gaps) == (1, 0, 0)
 
 
 def test_nothing_at_all_is_an_account_of_nothing() -> None:
@@ -141,7 +190,9 @@ def test_the_shares_of_a_gap_are_all_of_it_but_for_rounding(
         lengths = [length for _, length in each.parts]
         assert all(length >= 0 for length in lengths)
         assert lengths == sorted(lengths, reverse=True)
-        assert each.gap.length - len(each.parts) < sum(lengths) <= each.gap.length
+        end = each.gap.begin + each.gap.length
+        outermost = sum(each.gap.begin <= frame.begin and frame.end <= end for frame in frames)
+        assert each.gap.length - max(outermost, 1) < sum(lengths) <= each.gap.length
 
 
 @given(GAPS, st.booleans())

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import cache
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -27,10 +30,14 @@ def ticks(seconds: float) -> int:
     return Clock(first, clock.moment()).ticks(seconds * 1e9)
 
 
+def go_on(_passed: float) -> bool:
+    return False
+
+
 def watch(cpu: int, asked: Asked) -> Watched:
     with detector.detectors([cpu], asked) as made:
         made[0].ready()
-        detector.wait(made, 0.2)
+        detector.wait(made, 0.2, go_on)
         return made[0].result()
 
 
@@ -83,7 +90,7 @@ def test_it_sits_on_its_cpu_alone_and_ignores_the_keyboard(cpu: int) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             os.kill(one.pid, number)
         one.ready()
-        detector.wait(made, 0.1)
+        detector.wait(made, 0.1, go_on)
         assert one.result().pid == one.pid
 
 
@@ -91,8 +98,43 @@ def test_an_interruption_of_its_own_is_seen(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(0.1))) as made:
         assert made[0].interruption() > 0
         made[0].ready()
-        detector.wait(made, 0.1)
+        detector.wait(made, 0.1, go_on)
         assert made[0].result().readings
+
+
+def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millisecond(cpu: int) -> None:
+    with detector.detectors([cpu], Asked(ticks(0.1))) as made:
+        found = made[0].fault()
+        made[0].ready()
+        detector.wait(made, 0.1, go_on)
+        assert made[0].result().period < found < ticks(0.001)
+
+
+def test_each_fault_that_is_asked_for_has_a_length() -> None:
+    found = detector.faults(5)
+    assert len(found) == 5
+    assert all(length > 0 for length in found)
+
+
+# In a process of one thread, as a detector is: the timer's signal is the whole process's.
+ALONE = """
+import signal
+from quiet.noise import detector
+handled = []
+signal.signal(signal.SIGALRM, lambda number, frame: handled.append(number))
+found = detector.interruptions(3)
+assert len(found) == 3 and all(found), found
+assert detector.interruptions(0) == []
+assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+assert not handled
+signal.raise_signal(signal.SIGALRM)
+assert handled == [signal.SIGALRM]
+"""
+
+
+def test_interruptions_of_its_own_each_have_a_length_and_leave_the_signals_as_they_were() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_it_ends_early_when_told(cpu: int) -> None:
@@ -110,11 +152,38 @@ def test_it_ends_early_when_told(cpu: int) -> None:
 
 def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
     told: list[float] = []
+
+    def note(passed: float) -> bool:
+        told.append(passed)
+        return False
+
     with detector.detectors([cpu], Asked(ticks(0.2))) as made:
         made[0].ready()
-        detector.wait(made, 0.2, told.append)
+        detector.wait(made, 0.2, note)
+    assert told
     assert told == sorted(told)
     assert all(0 <= passed <= 0.2 for passed in told)
+
+
+def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -> None:
+    with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
+        made[0].ready()
+        detector.wait(made, 3600.0, lambda passed: passed > 0.3 and made[0].watch.begin > 0)
+        seen = made[0].result()
+    assert 0 < seen.end - seen.begin < ticks(600.0)
+    assert seen.readings
+
+
+def test_an_error_in_the_waiting_one_ends_it_before_it_is_raised(cpu: int) -> None:
+    def fail(_passed: float) -> bool:
+        raise RuntimeError
+
+    with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
+        made[0].ready()
+        with pytest.raises(RuntimeError):
+            detector.wait(made, 3600.0, fail)
+        assert not made[0].running()
+        assert made[0].result().cpu == cpu
 
 
 def exists(pid: int) -> bool:
@@ -179,6 +248,22 @@ def test_the_period_and_the_step_of_a_clock_that_goes_by_tens() -> None:
     period, step = detector.calibrate([20] * 500 + [30] * 490 + [70_000] * 10)
     assert period == pytest.approx((20 * 500 + 30 * 490) / 990)
     assert step == 10
+
+
+@given(st.floats(10, 100), st.integers(1, 3))
+def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_no_whole_number_of_them(step: float, least: int) -> None:
+    readings = [
+        int(number * step)
+        for turn in range(300)
+        for number in (turn * 2 * least + turn, turn * 2 * least + turn + least)
+    ]
+    differences = [b - a for a, b in pairwise(readings)]
+    assert detector.calibrate(differences)[1] == pytest.approx(step, abs=1)
+
+
+@pytest.mark.parametrize("differences", [[20] * 1000, [20, 21, 22, 23] * 250, [36, 38, 40] * 300, [50, 71, 85] * 300])
+def test_differences_that_are_multiples_of_nothing_show_no_step(differences: list[int]) -> None:
+    assert detector.calibrate(differences)[1] == 1
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=200))

@@ -17,6 +17,7 @@ from quiet.noise.frames import (
     HRTIMER,
     IRQ,
     NMI,
+    NOTE,
     POINT,
     SOFTIRQ,
     SWITCH,
@@ -141,6 +142,31 @@ def test_a_point_has_the_length_that_it_tells() -> None:
     assert spans(frames) == [(NMI, "perf_event_nmi_handler", 30, 50), (FAULT, "", 70, 70)]
 
 
+def test_a_page_fault_counts_only_where_it_is_not_another_tasks() -> None:
+    frames = built(
+        Event(5, POINT, FAULT, "page fault", DETECTOR),
+        switch(10, OTHER, "bash"),
+        Event(12, POINT, FAULT, "page fault", OTHER),
+        switch(20, DETECTOR),
+        Event(25, POINT, FAULT, "page fault", DETECTOR),
+    )
+    assert spans(frames) == [
+        (FAULT, "page fault", 5, 5),
+        (THREAD, "bash", 10, 20),
+        (FAULT, "page fault", 25, 25),
+    ]
+
+
+def test_a_note_is_no_frame_and_ends_none() -> None:
+    frames = built(
+        Event(5, NOTE, "tick kept", "RCU needs it", DETECTOR),
+        begin(10, IRQ, "27 a", 27),
+        Event(12, NOTE, "tick kept", "RCU needs it", DETECTOR),
+        end(20, IRQ, 27),
+    )
+    assert spans(frames) == [(IRQ, "27 a", 10, 20)]
+
+
 def told(frame: Frame) -> list[tuple[str, str, int, int]]:
     return [(part.kind, part.name, part.net, part.count) for part in shares(frame)]
 
@@ -250,7 +276,7 @@ EVENTS = st.lists(
     st.builds(
         Event,
         st.integers(0, 5),
-        st.sampled_from([BEGIN, END, SWITCH]),
+        st.sampled_from([BEGIN, END, SWITCH, NOTE]),
         st.sampled_from([*PAIRED, WORK]),
         st.sampled_from(["a", "b"]),
         st.sampled_from([DETECTOR, WORKER, OTHER]),

@@ -9,32 +9,44 @@ from hypothesis import strategies as st
 from quiet.noise import attribute, frames
 from quiet.noise.attribute import Cause
 from quiet.noise.frames import CALL, HRTIMER, IRQ, THREAD, VECTOR, WORK, Share
-from quiet.noise.names import CALLS, VECTORS, Senders, Sent, label, namer
+from quiet.noise.names import CALLS, FUNCTION_CALLS, SHOOTDOWN, VECTORS, Senders, Sent, label, namer
 from tests.noise.making import KINDS
 
 HERE = 1
+COMMS = {7: "kworker/1:1", 8: "kworker/1:0-events", 9: "kworker/1:1H+kblockd", 99: "bash"}
 SENT = st.builds(
-    Sent, st.integers(0, 20), st.integers(0, 2), st.frozensets(st.integers(0, 2)), st.sampled_from(["a (1)", "b (2)"])
+    Sent,
+    st.integers(0, 20),
+    st.integers(0, 2),
+    st.frozensets(st.integers(0, 2)),
+    st.sampled_from(["a (1)", "b (2)"]),
+    st.sampled_from(["", SHOOTDOWN]),
 )
 
 
 def share(kind: str, name: str, pid: int = 7) -> Share:
-    return Share(kind, name, 500, 10, 1, pid, "")
+    return Share(kind, name, 500, 10, 1, pid)
 
 
 def named(some: Share, sent: list[Sent] | None = None) -> Cause:
-    return namer(Senders(sent or [], HERE, 100), {7: "kworker/1:1", 99: "bash"}.__getitem__)(some)
+    return namer(Senders(sent or [], HERE, 100), COMMS.__getitem__)(some)
 
 
-@given(st.lists(SENT), st.integers(0, 20), st.integers(0, 20))
-def test_the_sender_is_the_last_one_to_this_cpu_in_time(sent: list[Sent], time: int, reach: int) -> None:
-    found = Senders(sent, HERE, reach).of(time)
-    mine = [e for e in sent if HERE in e.targets and e.cpu != HERE and time - reach <= e.time <= time]
+@given(st.lists(SENT), st.integers(0, 20), st.integers(0, 20), st.sampled_from([SHOOTDOWN, "membarrier"]))
+def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_anything_or_for_just_that(
+    sent: list[Sent], time: int, reach: int, what: str
+) -> None:
+    found = Senders(sent, HERE, reach).find(time, what)
+    mine = [
+        each
+        for each in sent
+        if HERE in each.targets and each.cpu != HERE and time - reach <= each.time <= time and each.only in ("", what)
+    ]
     last = max((each.time for each in mine), default=None)
     if last is None:
-        assert found == ""
+        assert found is None
     else:
-        assert found in {f"CPU {each.cpu}, {each.task}" for each in mine if each.time == last}
+        assert found in [each for each in mine if each.time == last]
 
 
 def test_an_interrupt_from_another_cpu_says_whose() -> None:
@@ -49,8 +61,32 @@ def test_an_interrupt_that_nobody_sends_has_no_sender() -> None:
     assert named(share(IRQ, "27 eth0"), sent) == Cause(IRQ, "27 eth0")
 
 
+@pytest.mark.parametrize("vector", FUNCTION_CALLS)
+def test_a_call_of_which_only_the_queueing_is_known_is_named_by_what_was_queued(vector: str) -> None:
+    sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", why="rcu_barrier_handler")]
+    assert named(share(VECTOR, vector), sent) == Cause(CALL, "rcu_barrier_handler", "CPU 0, bash (12)")
+    woken = [sent[0]._replace(why="sched_ttwu_pending")]
+    assert named(share(VECTOR, vector), woken) == Cause(CALL, "wake-up of a task", "CPU 0, bash (12)")
+
+
+def test_what_was_queued_names_nothing_but_a_call() -> None:
+    sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", why="rcu_barrier_handler")]
+    assert named(share(VECTOR, "reschedule"), sent) == Cause(VECTOR, "reschedule", "CPU 0, bash (12)")
+    assert named(share(CALL, "do_sync_core"), sent).name == CALLS["do_sync_core"]
+    assert named(share(VECTOR, "call_function"), [sent[0]._replace(why="")]).name == "call_function"
+
+
+def test_who_sent_for_one_thing_alone_is_not_named_for_another() -> None:
+    sent = [Sent(450, 0, frozenset({HERE}), "bash (12)", SHOOTDOWN), Sent(440, 2, frozenset({HERE}), "sshd (3)")]
+    assert named(share(CALL, "flush_tlb_func"), sent).by == "CPU 0, bash (12)"
+    assert named(share(CALL, "ipi_mb"), sent).by == "CPU 2, sshd (3)"
+    assert named(share(VECTOR, "reschedule"), sent).by == "CPU 2, sshd (3)"
+
+
 def test_a_work_is_named_with_its_worker_and_a_task_with_its_number() -> None:
     assert named(share(WORK, "vmstat_update")) == Cause(WORK, "vmstat_update", "kworker/1:1")
+    assert named(share(WORK, "vmstat_update", 8)).by == "kworker/1:0"
+    assert named(share(WORK, "blk_mq_run_work_fn", 9)).by == "kworker/1:1H"
     assert named(share(THREAD, "bash", 99)) == Cause(THREAD, "bash", "99")
 
 
@@ -74,6 +110,10 @@ def test_the_host_and_the_firmware_are_not_the_same() -> None:
     host, firmware = (label(Cause(attribute.HOST, name)) for name in (attribute.HYPERVISOR, attribute.FIRMWARE))
     assert "host" in host
     assert "firmware" in firmware
+
+
+def test_a_name_that_is_not_fit_to_be_shown_is_shown_with_question_marks() -> None:
+    assert label(Cause(THREAD, "a\x1b[2Jb\nc \N{SNOWMAN}", "9")) == "task a?[2Jb?c \N{SNOWMAN} (9)"
 
 
 @pytest.mark.parametrize("name", VECTORS)

@@ -46,6 +46,7 @@ CASES = (
     (WORK, "cache_reap", NONE, "", "every CPU"),
     (WORK, "mce_work_trigger", NONE, "", "every CPU"),
     (WORK, "blk_mq_run_work_fn", KNOB, "workqueue", "work"),
+    (IRQ, "11 arch_timer", BOOT, "nohz_full=3", "timer"),  # arm64
     (IRQ, "27 virtio0-input.0", KNOB, "irq", "isolcpus=managed_irq,domain,3"),
     (CALL, "flush_tlb_func", USER, "", "page tables"),
     (CALL, "TLB shootdown", USER, "", "page tables"),  # from the event tlb:tlb_flush
@@ -65,11 +66,18 @@ CASES = (
     (CALL, "__wrmsr_safe_on_cpu", USER, "", "registers"),
     (CALL, "aperfmperf_snapshot_khz", USER, "", "frequenc"),
     (CALL, "invalidate_bh_lru", USER, "", "lists"),
-    (CALL, "nohz_full_kick_func", NONE, "", "another CPU"),
+    (CALL, "sched_ttwu_pending", KNOB, "tasks", "woke a task"),
+    (CALL, "nohz_full_kick_func", USER, "", "asked"),
+    (CALL, "generic_exec", NONE, "", "another CPU"),
     (VECTOR, "reschedule", KNOB, "tasks", "woke"),
+    (VECTOR, "Rescheduling interrupts", KNOB, "tasks", "woke"),  # arm64
+    (VECTOR, "Function call interrupts", NONE, "", "function"),
+    (VECTOR, "IRQ work interrupts", NONE, "", "deferred"),
+    (VECTOR, "Timer broadcast interrupts", BOOT, "nohz_full=3", "timer"),
     (VECTOR, "call_function", NONE, "", "function"),
     (VECTOR, "call_function_single", NONE, "", "function"),
     (VECTOR, "irq_work", NONE, "", "deferred"),
+    (VECTOR, "tick", BOOT, "nohz_full=3", "tick"),  # told by its phase
     (VECTOR, "local_timer", BOOT, "nohz_full=3", "timer"),
     (VECTOR, "thermal_apic", USER, "", "heat"),
     (VECTOR, "threshold_apic", USER, "", "corrected"),
@@ -130,7 +138,7 @@ def named(kind: str, name: str) -> Cause:
     """A cause as the merge makes it of what the kernel says."""
     if kind in (HOST, STALL, UNKNOWN, COUNTED):
         return Cause(kind, name)
-    return namer(Senders((), CPU, 0), str)(Share(kind, name, 0, 1, 1, 7, ""))
+    return namer(Senders((), CPU, 0), str)(Share(kind, name, 0, 1, 1, 7))
 
 
 def row(kind: str, name: str) -> Remedy:
@@ -215,4 +223,50 @@ def test_what_is_found_by_counting_has_a_remedy(cause: Cause) -> None:
 def test_a_knob_tells_what_it_stops() -> None:
     assert {item.pattern for item in stopped_by("watchdog.cpus")} >= {"watchdog_timer_fn"}
     assert stopped_by("aslr") == []
-    assert all(item in stopped_by(item.what) for item in REMEDIES if item.how == KNOB)
+    for item in REMEDIES:
+        if item.how == KNOB:
+            found = [(each.kind, each.pattern) for each in stopped_by(item.what)]
+            assert (item.kind, item.pattern) in found
+
+
+@pytest.mark.parametrize("knob", BY_NAME)
+def test_what_a_knob_stops_is_told_without_a_certain_cpu(knob: str) -> None:
+    for item in stopped_by(knob):
+        assert item.what == knob
+        assert not re.search(r"[{}]", item.text)
+    if knob == "irq":
+        assert any("managed_irq,domain,LIST" in item.text for item in stopped_by(knob))
+
+
+@pytest.mark.parametrize(("kind", "name", "how", "what", "word"), [case for case in CASES if case[2] in (KNOB, BOOT)])
+def test_what_is_in_place_already_is_no_remedy_and_the_text_says_why(
+    kind: str, name: str, how: str, what: str, word: str
+) -> None:
+    cause = named(kind, name)
+    knob = what.partition("=")[0]
+    found = remedy(cause, CPU, {knob, "aslr"})
+    assert (found.how, found.what) == (NONE, "")
+    assert found.text != remedy(cause, CPU).text
+    if still := row(kind, name).still:
+        assert found.text == still
+    else:
+        assert all(part in found.text for part in (what, "in place already", remedy(cause, CPU).text))
+    assert remedy(cause, CPU, {"aslr"}) == remedy(cause, CPU)
+
+
+def test_what_goes_on_in_spite_of_its_remedy_is_explained() -> None:
+    assert "second task" in remedy(Cause(HRTIMER, "tick_nohz_handler"), CPU, {"nohz_full"}).text
+    assert (
+        remedy(fold.TICK, CPU, {"nohz_full"}).text
+        == remedy(named(HRTIMER, "tick_sched_timer"), CPU, {"nohz_full"}).text
+    )
+    assert "elsewhere already" in remedy(Cause(SOFTIRQ, "RCU"), CPU, {"rcu_nocbs"}).text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cause_that_has_no_remedy_is_the_same_whatever_is_in_place(kind: str) -> None:
+    everything = {*BY_NAME, *PARAMETERS}
+    for item in REMEDIES:
+        if item.kind == kind and item.how in (USER, NONE):
+            name = next(name for k, name, *_ in CASES if k == kind and row(k, name) == item)
+            assert remedy(named(kind, name), CPU, everything) == remedy(named(kind, name), CPU)

@@ -14,7 +14,6 @@ from quiet.noise._noise import lib
 from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.frames import HRTIMER, IRQ, THREAD
-from quiet.noise.measure import Cost
 from tests.noise.making import KINDS, SECOND, measured, on_cpu
 
 TICK = Cause(HRTIMER, "tick_nohz_handler")
@@ -118,15 +117,43 @@ def test_a_limit_that_all_cpus_share_is_said_once() -> None:
     assert report.limits_of(made) == ["a made-up limit"]
 
 
-def test_tracing_costs_only_what_the_kernel_interrupted() -> None:
-    on = on_cpu(
-        [(TICK, 10_000), (TICK, 10_000), (Cause(HOST, FIRMWARE), 10_000), (Cause(STALL, "processor stall"), 100)]
-    )
-    assert report.tracing_cost(on) == 0
-    on.cost = Cost(1_000, 1_500)
-    assert report.tracing_cost(on) == 1_000
-    on.cost = Cost(1_500, 1_000)
-    assert report.tracing_cost(on) == 0
+def test_tracing_costs_each_event_as_much_as_one_was_found_to() -> None:
+    on = on_cpu([(TICK, 10_000)])
+    none = {"events": 0, "event_ns": 0, "cost_pct": 0}
+    assert report.cpu_shape(measured({1: on}), 1)["tracing"] == none
+    on.events, on.event_cost = 10_000, 200
+    assert report.cpu_shape(measured({1: on}), 1)["tracing"] == {
+        "events": 10_000,
+        "event_ns": 200,
+        "cost_pct": pytest.approx(10_000 * 200 * 100 / SECOND),
+    }
+
+
+def test_why_the_tick_was_kept_is_reported() -> None:
+    on = on_cpu([(TICK, 10_000)])
+    on.tick_kept = {"RCU needs it": 3}
+    assert report.cpu_shape(measured({1: on}), 1)["tick_kept"] == {"RCU needs it": 3}
+
+
+def test_the_share_of_the_hosts_is_apart_from_the_processors() -> None:
+    on = on_cpu([(Cause(HOST, FIRMWARE), 3_000_000), (Cause(STALL, "processor stall"), 1_000_000), (TICK, 5_000_000)])
+    one = report.cpu_shape(measured({1: on}), 1)
+    assert (one["host_pct"], one["stall_pct"]) == (pytest.approx(0.3), pytest.approx(0.1))
+
+
+def test_a_remedy_that_is_in_place_already_is_not_given_once_more() -> None:
+    for in_place, boot in (((), "nohz_full=1"), (("rcu_nocbs",), "nohz_full=1"), (("nohz_full",), None)):
+        made = measured({1: on_cpu([(TICK, 4_000)])}, in_place=in_place)
+        (cause,) = json.loads(json.dumps(report.cpu_shape(made, 1)))["causes"]
+        assert cause["boot"] == boot
+        assert ("boot with" in cause["remedy"]) == bool(boot)
+
+
+def test_what_is_in_place_on_one_cpu_is_not_on_another() -> None:
+    made = measured({1: on_cpu([(TICK, 4_000)]), 3: on_cpu([(TICK, 4_000)], 3)})
+    made.in_place[3] = frozenset({"nohz_full"})
+    boots = [report.cpu_shape(made, cpu)["causes"] for cpu in (1, 3)]
+    assert [cause["boot"] for causes in json.loads(json.dumps(boots)) for cause in causes] == ["nohz_full=1", None]
 
 
 @given(st.lists(st.integers(0, 1 << 40), min_size=1), st.integers(1, 100))

@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 import struct
-import sys
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.noise import ring
+from tests.noise.tracing import PADDING, Item, page, word, written
 
-PAGE = 4096
-PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 MISSED, STORED = 1 << 31, 1 << 30
 TOP = 0xF8 << 56
-
-
-class Item(NamedTuple):
-    """Something in a page: what it is, its time (a difference, or absolute), and its data."""
-
-    what: str
-    time: int
-    data: bytes = b""
-
-
-def word(kind: int, delta: int) -> bytes:
-    """A header: five bits of kind and 27 of time, from the low end or the high one as the machine is."""
-    return struct.pack("=I", kind | delta << 5 if sys.byteorder == "little" else kind << 27 | delta)
-
-
-def written(item: Item) -> bytes:
-    if item.what == "data":
-        return word(len(item.data) // 4, item.time) + item.data
-    if item.what == "long":
-        return word(0, item.time) + struct.pack("=I", len(item.data) + 4) + item.data
-    if item.what == "discarded":
-        return word(PADDING, item.time) + struct.pack("=I", len(item.data) + 4) + item.data
-    kind = TIME_STAMP if item.what == "stamp" else TIME_EXTEND
-    return word(kind, item.time & 0x7FFFFFF) + struct.pack("=I", item.time >> 27)
-
-
-def page(stamp: int, items: list[Item], flags: int = 0, rest: bytes = b"") -> bytes:
-    body = b"".join(map(written, items)) + rest
-    assert len(body) <= PAGE - 16
-    return struct.pack("=QQ", stamp, len(body) | flags) + body.ljust(PAGE - 16, b"\xaa")
 
 
 def told(stamp: int, items: list[Item]) -> list[tuple[int, bytes]]:

@@ -11,7 +11,7 @@ from quiet.noise import report, table
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.frames import HRTIMER, IRQ, THREAD
-from quiet.noise.measure import Cost, Count, Measured
+from quiet.noise.measure import Count, Measured
 from tests.noise.making import measured, on_cpu
 
 TICK = Cause(HRTIMER, "tick_nohz_handler")
@@ -85,10 +85,28 @@ def test_a_line_where_the_trace_and_the_kernel_disagree_is_said() -> None:
 
 def test_what_the_tracing_cost_is_said() -> None:
     on = on_cpu([(TICK, 4_000)])
-    on.cost = Cost(1_200, 1_900)
+    assert "tracing itself" not in said(measured({1: on}))
+    on.events = 20_000
+    assert "20,000 events, too cheap to tell" in said(measured({1: on}))
+    on.event_cost = 150
+    assert "20,000 events, at 150 ns each, 0.3000 % of the time" in said(measured({1: on}))
+
+
+def test_why_the_tick_could_not_be_stopped_is_said_with_how_often() -> None:
+    on = on_cpu([(TICK, 4_000)])
+    assert "could not be stopped" not in said(measured({1: on}))
+    on.tick_kept = {"RCU needs it": 1_234, "a perf event needs it": 2}
     text = said(measured({1: on}))
-    assert "1.20 us" in text
-    assert "1.90 us" in text
+    assert "could not be stopped 1,234 times: RCU needs it" in text
+    assert "could not be stopped 2 times: a perf event needs it" in text
+
+
+def test_what_is_in_place_already_is_not_advised() -> None:
+    cpus = {1: on_cpu([(TICK, 4_000)])}
+    assert "boot with nohz_full=1" in said(measured(cpus))
+    text = said(measured(cpus, in_place=["nohz_full"]))
+    assert "boot with" not in text
+    assert "the CPU is nohz_full" in text
 
 
 def test_of_many_causes_the_costliest_are_shown_and_the_rest_counted() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,37 +11,15 @@ from quiet.host import Host, Reader
 from quiet.noise import tracefs
 from quiet.noise.events import Kind
 from quiet.noise.tracefs import Instance, NoTraceError
+from tests.noise.tracing import MOUNT, NUMBERS, Tracefs
 from tests.trees import plant
 
-MOUNT = "sys/kernel/tracing"
-FORMAT = "name: {0}\nID: {1}\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
 KINDS = (
     Kind("irq", "irq_handler_entry", ("irq",), lambda *_: None),
     Kind("csd", "csd_function_entry", ("func",), lambda *_: None),  # not of this kernel
     Kind("sched", "sched_switch", ("next_pid",), lambda *_: None),
 )
 STARTED = {1234: "555", os.getpid(): "777"}
-
-
-class Tracefs(Host):
-    """A tree whose folder of instances does what the kernel's does: a new one has its files, and goes with them."""
-
-    clocks = "[local] global counter uptime perf mono mono_raw boot x86-tsc"
-    broken = ""
-
-    def mkdir(self, path: str) -> None:
-        super().mkdir(path)
-        new = self.root + path
-        files = {"trace_clock": self.clocks, "tracing_on": "1", "tracing_cpumask": "f", "options/overwrite": "1"}
-        for number, name in enumerate(("irq/irq_handler_entry", "sched/sched_switch")):
-            files |= {f"events/{name}/enable": "0", f"events/{name}/format": FORMAT.format(name, 300 + number)}
-        for cpu in range(4):
-            files |= {f"per_cpu/cpu{cpu}/buffer_size_kb": "7", f"per_cpu/cpu{cpu}/stats": "overrun: 0"}
-        files.pop(self.broken, None)
-        plant(Path(new), files)
-
-    def rmdir(self, path: str) -> None:
-        shutil.rmtree(self.root + path)
 
 
 @pytest.fixture
@@ -100,8 +77,8 @@ def test_an_instance_is_set_up_for_its_cpus_before_anything_is_traced(host: Trac
         enabled = [host.text(f"{trace.path}/events/{kind.system}/{kind.name}/enable") for kind in KINDS]
         assert enabled == ["1", None, "1"]
         assert {number: kind.name for number, (kind, _) in trace.kinds.items()} == {
-            300: "irq_handler_entry",
-            301: "sched_switch",
+            NUMBERS["irq/irq_handler_entry"]: "irq_handler_entry",
+            NUMBERS["sched/sched_switch"]: "sched_switch",
         }
 
 
