@@ -32,13 +32,14 @@ from quiet.noise.frames import (
     Event,
     build,
 )
-from quiet.noise.names import SHOOTDOWN, Senders, Sent, namer
+from quiet.noise.names import FUNCTION, SHOOTDOWN, Senders, Sent, namer
 from quiet.noise.tracefs import Instance
 from tests.noise.tracing import ARM_6_12, MOUNT, X86, X86_6_1, Traced, Tracefs, pages, traced
 from tests.trees import plant
 
 HERE, DETECTOR, WORKER, BASH = 1, 10, 20, 12
 CPUS = frozenset({0, HERE})
+CALLBACK = 0xFFFFFFFF81F00000  # only the sending of a function call has one
 FUNCTIONS = {
     name: 0xFFFFFFFF81000000 + 16 * number
     for number, name in enumerate(
@@ -169,7 +170,7 @@ def test_a_function_that_another_cpu_sent(kernel: Kernel) -> None:
     here = nested(vector("call_function_single", 1_100, 2_000), *call("ipi_mb", 1_200, 1_900))
     there = [
         traced(900, "csd/csd_queue_cpu", BASH, cpu=HERE, func=FUNCTIONS["ipi_mb"], csd=7),
-        traced(910, "ipi/ipi_send_cpu", BASH, cpu=HERE),
+        traced(910, "ipi/ipi_send_cpu", BASH, cpu=HERE, callback=CALLBACK),
     ]
     assert explained(kernel, Gap(1_000, 1_200), here, there) == {Cause(CALL, "membarrier", "CPU 0, bash (12)"): 1_200}
 
@@ -192,7 +193,7 @@ def test_a_function_that_only_its_queueing_names_is_the_wake_up_of_a_task(kernel
     here = list(vector("call_function_single", 1_100, 2_000))
     there = [
         traced(900, "csd/csd_queue_cpu", 0, cpu=HERE, func=FUNCTIONS["sched_ttwu_pending"], csd=7),
-        traced(910, "ipi/ipi_send_cpu", 0, cpu=HERE),
+        traced(910, "ipi/ipi_send_cpu", 0, cpu=HERE, callback=CALLBACK),
     ]
     assert explained(kernel, Gap(1_000, 1_200), here, there) == {
         Cause(CALL, "wake-up of a task", "CPU 0, idle (0)"): 1_200
@@ -285,14 +286,19 @@ def test_an_event_that_nobody_asked_for_is_passed_over(kernel: Kernel) -> None:
 
 def test_an_interrupt_for_several_cpus_was_sent_to_those_that_are_tested(kernel: Kernel) -> None:
     mask = (1 << 9 | 1 << HERE | 1).to_bytes(8, "little")
-    item = traced(900, "ipi/ipi_send_cpumask", BASH, cpumask=mask)
-    assert senders(kernel, item, cpus=frozenset({HERE, 9})) == [Sent(900, 0, frozenset({HERE, 9}), "bash (12)")]
+    item = traced(900, "ipi/ipi_send_cpumask", BASH, cpumask=mask, callback=CALLBACK)
+    assert senders(kernel, item, cpus=frozenset({HERE, 9})) == [
+        Sent(900, 0, frozenset({HERE, 9}), "bash (12)", FUNCTION)
+    ]
     assert senders(kernel, item, cpus=frozenset({5})) == []
 
 
 def test_what_was_queued_is_for_the_next_interrupt_to_that_cpu_alone(kernel: Kernel) -> None:
     queue = traced(800, "csd/csd_queue_cpu", BASH, cpu=HERE, func=FUNCTIONS["rcu_barrier_handler"])
-    sent = [traced(time, "ipi/ipi_send_cpu", BASH, cpu=cpu) for time, cpu in ((810, 0), (820, HERE), (830, HERE))]
+    sent = [
+        traced(time, "ipi/ipi_send_cpu", BASH, cpu=cpu, callback=CALLBACK)
+        for time, cpu in ((810, 0), (820, HERE), (830, HERE))
+    ]
     found = senders(kernel, queue, *sent, cpus=CPUS)
     assert [(each.time, each.why) for each in found] == [(810, ""), (820, "rcu_barrier_handler"), (830, "")]
 

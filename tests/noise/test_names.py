@@ -9,10 +9,22 @@ from hypothesis import strategies as st
 from quiet.noise import attribute, frames
 from quiet.noise.attribute import Cause
 from quiet.noise.frames import CALL, HRTIMER, IRQ, THREAD, VECTOR, WORK, Share
-from quiet.noise.names import CALLS, FUNCTION_CALLS, SHOOTDOWN, VECTORS, Senders, Sent, label, namer
+from quiet.noise.names import (
+    CALLS,
+    FUNCTION,
+    FUNCTION_CALLS,
+    RESCHEDULE,
+    SHOOTDOWN,
+    VECTORS,
+    Senders,
+    Sent,
+    label,
+    namer,
+)
 from tests.noise.making import KINDS
 
 HERE = 1
+PURPOSES = (RESCHEDULE, FUNCTION, SHOOTDOWN)
 COMMS = {7: "kworker/1:1", 8: "kworker/1:0-events", 9: "kworker/1:1H+kblockd", 99: "bash"}
 SENT = st.builds(
     Sent,
@@ -20,7 +32,7 @@ SENT = st.builds(
     st.integers(0, 2),
     st.frozensets(st.integers(0, 2)),
     st.sampled_from(["a (1)", "b (2)"]),
-    st.sampled_from(["", SHOOTDOWN]),
+    st.sampled_from(["", *PURPOSES]),
 )
 
 
@@ -32,21 +44,34 @@ def named(some: Share, sent: list[Sent] | None = None) -> Cause:
     return namer(Senders(sent or [], HERE, 100), COMMS.__getitem__)(some)
 
 
-@given(st.lists(SENT), st.integers(0, 20), st.integers(0, 20), st.sampled_from([SHOOTDOWN, "membarrier"]))
-def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_anything_or_for_just_that(
-    sent: list[Sent], time: int, reach: int, what: str
+@given(st.lists(SENT), st.integers(0, 20), st.integers(0, 20), st.lists(st.sampled_from(PURPOSES)))
+def test_the_sender_is_the_last_one_to_this_cpu_in_time_for_one_of_the_purposes_or_for_an_unknown_one(
+    sent: list[Sent], time: int, reach: int, purposes: list[str]
 ) -> None:
-    found = Senders(sent, HERE, reach).find(time, what)
+    found = Senders(sent, HERE, reach).find(time, purposes)
     mine = [
         each
         for each in sent
-        if HERE in each.targets and each.cpu != HERE and time - reach <= each.time <= time and each.only in ("", what)
+        if HERE in each.targets
+        and each.cpu != HERE
+        and time - reach <= each.time <= time
+        and each.only in ("", *purposes)
     ]
     last = max((each.time for each in mine), default=None)
     if last is None:
         assert found is None
     else:
         assert found in [each for each in mine if each.time == last]
+
+
+def test_of_two_interrupts_that_were_sent_at_once_each_has_its_own_sender() -> None:
+    sent = [
+        Sent(440, 0, frozenset({HERE}), "bash (12)", FUNCTION, "sched_ttwu_pending"),
+        Sent(450, 2, frozenset({HERE}), "cron (9)", RESCHEDULE),
+    ]
+    assert named(share(VECTOR, "reschedule"), sent).by == "CPU 2, cron (9)"
+    assert named(share(VECTOR, "call_function_single"), sent) == Cause(CALL, "wake-up of a task", "CPU 0, bash (12)")
+    assert named(share(VECTOR, "irq_work"), sent).by == ""
 
 
 def test_an_interrupt_from_another_cpu_says_whose() -> None:
