@@ -7,10 +7,8 @@ import json
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 from struct import Struct
 from typing import Any
@@ -19,15 +17,13 @@ from quiet import placement
 from quiet.errors import QuietError, Refused, UsageError
 from quiet.noise._noise import ffi, lib
 from quiet.noise.attribute import Gap
+from quiet.noise.calibration import calibrate, faults, interruptions, periods
 
 CAPACITY = 1 << 20  # gaps that are kept for each CPU: 24 MiB,
 MEMORY = 256 << 20  # and for all of them together
 _GAP = Struct("=QQII")  # qn_gap in watch.h
 GAP_BYTES = _GAP.size
-PERIODS = 50_000
 LOOPS = 3  # the default threshold, in periods of the loop
-INTERRUPTIONS = 41  # of one's own, for what a single one takes
-FAULTS = 1000
 START_S = 60  # the longest that a detector may take to be in its place
 
 
@@ -68,54 +64,6 @@ class Watched:
     gaps: list[Gap]
     limits: tuple[str, ...]  # what it had to do without
     pid: int
-
-
-def periods(count: int = PERIODS) -> list[int]:
-    """Differences between readings of the loop on the calling thread, in ticks."""
-    found = ffi.new("uint64_t[]", count)
-    lib.qn_periods(found, count)
-    return list(found)
-
-
-def calibrate(differences: Sequence[int]) -> tuple[float, int]:
-    """The loop's period and the clock's step, from differences between its readings.
-
-    The period is the mean without those that were interrupted (ten times the median).
-    """
-    usual = median(differences)
-    counts = Counter(each for each in differences if each <= 10 * usual)
-    kept = counts.total()
-    common = sorted(value for value, count in counts.items() if count * 50 > kept)
-    return sum(value * count for value, count in counts.items()) / kept, _step(common)
-
-
-def _step(common: Sequence[int]) -> int:
-    """The clock's step: what the common differences are multiples of, to a tick (it need not be whole); else 1."""
-    places: list[list[int]] = []
-    for value in common:
-        if places and value - places[-1][-1] <= 1:
-            places[-1].append(value)
-        else:
-            places.append([value])
-    middles = [sum(place) / len(place) for place in places]
-    step = min((b - a for a, b in pairwise([0, *middles]) if b - a > 4), default=0)  # a tick or two is rounding
-    if not step or len(middles) < 2:
-        return 1
-    step = middles[-1] / round(middles[-1] / step)
-    whole = all(abs(middle - round(middle / step) * step) <= 1 for middle in middles)
-    return round(step) if whole else 1
-
-
-def interruptions(count: int = INTERRUPTIONS) -> list[int]:
-    """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it did not come."""
-    found = ffi.new("uint64_t[]", count)
-    return [] if lib.qn_interruptions(found, count) else list(found)
-
-
-def faults(count: int = FAULTS) -> list[int]:
-    """How long it takes to touch a page that is not there, in ticks."""
-    found = ffi.new("uint64_t[]", count)
-    return [] if lib.qn_faults(found, count) else list(found)
 
 
 class _Pipe:

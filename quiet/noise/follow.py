@@ -21,10 +21,11 @@ from quiet.cpulist import CpuSet
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.noise import clock, decode, events, names, tracefs
+from quiet.noise.agreement import line_of
 from quiet.noise.attribute import Cause, Namer
 from quiet.noise.clock import Clock
 from quiet.noise.frames import FAULT, IRQ, NMI, VECTOR, Event, Frame, build, shares
-from quiet.noise.measure import BUFFER_KB, SENDERS_KB, line_of
+from quiet.noise.measure import BUFFER_KB, SENDERS_KB
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 Interval = tuple[int, int]

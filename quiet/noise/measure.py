@@ -15,11 +15,12 @@ from quiet.errors import UsageError
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.noise import clock, counters, decode, detector, events, fold, tracefs
+from quiet.noise.agreement import NOT_INTERRUPTS, TIMERS, Count, compare
 from quiet.noise.attribute import Account, account
 from quiet.noise.clock import Clock
 from quiet.noise.counters import Counters
 from quiet.noise.detector import Asked, Detector, Tick, Watched
-from quiet.noise.frames import IRQ, VECTOR, Frame, build
+from quiet.noise.frames import build
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.surroundings import hypervisor
 
@@ -28,23 +29,6 @@ LOOK_NS = 4_000  # without tracing, the detector reads its own counters after ga
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 EVENT_BYTES = 40
-# Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
-NOT_INTERRUPTS = ("MCP", "PMI", "TLB")
-TIMERS = ("arch_timer",)  # what stands for LOC where the timer is a numbered interrupt (arm64)
-LABELS = {
-    "local_timer": "LOC",
-    "reschedule": "RES",
-    "call_function": "CAL",
-    "call_function_single": "CAL",
-    "irq_work": "IWI",
-    "spurious_apic": "SPU",
-    "thermal_apic": "TRM",
-    "threshold_apic": "THR",
-    "deferred_error_apic": "DFR",
-    "x86_platform_ipi": "PLT",
-}
-
-
 Detectors = Callable[[Sequence[int], Asked], contextlib.AbstractContextManager[list[Detector]]]
 
 
@@ -59,19 +43,6 @@ class Wanted:
     fifo: int = 0
     source: str = "--cpus"  # what named the CPUs, for errors
     applied: frozenset[str] = frozenset()  # knobs that are applied to them
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A line of /proc/interrupts over the window: how much it grew, and how many of these were traced.
-
-    `exact`: the two agree, what came while the file was read counted either way. None: nothing was traced.
-    """
-
-    text: str
-    counted: int
-    traced: int | None
-    exact: bool | None
 
 
 @dataclass(slots=True)
@@ -273,7 +244,7 @@ def _attribute(
         result.cpus[cpu] = OnCpu(
             seen,
             done,
-            _interrupts(cpu, before, after, None if lost else frames),
+            compare(cpu, before, after, None if lost else frames),
             *_others(cpu, before, after),
             lost_events=lost,
             events=len(found),
@@ -287,7 +258,7 @@ def _fold(
     """`alone`: for each CPU what one timer interrupt takes, in ticks."""
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
     for cpu, seen in watched.items():
-        interrupts = _interrupts(cpu, before, after, None)
+        interrupts = compare(cpu, before, after, None)
         counted = {label: each.counted for label, each in interrupts.items() if label not in NOT_INTERRUPTS}
         timer = sum(counted.pop(label) for label in list(counted) if label == "LOC" or interrupts[label].text in TIMERS)
         rest = sum(counted.values())
@@ -305,42 +276,3 @@ def _others(cpu: int, before: Counters, after: Counters) -> tuple[dict[str, int]
         stolen = (after.stolen[cpu] - before.stolen[cpu]) * 1000 / os.sysconf("SC_CLK_TCK")
     smi = after.firmware[cpu] - before.firmware[cpu] if cpu in before.firmware and cpu in after.firmware else None
     return soft, stolen, smi
-
-
-def _interrupts(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
-    """The lines that grew on a CPU, beside how often the trace saw them between the two readings."""
-    sure: dict[str, int] = {}
-    perhaps: dict[str, int] = {}
-    for frame in _all(frames or []):
-        label = line_of(frame)
-        if before.end <= frame.begin < after.begin:
-            sure[label] = sure.get(label, 0) + 1
-        elif before.begin <= frame.begin < after.end:
-            perhaps[label] = perhaps.get(label, 0) + 1
-    found = {}
-    for label, line in after.lines.items():
-        grown = after.interrupts[cpu].get(label, 0) - before.interrupts[cpu].get(label, 0)
-        called = label if label in sure or label in perhaps else line.text  # arm64: IPI0, by what it is for
-        traced = sure.get(called, 0)
-        if not grown and not traced:
-            continue
-        if frames is None or label in NOT_INTERRUPTS or label == "NMI":
-            found[label] = Count(line.text, grown, None, None)
-        else:
-            exact = traced <= grown <= traced + perhaps.get(called, 0)
-            found[label] = Count(line.text, grown, grown if exact else traced, exact)
-    return found
-
-
-def line_of(frame: Frame) -> str:
-    """The label in /proc/interrupts of the line that counts this interrupt."""
-    if frame.kind == IRQ:
-        return str(frame.key)
-    return LABELS.get(frame.name, frame.name)
-
-
-def _all(frames: list[Frame]) -> Iterator[Frame]:
-    for frame in frames:
-        if frame.kind in (VECTOR, IRQ) and not frame.again:
-            yield frame
-        yield from _all(frame.inner)

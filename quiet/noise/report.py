@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quiet.noise import clock
+from quiet.noise.agreement import NOT_INTERRUPTS
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
 from quiet.noise.budgets import Budgets
-from quiet.noise.measure import NOT_INTERRUPTS, Measured, OnCpu
+from quiet.noise.measure import Measured, OnCpu
 from quiet.noise.names import label
 from quiet.noise.remedies import BOOT, KNOB, Remedy, remedy
 from quiet.noise.units import show

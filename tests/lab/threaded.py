@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from quiet.noise._noise import ffi, lib
-from quiet.noise.detector import Asked, Detector, calibrate, periods
+from quiet.noise.calibration import calibrate, periods
+from quiet.noise.detector import Asked, Detector
 
 
 class Threaded(Detector):

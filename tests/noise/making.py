@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from quiet.noise import attribute, frames
 from quiet.noise._noise import lib
+from quiet.noise.agreement import Count
 from quiet.noise.attribute import UNKNOWN, Account, Cause, Explained, Gap, Total
 from quiet.noise.clock import Clock, Moment
 from quiet.noise.detector import Watched
-from quiet.noise.measure import Count, Measured, OnCpu
+from quiet.noise.measure import Measured, OnCpu
 
 SECOND = 1_000_000_000
 CLOCK = Clock(Moment(0, 1, 0, 5000 * SECOND), Moment(SECOND, 1, SECOND, 5001 * SECOND))

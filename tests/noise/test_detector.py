@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.errors import Refused, UsageError
-from quiet.noise import clock, detector
+from quiet.noise import calibration, clock, detector
 from quiet.noise._noise import lib
 from quiet.noise.clock import Clock
 from quiet.noise.detector import Asked, DetectorError, Watched
@@ -111,7 +111,7 @@ def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millise
 
 
 def test_each_fault_that_is_asked_for_has_a_length() -> None:
-    found = detector.faults(5)
+    found = calibration.faults(5)
     assert len(found) == 5
     assert all(length > 0 for length in found)
 
@@ -119,12 +119,12 @@ def test_each_fault_that_is_asked_for_has_a_length() -> None:
 # In a process of one thread, as a detector is: the timer's signal is the whole process's.
 ALONE = """
 import signal
-from quiet.noise import detector
+from quiet.noise import calibration, detector
 handled = []
 signal.signal(signal.SIGALRM, lambda number, frame: handled.append(number))
-found = detector.interruptions(3)
+found = calibration.interruptions(3)
 assert len(found) == 3 and all(found), found
-assert detector.interruptions(0) == []
+assert calibration.interruptions(0) == []
 assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 assert not handled
 signal.raise_signal(signal.SIGALRM)
@@ -245,7 +245,7 @@ def test_a_ring_that_cannot_be_is_an_error(cpu: int, capacity: int) -> None:
 
 
 def test_the_period_and_the_step_of_a_clock_that_goes_by_tens() -> None:
-    period, step = detector.calibrate([20] * 500 + [30] * 490 + [70_000] * 10)
+    period, step = calibration.calibrate([20] * 500 + [30] * 490 + [70_000] * 10)
     assert period == pytest.approx((20 * 500 + 30 * 490) / 990)
     assert step == 10
 
@@ -258,23 +258,23 @@ def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_no_whole_number_of
         for number in (turn * 2 * least + turn, turn * 2 * least + turn + least)
     ]
     differences = [b - a for a, b in pairwise(readings)]
-    assert detector.calibrate(differences)[1] == pytest.approx(step, abs=1)
+    assert calibration.calibrate(differences)[1] == pytest.approx(step, abs=1)
 
 
 @pytest.mark.parametrize("differences", [[20] * 1000, [20, 21, 22, 23] * 250, [36, 38, 40] * 300, [50, 71, 85] * 300])
 def test_differences_that_are_multiples_of_nothing_show_no_step(differences: list[int]) -> None:
-    assert detector.calibrate(differences)[1] == 1
+    assert calibration.calibrate(differences)[1] == 1
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=200))
 def test_the_period_lies_among_the_differences(differences: list[int]) -> None:
-    period, step = detector.calibrate(differences)
+    period, step = calibration.calibrate(differences)
     assert min(differences) <= period <= max(differences)
     assert 1 <= step <= max(differences)
 
 
 def test_the_differences_of_the_real_loop_are_short() -> None:
-    period, step = detector.calibrate(detector.periods(5_000))
+    period, step = calibration.calibrate(calibration.periods(5_000))
     assert 0 < period < ticks(0.001)
     assert step >= 1
 

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.noise import report, table
+from quiet.noise.agreement import Count
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.frames import HRTIMER, IRQ, THREAD
-from quiet.noise.measure import Count, Measured
+from quiet.noise.measure import Measured
 from tests.noise.making import measured, on_cpu
 
 TICK = Cause(HRTIMER, "tick_nohz_handler")
