@@ -38,7 +38,7 @@ TICK_KEPT = "tick kept"
 TICK_NEEDED = {
     1: "a task's CPU timer or limit needs it",
     2: "a perf event needs it",
-    4: "more than one task wanted the CPU",
+    4: "the scheduler needs it (more than one task here, or one with a deadline)",
     8: "the kernel's clock is not stable",
     16: "RCU needs it",
     32: "an expedited RCU grace period needs it",

@@ -129,9 +129,11 @@ REMEDIES = (
     Remedy(
         CALL,
         r"nohz_full_kick_func",
-        USER,
-        "",
-        "another CPU asked this one whether it needs its tick: a task here began or ended a timer or a perf event",
+        BOOT,
+        "tsc=nowatchdog",
+        "another CPU put a timer on this one, so that it has to look at its tick; the check of the time stamp counter "
+        "does so on each CPU in turn",
+        "another CPU put a timer on this one, or changed what its tick depends on",
     ),
     Remedy(
         CALL,

@@ -67,7 +67,7 @@ CASES = (
     (CALL, "aperfmperf_snapshot_khz", USER, "", "frequenc"),
     (CALL, "invalidate_bh_lru", USER, "", "lists"),
     (CALL, "sched_ttwu_pending", KNOB, "tasks", "woke a task"),
-    (CALL, "nohz_full_kick_func", USER, "", "asked"),
+    (CALL, "nohz_full_kick_func", BOOT, "tsc=nowatchdog", "tick"),
     (CALL, "generic_exec", NONE, "", "another CPU"),
     (VECTOR, "reschedule", KNOB, "tasks", "woke"),
     (VECTOR, "Rescheduling interrupts", KNOB, "tasks", "woke"),  # arm64
