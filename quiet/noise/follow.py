@@ -20,12 +20,12 @@ from types import TracebackType
 from quiet.cpulist import CpuSet
 from quiet.facts import Facts
 from quiet.host import Host
-from quiet.noise import clock, decode, events, names, tracefs
+from quiet.noise import clock, decode, names, tracefs
 from quiet.noise.agreement import line_of
 from quiet.noise.attribute import Cause, Namer
 from quiet.noise.clock import Clock
 from quiet.noise.frames import FAULT, IRQ, NMI, VECTOR, Event, Frame, build, shares
-from quiet.noise.measure import BUFFER_KB, SENDERS_KB
+from quiet.noise.measure import BUFFER_KB, open_traces
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 Interval = tuple[int, int]
@@ -101,18 +101,13 @@ class Follower:
         tracefs.remove_left_over(self._host)
         try:
             tracefs.check(self._host)
-            place = tracefs.mount(self._host)
-            kinds = [*events.ON_THE_CPU, *events.vectors(self._host.names(f"{place}/events/irq_vectors"))]
-            mine = self._made.enter_context(tracefs.Instance(self._host, self._cpus, kinds, BUFFER_KB, "trials"))
             online = Facts(self._host).online
-            small = max(64, SENDERS_KB // len(online))
-            sending = decode.SENDING
-            theirs = self._made.enter_context(tracefs.Instance(self._host, online, sending, small, "trial-senders"))
+            mine, theirs = open_traces(self._host, self._cpus, online, BUFFER_KB, self._made, of="trial-")
         except tracefs.NoTraceError as error:
             self._give_up(str(error))
             return
         self._traces, self.clock, self.why = (mine, theirs), mine.clock, ""
-        self._symbol = decode.Symbols(self._host, place)
+        self._symbol = decode.Symbols(self._host, mine.mount)
         self._symbol(1)  # has the kernel's list read now, and not between two trials
 
     def _give_up(self, why: str) -> None:

@@ -181,15 +181,25 @@ def _traces(
 ) -> list[tracefs.Instance]:
     """The instance for the tested CPUs and the one for who sends to them; none, and why, where that fails."""
     try:
-        place = tracefs.mount(host)
-        kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{place}/events/irq_vectors"))]
-        mine = stack.enter_context(tracefs.Instance(host, wanted.cpus, kinds, buffer_kb(wanted.seconds), "cpus"))
-        small = max(64, SENDERS_KB // len(online))
-        theirs = stack.enter_context(tracefs.Instance(host, online, decode.SENDING, small, "senders"))
+        return open_traces(host, wanted.cpus, online, buffer_kb(wanted.seconds), stack)
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so causes are found by counting: {error}")
         return []
-    return [mine, theirs]
+
+
+def open_traces(
+    host: Host, cpus: CpuSet, online: CpuSet, size_kb: int, stack: contextlib.ExitStack, of: str = ""
+) -> list[tracefs.Instance]:
+    """What happens on these CPUs, with a buffer of this size for each, and who sends to them; `of` goes into the names.
+
+    Both end with the stack. Raises NoTraceError.
+    """
+    kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{tracefs.mount(host)}/events/irq_vectors"))]
+    small = max(64, SENDERS_KB // len(online))
+    return [
+        stack.enter_context(tracefs.Instance(host, cpus, kinds, size_kb, f"{of}cpus")),
+        stack.enter_context(tracefs.Instance(host, online, decode.SENDING, small, f"{of}senders")),
+    ]
 
 
 def buffer_kb(seconds: float) -> int:

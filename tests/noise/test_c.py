@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,36 +10,20 @@ from hypothesis import strategies as st
 
 from quiet.noise import detector
 from quiet.noise._noise import ffi, lib
+from tests.c_code import EVERY_COMPILER, compile_strictly, run_sanitized
 
 ROOT = Path(__file__).parents[2] / "quiet" / "noise" / "c"
 SOURCES = sorted(ROOT.glob("*.c"))
-STRICT = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", f"-I{ROOT}"]
-COMPILERS = [c for c in ("gcc-12", "gcc-14", "gcc", "clang", "aarch64-linux-gnu-gcc") if shutil.which(c)]
 VALUE = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1), st.integers(0, 63).map(lambda power: 1 << power))
 
 
-@pytest.mark.parametrize("compiler", COMPILERS or [pytest.param("", marks=pytest.mark.skip("no C compiler"))])
+@EVERY_COMPILER
 def test_every_compiler_at_hand_accepts_the_c_without_a_warning(compiler: str) -> None:
-    assert SOURCES
-    for source in SOURCES:
-        command = [compiler, "-O2", *STRICT, "-c", "-o", "/dev/null", str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    compile_strictly(compiler, ROOT, SOURCES)
 
 
 def test_the_sanitizers_find_nothing(tmp_path: Path) -> None:
-    flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-    (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
-    probe = ["cc", *flags, "-o", str(tmp_path / "empty"), str(tmp_path / "empty.c")]
-    if subprocess.run(probe, capture_output=True, check=False).returncode:
-        pytest.skip("SANITIZERS NOT RUN: cc lacks the libraries of -fsanitize=address,undefined")
-    program = tmp_path / "sanitize"
-    main = Path(__file__).with_name("sanitize.c")
-    build = ["cc", *flags, *STRICT, "-o", str(program), str(main), *map(str, SOURCES)]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    run_sanitized(Path(__file__).with_name("sanitize.c"), ROOT, SOURCES, tmp_path)
 
 
 def test_the_loop_holds_nothing_but_the_clock_and_the_comparison() -> None:
