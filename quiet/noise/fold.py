@@ -83,6 +83,14 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
     return sorted(best.values()) if len(best) >= MORE * chance + LEAST else []
 
 
+def _unlike(gap: Gap, interruption: float) -> float:
+    """How little a gap is like an interrupt: by its length beside that of a known one, else by its length alone.
+
+    Which gaps the interrupts were cannot be told for certain; what takes a CPU away for long is none.
+    """
+    return abs(math.log(gap.length / interruption)) if interruption else gap.length
+
+
 def account(gaps: Sequence[Gap], clock: Clock, known: Evidence) -> Account:
     """A cause for each gap, as far as the evidence goes."""
     outside = Cause(HOST, HYPERVISOR if known.virtual else FIRMWARE)
@@ -98,14 +106,15 @@ def account(gaps: Sequence[Gap], clock: Clock, known: Evidence) -> Account:
     if len(ticks) > known.timer * 1.05 + 2 or not known.timer:
         ticks = []  # more than the kernel counted: something else keeps to that period
     causes.update(dict.fromkeys(ticks, TICK))
-    left = sorted((gap for gap in left if gap not in causes), key=lambda gap: gap.length)
+    left = sorted((gap for gap in left if gap not in causes), key=lambda gap: _unlike(gap, known.interruption))
     turns = clock.ns(gaps[-1].begin - gaps[0].begin) / known.period_ns if ticks else 0
     interrupts = known.others + max(known.timer - round(turns), 0)
-    for number, gap in enumerate(left):
-        # Which of them it was cannot be told; a handler is short, and what takes a CPU away is not.
-        causes[gap] = OTHER if number < interrupts else outside if gap.length >= known.looked_from else SHORT
-    stall, stalled = clock.ticks(STALL_NS), Cause(STALL, "processor stall")
+    # No task comes and goes unseen, but a page fault may be too short to be looked for.
     short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
+    for number, gap in enumerate(left):
+        rest = outside if gap.length >= known.looked_from else short
+        causes[gap] = OTHER if number < interrupts else rest
+    stall, stalled = clock.ticks(STALL_NS), Cause(STALL, "processor stall")
     done = Account()
     for gap in gaps:
         none = stalled if gap.length < stall else short

@@ -25,7 +25,7 @@ from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.surroundings import hypervisor
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
-LOOK_NS = 4_000  # without tracing, the detector reads its own counters after gaps from this length on
+LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps from this length on
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 EVENT_BYTES = 40

@@ -146,7 +146,7 @@ def test_the_kernels_coarse_clock_goes_on_by_whole_periods() -> None:
 def test_timer_interrupts_beyond_those_of_the_tick_are_others() -> None:
     more = [Gap(1_000_000 + number * 7_000_003, 2_000) for number in range(3)]
     gaps = [*ticks(250), *more, Gap(SECOND - 1, 3_000)]
-    assert counted(folded(gaps, timer=253)) == {TICK: 250, OTHER: 3, SHORT: 1}
+    assert counted(folded(gaps, timer=253)) == {TICK: 250, OTHER: 3, Cause(HOST, FIRMWARE): 1}
 
 
 def test_a_switch_that_the_detector_saw_of_itself_is_another_task() -> None:
@@ -169,8 +169,22 @@ def test_where_there_is_no_hypervisor_it_was_the_firmware() -> None:
     assert counted(folded([Gap(1_000, 90_000, LOOKED)])) == {Cause(HOST, FIRMWARE): 1}
 
 
-def test_a_gap_too_short_for_the_detector_to_have_looked_stays_without_a_cause() -> None:
-    assert [cause.kind for cause in counted(folded([Gap(1_000, LOOK - 1)]))] == [UNKNOWN]
+def test_a_gap_too_short_to_have_been_looked_at_can_be_a_page_fault_as_long_as_one_is_unaccounted_for() -> None:
+    short = Gap(1_000, LOOK - 1)
+    assert [cause.kind for cause in counted(folded([short], faults=1))] == [UNKNOWN]
+    assert [cause.kind for cause in counted(folded([short]))] == [HOST]
+    assert counted(folded([short, Gap(90_000, 50_000, LOOKED | FAULTED)], faults=1)) == {
+        Cause(HOST, FIRMWARE): 1,
+        OWN: 1,
+    }
+
+
+def test_the_gaps_most_like_a_known_interrupt_are_the_interrupts() -> None:
+    gaps = [
+        Gap(number * 7_000_003, length, LOOKED) for number, length in enumerate((2_500, 19_000, 26_000, 900_000), 1)
+    ]
+    done = folded(gaps, others=2, interruption=20_000.0)
+    assert [each.gap.length for each in done.explained if each.parts[0][0] == OTHER] == [19_000, 26_000]
 
 
 def test_what_is_far_shorter_than_any_interrupt_is_none() -> None:
