@@ -27,6 +27,7 @@ class Remedy(NamedTuple):
     what: str  # the knob or the kernel parameter; "" for USER and NONE
     text: str
     still: str = ""  # what it means when it comes although that is in place already
+    by: str = ".*"  # who did it, where that makes a difference
 
 
 TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs there alone"
@@ -36,13 +37,15 @@ TICK_KEPT = (
 )
 RCU_LEFT = "RCU; its callbacks run elsewhere already (rcu_nocbs), and this is what each CPU has to do itself"
 
+SHOOTDOWNS = r"TLB shootdown.*"
+
 REMEDIES = (
     # timers
     Remedy(
         HRTIMER,
         r"tick_(sched_timer|nohz_handler)|tick_nohz_highres_handler",
         BOOT,
-        "nohz_full={cpu}",
+        "nohz_full={cpus}",
         TICK,
         TICK_KEPT,
     ),
@@ -66,7 +69,23 @@ REMEDIES = (
         "tasks",
         "a task's own timer, started while it was on this CPU; it stays here until it is started elsewhere",
     ),
-    Remedy(HRTIMER, r".*", KNOB, "timer_migration", "a kernel timer that was started on this CPU"),
+    Remedy(
+        HRTIMER,
+        r"dl_task_timer",
+        USER,
+        "",
+        "a deadline task has run here, or from Linux 6.12 on the fair server keeps time for ordinary tasks: "
+        "echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
+    ),
+    Remedy(HRTIMER, r"hrtick", NONE, "", "the scheduler's own timer for the task that runs here"),
+    Remedy(
+        HRTIMER,
+        r".*",
+        BOOT,
+        "nohz_full={cpus}",
+        "a kernel timer that was started on this CPU; those of a nohz_full CPU start elsewhere, unless they are bound",
+        "a kernel timer that belongs to this CPU",
+    ),
     Remedy(
         TIMER,
         r"clocksource_watchdog",
@@ -81,9 +100,16 @@ REMEDIES = (
         "",
         "polling for corrected machine checks: echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval",
     ),
-    Remedy(TIMER, r"delayed_work_timer_fn", KNOB, "workqueue", "a work that was queued on this CPU for later"),
+    Remedy(
+        TIMER,
+        r"delayed_work_timer_fn",
+        BOOT,
+        "nohz_full={cpus}",
+        "a work that was queued on this CPU for later; from Linux 6.9 on a nohz_full CPU has such timers elsewhere",
+        "a work that was queued on this CPU for later, for this CPU or by what ran here",
+    ),
     Remedy(TIMER, r"process_timeout", KNOB, "tasks", "a task waited with a time-out on this CPU"),
-    Remedy(TIMER, r".*", KNOB, "timer_migration", "a kernel timer that was started on this CPU"),
+    Remedy(TIMER, r".*", NONE, "", "a kernel timer of something that ran on this CPU; it stays where it was started"),
     # work
     Remedy(WORK, r"vmstat_update", KNOB, "vm.stat_interval", "folding this CPU's memory counters into the global ones"),
     Remedy(WORK, r"(dbs_work_handler|cs_dbs_.*|od_.*)", KNOB, "cpufreq.governor", "a frequency governor that samples"),
@@ -95,21 +121,28 @@ REMEDIES = (
         "somebody drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
     ),
     Remedy(WORK, r"update_pages_handler", USER, "", "somebody changes the size of a trace buffer"),
-    Remedy(WORK, r"wb_.*", KNOB, "workqueue", "writing dirty pages back"),
-    Remedy(WORK, r"(cache_reap|mce_.*|.*_per_cpu)", NONE, "", "the kernel queues this on every CPU by itself"),
+    Remedy(WORK, r".*", KNOB, "workqueue", "a work of an unbound queue, which can be kept away", by=r"kworker/u.*"),
     Remedy(
-        WORK, r".*", KNOB, "workqueue", "a work; those of unbound queues can be kept away, those queued here cannot"
+        WORK,
+        r".*",
+        NONE,
+        "",
+        "a work that is queued for each CPU by itself, or by what ran here; only what queues it can be ended",
     ),
     # interrupts of devices
-    Remedy(IRQ, r"\d+ arch_timer", BOOT, "nohz_full={cpu}", "the timer interrupt, with no timer due", TICK_KEPT),
+    Remedy(IRQ, r"\d+ arch_timer", BOOT, "nohz_full={cpus}", "the timer interrupt, with no timer due", TICK_KEPT),
     Remedy(
         IRQ,
         r".*",
         KNOB,
         "irq",
-        "a device's interrupt; a managed one needs isolcpus=managed_irq,domain,{cpu} on the kernel's command line",
+        "a device's interrupt; a managed one needs isolcpus=managed_irq,domain,{cpus} on the kernel's command line",
     ),
     # from other CPUs
+    Remedy(
+        CALL, SHOOTDOWNS, KNOB, "thp.khugepaged", "khugepaged collapses pages of what runs here", by=r".*khugepaged.*"
+    ),
+    Remedy(CALL, SHOOTDOWNS, KNOB, "ksm", "ksmd merges equal pages of what runs here", by=r".*ksmd.*"),
     Remedy(
         CALL,
         r"TLB shootdown.*|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
@@ -149,7 +182,7 @@ REMEDIES = (
         "",
         "an expedited RCU grace period: boot with rcupdate.rcu_normal=1, or echo 1 > /sys/kernel/rcu_normal",
     ),
-    Remedy(CALL, r"rcu_barrier_(handler|func)", BOOT, "rcu_nocbs={cpu}", "somebody waits for all RCU callbacks"),
+    Remedy(CALL, r"rcu_barrier_(handler|func)", NONE, "", "somebody waits for the RCU callbacks of all CPUs"),
     Remedy(CALL, r"remote_function|__perf_.*|event_function", USER, "", "perf changes its events on this CPU"),
     Remedy(CALL, r"__(rd|wr)msr_.*|__rdmsr.*", USER, "", "somebody reads this CPU's registers (turbostat, monitoring)"),
     Remedy(CALL, r"aperfmperf_.*", USER, "", "somebody reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
@@ -180,12 +213,12 @@ REMEDIES = (
         "",
         "the kernel's own deferred work: printing, perf, RCU, the tick",
     ),
-    Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpu}", TICK, TICK_KEPT),
+    Remedy(VECTOR, r"tick", BOOT, "nohz_full={cpus}", TICK, TICK_KEPT),
     Remedy(
         VECTOR,
         r"local_timer|Timer broadcast interrupts",
         BOOT,
-        "nohz_full={cpu}",
+        "nohz_full={cpus}",
         "the timer interrupt, with no timer due",
     ),
     Remedy(
@@ -197,21 +230,29 @@ REMEDIES = (
     ),
     Remedy(VECTOR, r".*", NONE, "", "an interrupt of the processor itself"),
     # softirqs
-    Remedy(SOFTIRQ, r"RCU", BOOT, "rcu_nocbs={cpu}", "RCU callbacks that were queued on this CPU", RCU_LEFT),
+    Remedy(SOFTIRQ, r"RCU", BOOT, "rcu_nocbs={cpus}", "RCU callbacks that were queued on this CPU", RCU_LEFT),
     Remedy(SOFTIRQ, r"NET_RX|NET_TX", KNOB, "irq", "network packets that arrived here, or were sent here by RPS"),
     Remedy(SOFTIRQ, r"BLOCK|IRQ_POLL", KNOB, "irq", "disk requests that were completed here"),
     Remedy(SOFTIRQ, r"SCHED", KNOB, "cpuset", "load balancing; a CPU in an isolated partition has none"),
     Remedy(SOFTIRQ, r"TASKLET|HI", KNOB, "irq", "the second half of a device's interrupt"),
-    Remedy(SOFTIRQ, r"TIMER|HRTIMER", BOOT, "nohz_full={cpu}", "the timer wheel, looked at on each tick"),
+    Remedy(SOFTIRQ, r"TIMER", BOOT, "nohz_full={cpus}", "the timer wheel, looked at on each tick"),
+    Remedy(SOFTIRQ, r"HRTIMER", NONE, "", "high-resolution timers of tasks, started on this CPU"),
     Remedy(SOFTIRQ, r".*", NONE, "", "a softirq of the kernel"),
     # tasks
     Remedy(THREAD, r"migration/\d+", NONE, "", "the kernel stops this CPU to move a task or to change its own code"),
     Remedy(THREAD, r"ksoftirqd/\d+", KNOB, "irq", "softirqs that were too many for the interrupt's end"),
-    Remedy(THREAD, r"(rcuc|rcuop|rcuos|rcuog|rcub)/\d+", BOOT, "rcu_nocbs={cpu}", "RCU's callbacks"),
-    Remedy(THREAD, r"(cpuhp|idle_inject|irq_work)/\d+", NONE, "", "a thread of the kernel that belongs to this CPU"),
+    Remedy(THREAD, r"(rcuc|rcuop|rcuos|rcuog|rcub)/\d+", BOOT, "rcu_nocbs={cpus}", "RCU's callbacks"),
+    Remedy(
+        THREAD,
+        r"(cpuhp|idle_inject|irq_work|ktimers|backlog_napi)/\d+",
+        NONE,
+        "",
+        "a thread of the kernel that belongs to this CPU",
+    ),
     Remedy(THREAD, r"watchdogd?(/\d+)?", KNOB, "watchdog.cpus", "the watchdog's thread"),
     Remedy(THREAD, r"irq/.*", KNOB, "irq", "an interrupt's thread; it follows the interrupt"),
-    Remedy(THREAD, r"kworker/.*", KNOB, "workqueue", "a kworker"),
+    Remedy(THREAD, r"kworker/u.*", KNOB, "workqueue", "a kworker of unbound queues"),
+    Remedy(THREAD, r"kworker/.*", NONE, "", "a kworker that belongs to this CPU"),
     Remedy(
         THREAD, r".*", KNOB, "cpuset", "a task that may run here; an isolated partition and `quiet run` keep it away"
     ),
@@ -224,7 +265,8 @@ REMEDIES = (
         "an interrupt that is not the tick; run as root, where the kernel's tracing names it",
     ),
     # from outside of the kernel
-    Remedy(NMI, r".*", KNOB, "watchdog.nmi", "the hard lockup detector, or somebody's perf"),
+    Remedy(NMI, r".*(perf|watchdog).*", KNOB, "watchdog.nmi", "the hard lockup detector, or somebody's perf"),
+    Remedy(NMI, r".*", NONE, "", "the hardware or its firmware wanted attention (errors, a power button)"),
     Remedy(FAULT, r".*", NONE, "", "the detector itself touched memory that was not there: raise RLIMIT_MEMLOCK"),
     Remedy(
         HOST,
@@ -242,28 +284,35 @@ REMEDIES = (
         "in the firmware's set-up, and see knob cpufreq.limits",
     ),
     Remedy(
-        STALL, r".*", NONE, "", "a hiccup of the processor or memory below one microsecond; nothing of the kernel ran"
+        STALL,
+        r".*",
+        NONE,
+        "",
+        "a hiccup of the processor or memory below one microsecond; neither interrupt nor task was seen in it",
     ),
     Remedy(UNKNOWN, r".*", NONE, "", "the evidence does not say; run as root, where the kernel's tracing tells"),
 )
 
 
-def remedy(cause: Cause, cpu: int, in_place: Collection[str] = ()) -> Remedy:
+def remedy(cause: Cause, cpu: int, in_place: Collection[str] = (), cpus: str = "") -> Remedy:
     """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
 
     What is in place already is no remedy (NONE): then the text says what it means that the cause is there all the same.
+    `cpus`: the list for kernel parameters; default: this CPU.
     """
     for item in REMEDIES:
-        if item.kind == cause.kind and re.fullmatch(item.pattern, cause.name):
-            found = item._replace(what=item.what.format(cpu=cpu), text=item.text.format(cpu=cpu))
-            if found.what.partition("=")[0] not in in_place:
-                return found
-            named = f"{found.what} is in place already, and this came all the same: {found.text}"
-            return found._replace(how=NONE, what="", text=found.still or named)
+        if item.kind != cause.kind or not re.fullmatch(item.pattern, cause.name) or not re.fullmatch(item.by, cause.by):
+            continue
+        names = {"cpu": cpu, "cpus": cpus or str(cpu)}
+        found = item._replace(what=item.what.format(**names), text=item.text.format(**names))
+        if found.what.partition("=")[0] not in in_place:
+            return found
+        named = f"{found.what} is in place already, and this came all the same: {found.text}"
+        return found._replace(how=NONE, what="", text=found.still or named)
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 
 
 def stopped_by(knob: str) -> list[Remedy]:
     """What a knob removes: for `quiet explain`."""
     found = (item for item in REMEDIES if item.how == KNOB and item.what == knob)
-    return [item._replace(text=item.text.replace("{cpu}", "LIST")) for item in found]
+    return [item._replace(text=item.text.replace("{cpus}", "LIST")) for item in found]
