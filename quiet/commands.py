@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from quiet import entry
 from quiet.entry import emit
 from quiet.errors import UsageError
 
@@ -110,6 +111,8 @@ def verify(
         _print(shapes.verify(made, record is not None, heard.shape if heard else None))
     elif heard:
         render.heard(heard.lines)
+    if heard and options.timeline and heard.timeline:
+        entry.save(options.timeline, heard.timeline, "--timeline")
     return 1 if made.changes or (heard and heard.exceeded) else 0
 
 
@@ -136,6 +139,8 @@ def noise(cpus: str, given: Mapping[str, str], as_json: bool) -> int:
         _print(heard.shape)
     else:
         render.heard(heard.lines)
+    if options.timeline and heard.timeline:
+        entry.save(options.timeline, heard.timeline, "--timeline")
     return 1 if heard.exceeded else 0
 
 

@@ -60,6 +60,8 @@ def enter(app: Callable[..., object], name: str) -> None:
 
 def ended(call: Callable[[], object], name: str) -> int:
     """The exit code of a call; every expected error of it is one line on stderr."""
+    if sys.stdout is None:  # closed by whoever started this: nothing is to be said
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     try:
         code = call()
         sys.stdout.flush()

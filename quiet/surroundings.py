@@ -5,6 +5,7 @@ from __future__ import annotations
 from quiet import cpulist
 from quiet.facts import CPU, Facts
 
+_VIRTUAL_VENDORS = ("QEMU", "KVM", "VMware", "VirtualBox", "Virtual Machine", "Bochs", "OpenStack", "Parallels")
 _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
 
 
@@ -24,7 +25,9 @@ def hypervisor(facts: Facts) -> str:
         return f"hypervisor {kind}"
     vendor = " ".join(filter(None, (reader.text(f"/sys/class/dmi/id/{n}") for n in ("sys_vendor", "product_name"))))
     flags = next((line for line in cpuinfo(facts).splitlines() if line.startswith(("flags", "Features"))), "")
-    if "hypervisor" in flags.split():
+    # only x86 has the flag; elsewhere the firmware's names tell, or the device tree
+    named = any(word in vendor for word in _VIRTUAL_VENDORS) or reader.exists("/proc/device-tree/hypervisor")
+    if "hypervisor" in flags.split() or named:
         return f"hypervisor ({vendor})" if vendor else "hypervisor"
     return ""
 

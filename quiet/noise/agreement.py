@@ -9,7 +9,7 @@ from quiet.noise.counters import Counters
 from quiet.noise.frames import IRQ, VECTOR, Frame
 
 # Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
-NOT_INTERRUPTS = ("MCP", "PMI", "TLB")
+NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 TIMERS = ("arch_timer",)  # what stands for LOC where the timer is a numbered interrupt (arm64)
 LABELS = {
     "local_timer": "LOC",

@@ -15,13 +15,14 @@ from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES,
 from quiet.noise.tracefs import Instance
 
 _NUMBER = struct.Struct("=H")
+SINGLE = "generic_smp_call_function_single_interrupt"  # stands for whatever was queued
 FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
 SENDING = (
     Kind("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     Kind("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
     Kind("ipi", "ipi_send_cpumask", ("cpumask", "callback"), lambda *_: None),
     Kind("ipi", "ipi_raise", ("target_cpus", "reason"), lambda *_: None),
-    Kind("tlb", "tlb_flush", ("reason",), lambda *_: None),
+    Kind("tlb", "tlb_flush", ("reason",), lambda *_: None, f"reason == {TLB_REMOTE_SEND_IPI}"),
 )
 
 
@@ -107,32 +108,34 @@ def sent(
 ) -> list[Sent]:
     """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
     found = []
+    told = any(kind.system == "ipi" for kind, _ in trace.kinds.values())  # then a flush, which has no target, adds none
     for cpu in sorted(trace.cpus):
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
         for page in trace.pages(cpu):
             for stamp, start, _length in ring.records(page):
                 kind, decoder = trace.kinds.get(_NUMBER.unpack_from(page, start)[0], (None, None))
-                if kind is None or decoder is None:
+                if kind is None or decoder is None or (told and kind.name == "tlb_flush"):
                     continue
                 pid, *values = decoder.take(page, start)
                 if kind.name == "csd_queue_cpu":
                     queued[values[0]] = symbol(values[1]) if isinstance(values[1], int) else ""
                 elif targets := _targets(kind, tuple(values), cpus):
                     name = task(pid) if isinstance(pid, int) else ""
-                    only = _purpose(kind, tuple(values), symbol)
-                    why = queued.pop(values[0], "") if only == FUNCTION else ""
-                    found.append(Sent(convert(stamp), cpu, targets, name, only, why))
+                    only, why = _purpose(kind, tuple(values), symbol)
+                    why = queued.pop(values[0], why) if why in ("", SINGLE) else why
+                    found.append(Sent(convert(stamp), cpu, targets, name, only, "" if why == SINGLE else why))
     return found
 
 
-def _purpose(kind: Kind, values: Values, symbol: Symbols) -> str:
+def _purpose(kind: Kind, values: Values, symbol: Symbols) -> tuple[str, str]:
+    """What an IPI was sent for, and the function if the event tells it."""
     if kind.name == "tlb_flush":
-        return SHOOTDOWN
+        return SHOOTDOWN, ""
     what = values[1] if isinstance(values[1], int) else 0
     if kind.name == "ipi_raise":  # arm: the address of a text
         text = symbol(what)
-        return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else ""
-    return FUNCTION if what else RESCHEDULE  # only a function call has a callback
+        return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else "", ""
+    return (FUNCTION, symbol(what)) if what else (RESCHEDULE, "")  # only a function call has a callback
 
 
 def _targets(kind: Kind, values: Values, cpus: frozenset[int]) -> frozenset[int]:

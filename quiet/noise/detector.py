@@ -154,6 +154,16 @@ class Detector:
         if "error" in self._said:
             raise DetectorError(f"the detector on CPU {self.cpu}: {self._said['error']}")
 
+    def check_threshold(self, wanted_ns: float | None) -> None:
+        """Raises UsageError for a threshold that each turn of the loop would exceed."""
+        least = 2 * self._said["period"]
+        if wanted_ns is not None and self._said["threshold"] < least:
+            least_ns = wanted_ns * least / self._said["threshold"]
+            raise UsageError(
+                f"--threshold {wanted_ns:g}ns: shorter than two turns of the loop on CPU {self.cpu}; "
+                f"write {least_ns:.0f}ns or more"
+            )
+
     def interruption(self) -> float:
         """How long a timer interrupt keeps the loop away, in ticks; 0: not known. Nothing to go by on a nohz_full CPU,
         where the kernel has a task's timers expire elsewhere.

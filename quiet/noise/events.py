@@ -55,6 +55,7 @@ class Kind(NamedTuple):
     name: str
     fields: tuple[str, ...]
     make: Callable[[int, int, Values, Symbol], Event | None]
+    filter: str = ""  # in the kernel's words: which of them
 
 
 def _number(value: Value) -> int:
@@ -138,7 +139,7 @@ ON_THE_CPU = (
     Kind("ipi", "ipi_exit", ("reason",), _end(VECTOR, 0)),
     Kind("nmi", "nmi_handler", ("handler", "delta_ns", "handled"), _nmi),
     Kind("exceptions", "page_fault_user", ("address",), _fault),
-    Kind("tlb", "tlb_flush", ("reason",), _tlb),
+    Kind("tlb", "tlb_flush", ("reason",), _tlb, f"reason == {TLB_REMOTE_SHOOTDOWN}"),
     Kind("timer", "tick_stop", ("success", "dependency"), _tick_stop),
 )
 

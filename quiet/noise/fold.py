@@ -41,6 +41,7 @@ OTHER = Cause(COUNTED, "other interrupt")
 TASK = Cause(THREAD, "another task")
 OWN = Cause(FAULT, "page fault")
 SHORT = Cause(UNKNOWN, "short")
+PERHAPS = Cause(UNKNOWN, "perhaps a tick out of time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,22 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
     return sorted(best.values()) if len(best) >= MORE * chance + LEAST else []
 
 
+def _missing(
+    gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
+) -> tuple[int, int]:
+    """How many ticks were due while another task ran, and made no gap of their own; and how many were not seen."""
+    if not ticks:
+        return 0, 0
+    phase = clock.monotonic(ticks[0].begin)
+
+    def turns(begin: int, end: int) -> int:
+        first, last = (clock.monotonic(at) - phase for at in (begin, end))
+        return int(last // period_ns) - int(first // period_ns)
+
+    hidden = sum(turns(gap.begin, gap.begin + gap.length) for gap in tasks)
+    return hidden, max(turns(gaps[0].begin - 1, gaps[-1].begin) - len(ticks) - hidden, 0)
+
+
 def _unlike(gap: Gap, interruption: float) -> float:
     """How little a gap is like an interrupt: by its length beside that of a known one, else by its length alone.
 
@@ -100,21 +117,24 @@ def account(gaps: Sequence[Gap], clock: Clock, known: Evidence) -> Account:
             causes[gap] = TASK
         elif gap.flags & FAULTED:
             causes[gap] = OWN
-    least = max(clock.ticks(STALL_NS), int(known.interruption / CHEAPEST))
+    stall, stalled = clock.ticks(STALL_NS), Cause(STALL, "processor stall")
+    least = int(known.interruption / CHEAPEST) or stall
     left = [gap for gap in gaps if gap.length >= least and gap not in causes]
-    ticks = [left[number] for number in in_phase(left, clock, known.period_ns)]
-    if len(ticks) > known.timer * 1.05 + 2 or not known.timer:
-        ticks = []  # more than the kernel counted: something else keeps to that period
+    numbers = in_phase(left, clock, known.period_ns)
+    if len(numbers) > known.timer * 1.05 + 2 or not known.timer:
+        numbers = []  # more than the kernel counted: something else keeps to that period
+    ticks = [left[number] for number in numbers]
     causes.update(dict.fromkeys(ticks, TICK))
     left = sorted((gap for gap in left if gap not in causes), key=lambda gap: _unlike(gap, known.interruption))
-    turns = clock.ns(gaps[-1].begin - gaps[0].begin) / known.period_ns if ticks else 0
-    interrupts = known.others + max(known.timer - round(turns), 0)
+    tasks = [gap for gap, cause in causes.items() if cause == TASK]
+    hidden, unseen = _missing(gaps, ticks, tasks, clock, known.period_ns)
+    interrupts = known.others + max(known.timer - len(ticks) - hidden - unseen, 0)
     # No task comes and goes unseen, but a page fault may be too short to be looked for.
     short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
     for number, gap in enumerate(left):
         rest = outside if gap.length >= known.looked_from else short
-        causes[gap] = OTHER if number < interrupts else rest
-    stall, stalled = clock.ticks(STALL_NS), Cause(STALL, "processor stall")
+        rest = PERHAPS if number < interrupts + unseen else rest
+        causes[gap] = OTHER if number < interrupts else rest if gap.length >= stall else stalled
     done = Account()
     for gap in gaps:
         none = stalled if gap.length < stall else short

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
@@ -28,7 +29,8 @@ CLOCK_MONOTONIC_COARSE = 6  # time.h
 LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps from this length on
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
-EVENT_BYTES = 40
+PAGE_FAULT = "page_fault_user"
+DRAIN_S = 0.5  # the buffers are emptied so often: they take 400,000 events a second for each CPU
 Detectors = Callable[[Sequence[int], Asked], contextlib.AbstractContextManager[list[Detector]]]
 
 
@@ -58,7 +60,7 @@ class OnCpu:
     lost_events: int = 0
     tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
     events: int = 0  # traced
-    event_cost: int = 0  # what tracing one takes, in ticks; 0: not known
+    event_cost: float | None = None  # what tracing one takes, in ticks; None: not known
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Measured:
     limits: list[str]
     in_place: dict[int, frozenset[str]]  # for each CPU the remedies that are in place already
     cpus: dict[int, OnCpu] = field(default_factory=dict)
+    together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
 
 
 def measure(
@@ -88,7 +91,10 @@ def measure(
         first = clock.moment()
         limits: list[str] = []
         traced = _can_trace(host, wanted, limits)
-        made = stack.enter_context(detectors(sorted(wanted.cpus), _asked(wanted, traced)))
+        asked = _asked(wanted, traced)
+        made = stack.enter_context(detectors(sorted(wanted.cpus), asked))
+        for each in made:
+            each.check_threshold(wanted.threshold_ns)
         traces: list[tracefs.Instance] = []
         without: dict[int, int] = {}
         alone: dict[int, float] = {}
@@ -98,27 +104,29 @@ def measure(
         if not traces:
             alone = {each.cpu: each.interruption() for each in made}
         with _on(traces):
-            costs = {each.cpu: max(each.fault() - without[each.cpu], 0) for each in made} if traces else {}
+            costs = [max(each.fault() - without[each.cpu], 0) for each in made] if traces else []
             for each in made:
                 each.ready()
             for trace in traces:
                 trace.forget()
             before = counters.read(host, wanted.cpus, clock.now)
-            detector.wait(made, wanted.seconds, tick)
+            detector.wait(made, wanted.seconds, _draining(traces, tick))
             after = counters.read(host, wanted.cpus, clock.now)
         both = Clock(first, clock.moment())
         watched = {each.cpu: each.result() for each in made}
         seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
         given = {cpu: wanted.applied | _boot_parameters(facts, cpu) for cpu in watched}
-        result = Measured(both, seconds, hypervisor(facts), "", limits, given)
+        together = cpulist.format(wanted.cpus | facts.nohz_full)
+        result = Measured(both, seconds, hypervisor(facts), "", limits, given, together=together)
         if traces:
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
         else:
             result.source = "the gaps' times, the detector's own counters and the kernel's counts"
             _fold(result, watched, before, after, alone)
-        for cpu, ticks in costs.items():
-            result.cpus[cpu].event_cost = ticks
+        told = traces and any(kind.name == PAGE_FAULT for kind, _ in traces[0].kinds.values())
+        for on in result.cpus.values():  # one value for all: it is the same kernel's code, and what differs is noise
+            on.event_cost = median(costs) if told else None
         return result
 
 
@@ -181,7 +189,7 @@ def _traces(
 ) -> list[tracefs.Instance]:
     """The instance for the tested CPUs and the one for who sends to them; none, and why, where that fails."""
     try:
-        return open_traces(host, wanted.cpus, online, buffer_kb(wanted.seconds), stack)
+        return open_traces(host, wanted.cpus, online, BUFFER_KB, stack)
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so causes are found by counting: {error}")
         return []
@@ -202,9 +210,19 @@ def open_traces(
     ]
 
 
-def buffer_kb(seconds: float) -> int:
-    """For 20,000 events a second, ten times what a tick makes."""
-    return max(BUFFER_KB, int(seconds * 20_000 * EVENT_BYTES / 1024))
+def _draining(traces: list[tracefs.Instance], tick: Tick) -> Tick:
+    """The same, and the kernel's buffers are emptied now and then."""
+    last = 0.0
+
+    def drain(passed: float) -> bool:
+        nonlocal last
+        if passed - last >= DRAIN_S:
+            last = passed
+            for each in traces:
+                each.drain()
+        return tick(passed)
+
+    return drain
 
 
 @contextlib.contextmanager
@@ -234,6 +252,8 @@ def _attribute(
     def task(pid: int) -> str:
         return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
 
+    if gone := sum(theirs.lost(cpu) for cpu in theirs.cpus):
+        result.limits.append(f"{gone:,} sendings of IPIs did not fit into the trace: some IPIs have no sender")
     senders = decode.sent(theirs, frozenset(watched), convert, task, symbol)
     for cpu, seen in watched.items():
         found = decode.events(mine, cpu, symbol, convert, result.clock.ticks)

@@ -76,9 +76,10 @@ def by_cost(totals: Mapping[Cause, Total]) -> list[tuple[Cause, Total]]:
     return sorted(totals.items(), key=lambda item: (-item[1].total, -item[1].count, item[0]))
 
 
-def share(on: OnCpu, kinds: Sequence[str]) -> float:
-    """The percentage of the time that causes of these kinds took."""
-    return lost_pct(on, sum(total.total for cause, total in on.account.totals.items() if cause.kind in kinds))
+def share(on: OnCpu, kinds: Sequence[str] | None) -> float:
+    """The percentage of the time that causes of these kinds took; None: of all kinds."""
+    totals = on.account.totals.items()
+    return lost_pct(on, sum(total.total for cause, total in totals if kinds is None or cause.kind in kinds))
 
 
 def percentile(histogram: Mapping[int, int], q: float) -> int:
@@ -108,7 +109,7 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
     watched = on.watched
     causes: list[Json] = []
     for cause, total in by_cost(on.account.totals):
-        item = remedy(cause, cpu, measured.in_place[cpu])
+        item = remedy(cause, cpu, measured.in_place[cpu], measured.together)
         causes.append(
             {
                 "cause": label(cause),
@@ -128,6 +129,7 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
         "lost_pct": lost_pct(on),
         "host_pct": share(on, (HOST,)),
         "stall_pct": share(on, (STALL,)),
+        "unattributed_pct": share(on, (UNKNOWN,)) + max(lost_pct(on) - share(on, None), 0.0),
         "max_ns": round(ns(watched.longest)),
         "min_ns": round(ns(watched.shortest)),
         "percentiles_ns": {f"p{q}": round(ns(percentile(watched.histogram, q / 100))) for q in (50, 90, 99)},
@@ -144,10 +146,11 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
         "tick_kept": on.tick_kept,
         "tracing": {
             "events": on.events,
-            "event_ns": round(ns(on.event_cost)),
-            "cost_pct": lost_pct(on, on.events * on.event_cost),
+            "event_ns": None if on.event_cost is None else round(ns(on.event_cost)),
+            "cost_pct": None if on.event_cost is None else lost_pct(on, on.events * on.event_cost),
         },
         "histogram_ns": [[round(ns(low)), count] for low, count in sorted(watched.histogram.items())],
+        "looking_pct": lost_pct(on, watched.looking),
         "limits": list(watched.limits),
     }
 

@@ -20,6 +20,11 @@ _PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
 _TOP_BITS = 0xF8 << 56
 
 
+def used(page: bytes) -> int:
+    """How many bytes of a page hold anything."""
+    return _HEADER.size + int(_HEADER.unpack_from(page)[1] & ~_FLAGS & 0xFFFFFFFF)
+
+
 def missed(page: bytes) -> bool:
     """Whether the kernel says that events before this page were lost."""
     return bool(_HEADER.unpack_from(page)[1] & _MISSED)

@@ -34,9 +34,12 @@ class Options:
 
 
 class Interrupted(QuietError):
-    """Ended by a signal."""
+    """Ended by a signal; the exit code is the one that shells give it."""
 
-    exit_code = 130
+    def __init__(self, number: int) -> None:
+        name = signal.Signals(number).name
+        super().__init__(f"ended by {name}; nothing is reported and nothing is left behind")
+        self.exit_code = 128 + number
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Heard:
     shape: dict[str, object]
     lines: list[str]
     exceeded: bool
+    timeline: str | None = None  # the file's content, if one is wanted
 
 
 def options(given: Mapping[str, str], seconds: float) -> Options:
@@ -60,6 +64,8 @@ def options(given: Mapping[str, str], seconds: float) -> Options:
     timeline = given.get("timeline")
     if timeline is not None:
         entry.check_savable(timeline, "--timeline")
+    if not seconds and (unused := [name for name in given if name != "duration"]):
+        raise UsageError(f"--{unused[0]}: needs the measuring; leave it out, or give a --duration on a running machine")
     limits = budgets.parse({name.replace("-", "_"): value for name, value in given.items()})
     fifo = given.get("fifo", "0")
     if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or (fifo == "0" and "fifo" in given):
@@ -90,13 +96,13 @@ def hear(
     with _ending_on_signals(), _without_collector():
         measured = measure.measure(Host(), wanted, go_on)
         exceeded = report.judge(measured, limits)
+        page = None
         if asked.timeline is not None:
             from quiet.noise import timeline
 
-            entry.save(asked.timeline, timeline.page(measured), "--timeline")
-        return Heard(
-            report.shape(measured, exceeded, limits), list(table.lines(measured, exceeded, limits)), bool(exceeded)
-        )
+            page = timeline.page(measured)
+        lines = list(table.lines(measured, exceeded, limits))
+        return Heard(report.shape(measured, exceeded, limits), lines, bool(exceeded), page)
 
 
 @contextmanager
@@ -118,9 +124,10 @@ def _ending_on_signals() -> Iterator[None]:
         nonlocal ended
         if not ended:
             ended = True
-            raise Interrupted(f"ended by {signal.Signals(number).name}; nothing is reported and nothing is left behind")
+            raise Interrupted(number)
 
-    before = {number: signal.signal(number, end) for number in ENDING}
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup
+    before = {number: signal.signal(number, end) for number in wanted}
     try:
         yield
     finally:

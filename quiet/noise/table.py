@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from quiet.noise import clock
-from quiet.noise.attribute import HOST
+from quiet.noise.attribute import HOST, STALL, UNKNOWN
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.measure import Measured, OnCpu
 from quiet.noise.names import label
@@ -37,7 +37,8 @@ def lines(measured: Measured, exceeded: Sequence[Exceeded], limits: Budgets) -> 
         f"clock step {ns(first.step):.1f} ns, gaps from {show(ns(first.threshold))} on"
     )
     if measured.virtual:
-        yield f"in a virtual machine: {measured.virtual}"
+        kind = measured.virtual.removeprefix("hypervisor").strip(" ()")
+        yield f"in a virtual machine{f': {kind}' if kind else ''}"
     yield f"causes from {measured.source}"
     for text in limits_of(measured):
         yield f"  {text}"
@@ -67,20 +68,22 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     yield f"  gaps: {values}, shortest {show(ns(watched.shortest))}"
     if len(watched.gaps) < watched.count:
         yield f"  the ring was full: causes are of the first {len(watched.gaps):,} gaps; raise --threshold"
-    if measured.virtual:
-        host = share(on, (HOST,))
-        yield (
-            f"  {host:.4f} % was the host's, which no setting in here can change; "
-            f"{lost_pct(on) - host:.4f} % was this system's own"
-        )
+    yield f"  of the time: {', '.join(_shares(measured, on))}"
     if on.stolen_ms:
         yield f"  the host says that it stole {on.stolen_ms:g} ms"
     if on.firmware:
         yield f"  {on.firmware} firmware interruptions (SMI) were counted"
     yield from _causes(measured, cpu, on)
     if on.events:
-        cost = f"at {show(ns(on.event_cost))} each, {lost_pct(on, on.events * on.event_cost):.4f} % of the time"
-        yield f"  the tracing itself: {on.events:,} events, {cost if on.event_cost else 'too cheap to tell their cost'}"
+        cost = "their cost was not measured"
+        if on.event_cost is not None:
+            part = lost_pct(on, on.events * on.event_cost)
+            cost = (
+                f"at {show(ns(on.event_cost))} each, {part:.4f} % of the time"
+                if part
+                else "too cheap to tell their cost"
+            )
+        yield f"  the tracing itself: {on.events:,} events, {cost}"
     for why, times in sorted(on.tick_kept.items()):
         yield f"  the tick could not be stopped {times:,} times: {why}"
     if left := unattributed(on, measured.clock.ticks(LONG_NS)):
@@ -93,6 +96,19 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     yield from histogram({round(ns(low)): count for low, count in watched.histogram.items()})
 
 
+def _shares(measured: Measured, on: OnCpu) -> Iterator[str]:
+    """Whose the lost time was; what no cause is known of is said to be that, also what the ring did not keep."""
+    host, stall, kept = share(on, (HOST,)), share(on, (STALL,)), share(on, None)
+    unknown = share(on, (UNKNOWN,)) + max(lost_pct(on) - kept, 0.0)
+    whose = "the host's, which no setting in here can change" if measured.virtual else "outside of this kernel"
+    yield f"{kept - host - stall - share(on, (UNKNOWN,)):.4f} % this system's own"
+    yield f"{host:.4f} % {whose}"
+    if stall:
+        yield f"{stall:.4f} % stalls of the processor"
+    if unknown >= 0.00005:
+        yield f"{unknown:.4f} % without a cause"
+
+
 def _causes(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     ns = measured.clock.ns
     ranked = by_cost(on.account.totals)
@@ -100,7 +116,7 @@ def _causes(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     remedies = [""]
     for cause, total in ranked[:FEW]:
         rows.append((label(cause), f"{total.count:,}", show(ns(total.total)), show(ns(total.longest)), ""))
-        remedies.append(remedy_text(remedy(cause, cpu, measured.in_place[cpu])))
+        remedies.append(remedy_text(remedy(cause, cpu, measured.in_place[cpu], measured.together)))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row, text in zip(rows, remedies, strict=True):
         yield "  " + "  ".join((row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))))

@@ -15,11 +15,12 @@ from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError
 from quiet.host import Host, Reader
-from quiet.noise import formats
+from quiet.noise import formats, ring
 from quiet.noise.events import Kind
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 PREFIX = "quiet-noise"
+MOST_BYTES = 256 << 20  # of events that are kept
 CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
 
 
@@ -80,6 +81,8 @@ class Instance:
         self.kinds: dict[int, tuple[Kind, formats.Decoder]] = {}
         self._wanted, self._size_kb = kinds, size_kb
         self._forgotten: dict[int, int] = {}
+        self._pages: dict[int, list[bytes]] = {}
+        self._taken = 0
 
     def __enter__(self) -> Instance:
         try:
@@ -132,6 +135,8 @@ class Instance:
         if text is None:
             return  # another kernel's
         layout = formats.parse(text)
+        if kind.filter:
+            self._write(f"{folder}/filter", kind.filter)
         self._write(f"{folder}/enable", "1")
         self.kinds[layout.number] = (kind, formats.Decoder(layout, ("common_pid", *kind.fields)))
 
@@ -146,9 +151,26 @@ class Instance:
         """Trace no longer; what was is kept until the instance goes."""
         self._write("tracing_on", "0")
 
+    def drain(self) -> None:
+        """Take what is there so far out of the kernel's buffers, so that they do not get full.
+
+        Nothing is taken any more when it has become MOST_BYTES: then the buffers get full, and what is lost is counted.
+        """
+        for cpu in self.cpus:
+            if self._taken >= MOST_BYTES:
+                return
+            for page in self._new_pages(cpu):
+                self._pages.setdefault(cpu, []).append(page)
+                self._taken += len(page)
+
     def pages(self, cpu: int) -> Iterator[bytes]:
         """The trace of a CPU as raw pages, which are then taken out of the buffer."""
-        return self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw")
+        yield from self._pages.pop(cpu, [])
+        yield from self._new_pages(cpu)
+
+    def _new_pages(self, cpu: int) -> Iterator[bytes]:
+        for page in self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw"):
+            yield page[: ring.used(page)]  # the rest of the page is empty
 
     def forget(self) -> None:
         """Begin anew: what was traced until now is gone, and what did not fit is not counted."""

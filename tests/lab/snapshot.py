@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from quiet import cpulist
+
 Snapshot = dict[str, Any]
 
 FILES = (
@@ -157,6 +159,8 @@ def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks: dict[str, Any] = {}
     informational: dict[str, Any] = {}
     possible = _read(root / "sys/devices/system/cpu/possible").strip()
+    masks = [_read(path).strip() for path in root.glob("sys/devices/virtual/workqueue/**/cpumask")]
+    pools = [cpulist.parse_mask(mask) for mask in masks if mask]
     for folder in root.glob("proc/[0-9]*/task/[0-9]*"):
         try:
             stat = (folder / "stat").read_text()
@@ -173,11 +177,11 @@ def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         # an interrupt's thread follows its interrupt when that next fires.
         worker = kernel_thread and name.startswith("kworker/")
         moved_by_kernel = kernel_thread and name.startswith(("kworker/", "irq/"))
-        # A workqueue's rescuer is on the CPU of the pool that it last helped (kernel/workqueue.c,
+        # A workqueue's rescuer is on the CPUs of the pool that it last helped (kernel/workqueue.c,
         # worker_attach_to_pool) until a cpuset next changes, then on all, and nobody can set it. Left without some
         # CPUs would be another thing, and so would a thread of one CPU ("name/3") that has left it.
         rescuer = kernel_thread and flags & PF_NO_SETAFFINITY and "/" not in name
-        if rescuer and (allowed == possible or allowed.isdigit()):
+        if rescuer and (allowed == possible or allowed.isdigit() or cpulist.parse(allowed) in pools):
             allowed = "all, or that of one pool"
         entry = {
             "allowed": allowed,

@@ -47,3 +47,12 @@ def test_a_changed_mask_counts_unless_the_kernel_set_it(
     left = snapshot.compare(first, taken(tmp_path, name, flags, after))
     assert bool(left) is differs, what
     assert snapshot.compare(first, taken(tmp_path, name, flags, before)) == []
+
+
+def test_a_rescuer_may_have_the_cpus_of_an_unbound_pool_that_it_helped(tmp_path: Path) -> None:
+    mask = tmp_path / "sys/devices/virtual/workqueue/writeback/cpumask"
+    mask.parent.mkdir(parents=True)
+    mask.write_text("5\n")
+    first = taken(tmp_path, "writeback", KTHREAD | FIXED, "0,2")
+    assert snapshot.compare(first, taken(tmp_path, "writeback", KTHREAD | FIXED, "0-3")) == []
+    assert snapshot.compare(first, taken(tmp_path, "writeback", KTHREAD | FIXED, "0-1")) != []

@@ -20,6 +20,7 @@ from quiet.noise.fold import (
     LOOKED,
     OTHER,
     OWN,
+    PERHAPS,
     SHORT,
     SWITCHED,
     TASK,
@@ -239,3 +240,22 @@ def test_ticks_begin_at_one_phase_and_are_one_for_a_turn(gaps: list[Gap]) -> Non
     assert begins == sorted(begins)
     assert all(later - earlier > SECOND // 250 - 2 * BIN_NS for earlier, later in pairwise(begins))
     assert all((begin - begins[0] + 2 * BIN_NS) % (SECOND // 250) < 4 * BIN_NS for begin in begins)
+
+
+def test_a_tick_that_was_counted_and_is_not_seen_at_its_time_may_be_any_gap() -> None:
+    gaps = [gap for number, gap in enumerate(ticks(250)) if number not in (50, 51)]
+    found = counted(folded([*gaps, Gap(7_000_003, 6_000, LOOKED)], timer=250, virtual=True))
+    assert found == {TICK: 248, PERHAPS: 1}
+
+
+def test_a_tick_while_another_task_ran_makes_no_gap_of_its_own() -> None:
+    all_of_them = ticks(250)
+    task = Gap(all_of_them[49].begin + 100_000, 8_000_000, LOOKED | SWITCHED)
+    gaps = [gap for number, gap in enumerate(all_of_them) if number not in (50, 51)]
+    found = counted(folded([*gaps, task, Gap(7_000_003, 6_000, LOOKED)], timer=250, virtual=True))
+    assert found == {TICK: 248, TASK: 1, Cause(HOST, HYPERVISOR): 1}
+
+
+def test_short_interrupts_that_were_counted_are_not_the_processors() -> None:
+    gaps = [Gap(number * 4_900_007, 700) for number in range(1, 200)]
+    assert counted(folded(gaps, others=199, interruption=1_500.0)) == {OTHER: 199}

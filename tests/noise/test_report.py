@@ -119,7 +119,7 @@ def test_a_limit_that_all_cpus_share_is_said_once() -> None:
 
 def test_tracing_costs_each_event_as_much_as_one_was_found_to() -> None:
     on = on_cpu([(TICK, 10_000)])
-    none = {"events": 0, "event_ns": 0, "cost_pct": 0}
+    none = {"events": 0, "event_ns": None, "cost_pct": None}
     assert report.cpu_shape(measured({1: on}), 1)["tracing"] == none
     on.events, on.event_cost = 10_000, 200
     assert report.cpu_shape(measured({1: on}), 1)["tracing"] == {

@@ -144,9 +144,8 @@ def test_the_timeline_is_drawn_whole(shape: Any) -> None:
     assert [path.name for path in shape["file"].parent.iterdir()] == ["timeline.html"]
 
 
-def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detector, "CAPACITY", 100)
-    args = ("noise", "--cpus", cpu, *SHORT, "--threshold", "1ns")
+def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int) -> None:
+    args = ("noise", "--cpus", cpu, *SHORT)
     done = quiet(*args, "--max-gap", "1ns", "--json")
     assert done.code == 1
     assert {each["budget"] for each in done.json["exceeded"]} == {"max-gap"}
@@ -156,11 +155,11 @@ def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int, monkeypatch: pyt
 
 
 def test_a_full_ring_is_counted_and_said(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detector, "CAPACITY", 10)
-    args = ("noise", "--cpus", cpu, *SHORT, "--threshold", "1ns")
+    monkeypatch.setattr(detector, "CAPACITY", 2)
+    args = ("noise", "--cpus", cpu, *SHORT)
     one = quiet(*args, "--json").json["cpus"][str(cpu)]
-    assert one["kept"] == 10 < one["gaps"] == sum(count for _, count in one["histogram_ns"])
-    assert re.search(r"ring was full.* 10 ", quiet(*args).out)
+    assert one["kept"] == 2 < one["gaps"] == sum(count for _, count in one["histogram_ns"])
+    assert re.search(r"ring was full.* 2 ", quiet(*args).out)
 
 
 def test_afterwards_this_process_is_where_it_was(quiet: Quiet, cpu: int) -> None:
@@ -182,10 +181,11 @@ def test_without_any_rights_it_measures_and_says_what_it_had_to_do_without(cpu: 
     assert found["cpus"][str(cpu)]["gaps"] >= 0
 
 
-def started(cpu: int) -> tuple[subprocess.Popen[str], psutil.Process]:
-    """A long measurement, as a terminal starts it, and its detector in its place."""
+def started(cpu: int, *, ignoring: bool = False, duration: str = "600") -> tuple[subprocess.Popen[str], psutil.Process]:
+    """A long measurement, as a terminal starts it (or nohup: `ignoring`), and its detector in its place."""
+    hangup = "--ignore-signal=HUP" if ignoring else "--default-signal=HUP"
     command = subprocess.Popen(
-        [sys.executable, "-m", "quiet", "noise", "--cpus", str(cpu), "--duration", "600"],
+        ["env", hangup, sys.executable, "-m", "quiet", "noise", "--cpus", str(cpu), "--duration", duration],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -230,7 +230,7 @@ def test_a_signal_ends_it_in_one_line_and_leaves_nobody(cpu: int, sent: signal.S
     else:
         command.send_signal(sent)
     out, err = command.communicate(timeout=60)
-    assert (command.returncode, out) == (130, "")
+    assert (command.returncode, out) == (128 + sent, "")
     assert err.startswith("quiet: error: ")
     assert err.count("\n") == 1
     assert sent.name in err
@@ -268,3 +268,31 @@ def test_a_detector_that_is_killed_is_one_line_and_exit_2(cpu: int) -> None:
     assert err.startswith("quiet: error: the detector on CPU")
     assert err.count("\n") == 1
     assert nobody_of(command.pid)
+
+
+def test_a_threshold_that_each_turn_of_the_loop_exceeds_is_refused(quiet: Quiet, cpu: int) -> None:
+    done = quiet("noise", "--cpus", cpu, *SHORT, "--threshold", "1ns")
+    assert done.code == 2
+    assert re.search(r"--threshold 1ns: shorter than two turns of the loop on CPU \d+; write \d+ns or more", done.err)
+
+
+@pytest.mark.parametrize("option", ["--timeline", "--max-gap", "--threshold"])
+def test_options_of_the_measuring_are_refused_without_it(quiet: Quiet, tmp_path: Path, option: str) -> None:
+    value = str(tmp_path / "x.html") if option == "--timeline" else "5us"
+    done = quiet("verify", "--duration", "0", option, value)
+    assert done.code == 2
+    assert f"{option}: needs the measuring" in done.err
+
+
+def test_a_closed_output_is_no_crash(cpu: int) -> None:
+    script = f"{sys.executable} -m quiet noise --cpus {cpu} --duration 0.1 --no-trace >&-"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(cpu: int) -> None:
+    command, _ = started(cpu, ignoring=True, duration="2")
+    command.send_signal(signal.SIGHUP)
+    out, err = command.communicate(timeout=60)
+    assert (command.returncode, err) == (0, "")
+    assert f"CPU {cpu}" in out

@@ -197,7 +197,11 @@ class Tracefs(Host):
         new = self.root + path
         files = {"trace_clock": self.clocks, "tracing_on": "1", "tracing_cpumask": "f", "options/overwrite": "1"}
         for name in self.events:
-            files |= {f"events/{name}/enable": "0", f"events/{name}/format": format_of(name)}
+            files |= {
+                f"events/{name}/enable": "0",
+                f"events/{name}/filter": "none",
+                f"events/{name}/format": format_of(name),
+            }
         for cpu in range(self.cpus):
             files |= {f"per_cpu/cpu{cpu}/buffer_size_kb": "7", f"per_cpu/cpu{cpu}/stats": "overrun: 0"}
         files.pop(self.broken, None)
