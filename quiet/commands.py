@@ -209,14 +209,21 @@ def explain(knob: str | None, as_json: bool) -> int:
         else:
             render.columns([(item.name, item.title) for item in KNOBS], "")
         return 0
-    if knob not in BY_NAME:
-        raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
     from quiet.noise.remedies import stopped_by
 
-    if as_json:
-        _print({**shapes.knob(BY_NAME[knob]), "stops": [item.text for item in stopped_by(knob)]})
+    stops = list(dict.fromkeys(item.text for item in stopped_by(knob)))
+    if knob not in BY_NAME:
+        if not stops:
+            raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
+        if as_json:
+            _print({"name": knob, "title": "kernel parameter", "stops": stops})
+        else:
+            render.out(f"**{knob}**: a parameter of the kernel's command line; it takes a reboot")
+            render.columns([("stops", text) for text in stops])
+    elif as_json:
+        _print({**shapes.knob(BY_NAME[knob]), "stops": stops})
     else:
-        render.explain(BY_NAME[knob], [item.text for item in stopped_by(knob)])
+        render.explain(BY_NAME[knob], stops)
     return 0
 
 

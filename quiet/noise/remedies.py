@@ -312,7 +312,7 @@ def remedy(cause: Cause, cpu: int, in_place: Collection[str] = (), cpus: str = "
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 
 
-def stopped_by(knob: str) -> list[Remedy]:
-    """What a knob removes: for `quiet explain`."""
-    found = (item for item in REMEDIES if item.how == KNOB and item.what == knob)
-    return [item._replace(text=item.text.replace("{cpus}", "LIST")) for item in found]
+def stopped_by(name: str) -> list[Remedy]:
+    """What a knob or a kernel parameter removes: for `quiet explain`."""
+    found = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
+    return [item._replace(text=item.text.replace("{cpus}", "LIST").replace("{cpu}", "N")) for item in found]

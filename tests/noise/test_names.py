@@ -144,3 +144,19 @@ def test_a_name_that_is_not_fit_to_be_shown_is_shown_with_question_marks() -> No
 @pytest.mark.parametrize("name", VECTORS)
 def test_a_vector_has_a_name_of_its_own(name: str) -> None:
     assert label(Cause(VECTOR, name)) == VECTORS[name] != name
+
+
+def test_one_that_was_sent_for_another_function_is_not_the_sender() -> None:
+    sent = [
+        Sent(440, 0, frozenset({HERE}), "bash (12)", FUNCTION, "ipi_mb"),
+        Sent(450, 2, frozenset({HERE}), "cron (9)", FUNCTION, "rcu_barrier_handler"),
+    ]
+    assert named(share(CALL, "ipi_mb"), sent).by == "CPU 0, bash (12)"
+    assert named(share(CALL, "remote_function"), sent).by == ""
+
+
+def test_of_several_tasks_that_flushed_for_nobody_knows_whom_none_is_named() -> None:
+    one = Sent(450, 0, frozenset({HERE}), "bash (12)", SHOOTDOWN)
+    assert named(share(CALL, SHOOTDOWN), [one]).by == "CPU 0, bash (12)"
+    assert named(share(CALL, SHOOTDOWN), [one, one._replace(time=440, cpu=2)]).by == "CPU 0, bash (12)"
+    assert named(share(CALL, SHOOTDOWN), [one, one._replace(time=440, task="cron (9)")]).by == ""

@@ -296,3 +296,9 @@ def test_a_hangup_that_is_ignored_stays_ignored(cpu: int) -> None:
     out, err = command.communicate(timeout=60)
     assert (command.returncode, err) == (0, "")
     assert f"CPU {cpu}" in out
+
+
+def test_a_kernel_parameter_that_is_a_remedy_is_explained_too(quiet: Quiet) -> None:
+    assert "scheduler's tick" in quiet("explain", "nohz_full").out
+    assert any("callbacks" in text for text in quiet("explain", "rcu_nocbs", "--json").json["stops"])
+    assert "unknown knob 'nohz'" in quiet("explain", "nohz").err
