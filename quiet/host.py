@@ -5,11 +5,11 @@ A `Reader` cannot write, so what is handed to `plan` cannot change anything. Abs
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 
 from quiet import cpulist
 from quiet.errors import UsageError
@@ -72,17 +72,21 @@ class Reader:
             os.close(fd)
         return data if len(data) == size else None
 
-    def pages(self, path: str) -> Iterator[bytes]:
-        """What a file gives page by page, until it has no more for now: the kernel's trace. Raises OSError."""
+    def pages(self, path: str) -> list[bytes]:
+        """What a file gives page by page, until it has no more for now: the kernel's trace. Raises OSError.
+
+        Not one by one: a file that stays open, because somebody was interrupted between two, keeps its folder there.
+        """
         fd = os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         size = os.sysconf("SC_PAGE_SIZE")
+        found = []
         try:
-            while page := os.read(fd, size):
-                yield page
-        except BlockingIOError:
-            return
+            with contextlib.suppress(BlockingIOError):
+                while page := os.read(fd, size):
+                    found.append(page)
         finally:
             os.close(fd)
+        return found
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""

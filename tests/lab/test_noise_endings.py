@@ -20,7 +20,8 @@ T=/sys/kernel/tracing
 step() { echo "=== $1"; }
 left() { echo "exit $1"; echo "instances" $(ls $T/instances); }
 ended_by() {
-    quiet noise --cpus 3 --duration 100 --threshold 5us & pid=$!
+    # a shell has its jobs in the background ignore SIGINT, and what is ignored stays so
+    env --default-signal=INT quiet noise --cpus 3 --duration 100 --threshold 5us & pid=$!
     until ls $T/instances | grep -q senders; do sleep 0.2; done
     sleep 1
     kill -$1 $pid

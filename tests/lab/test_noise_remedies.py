@@ -52,9 +52,9 @@ def count(report: dict[str, Any], begin: str) -> int:
 def test_before_the_disturbances_are_named_with_a_knob_each(machine: Machine) -> None:
     before, _, line = reports(machine)
     knobs = {each["cause"].partition(" (")[0]: each["knob"] for each in causes(before)}
-    assert count(before, f"IRQ {line} ") >= 10
+    assert count(before, f"IRQ {line} ") >= 3
     assert next(knob for cause, knob in knobs.items() if cause.startswith(f"IRQ {line} ")) == "irq"
-    assert count(before, "task sleep ") + count(before, "task sh ") >= 40
+    assert count(before, "task sleep ") + count(before, "task sh ") >= 10
     assert knobs["task sleep"] == "cpuset"
     assert before["quiet"] is False
 
