@@ -183,9 +183,10 @@ def test_without_any_rights_it_measures_and_says_what_it_had_to_do_without(cpu: 
 
 def started(cpu: int, *, ignoring: bool = False, duration: str = "600") -> tuple[subprocess.Popen[str], psutil.Process]:
     """A long measurement, as a terminal starts it (or nohup: `ignoring`), and its detector in its place."""
-    hangup = "--ignore-signal=HUP" if ignoring else "--default-signal=HUP"
+    # whoever runs the tests may ignore signals, and what is ignored is inherited
+    signals = ["--default-signal=INT,TERM,HUP", *(["--ignore-signal=HUP"] if ignoring else [])]
     command = subprocess.Popen(
-        ["env", hangup, sys.executable, "-m", "quiet", "noise", "--cpus", str(cpu), "--duration", duration],
+        ["env", *signals, sys.executable, "-m", "quiet", "noise", "--cpus", str(cpu), "--duration", duration],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
