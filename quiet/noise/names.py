@@ -72,8 +72,8 @@ class Senders:
     def find(self, time: int, purposes: Iterable[str], function: str = "") -> Sent | None:
         """The last one sent before a time for one of these purposes, or for one that the kernel does not tell.
 
-        One that was sent for another function is not it. Where several tasks sent, and the kernel does not tell to
-        whom (SHOOTDOWN), none is known.
+        One that was sent for another function is not it. Where tasks of several names sent, and the kernel does not
+        tell to whom (SHOOTDOWN), none is known.
         """
         best: Sent | None = None
         for only in ("", *purposes):
@@ -81,10 +81,10 @@ class Senders:
             at = bisect.bisect_right(known, time, key=lambda each: each.time) - 1
             near = []
             while at >= 0 and time - known[at].time <= self._reach:
-                if not function or known[at].why in ("", function):
+                if not function or CALLS.get(known[at].why, known[at].why) in ("", function):
                     near.append(known[at])
                 at -= 1
-            if only == SHOOTDOWN and len({each.task for each in near}) > 1:
+            if only == SHOOTDOWN and len({each.task.rpartition(" (")[0] for each in near}) > 1:
                 continue
             if near and (best is None or near[0].time > best.time):
                 best = near[0]
@@ -104,7 +104,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
             what = CALLS.get(share.name, share.name)
-            sent = senders.find(share.begin, _purposes(share), share.name if share.kind == CALL else "")
+            sent = senders.find(share.begin, _purposes(share), what if share.kind == CALL else "")
             by = f"CPU {sent.cpu}, {sent.task}" if sent else ""
             if share.kind == VECTOR and share.name in FUNCTION_CALLS and sent and sent.why:
                 return Cause(CALL, CALLS.get(sent.why, sent.why), by)

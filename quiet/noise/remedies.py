@@ -308,7 +308,7 @@ def remedy(cause: Cause, cpu: int, in_place: Collection[str] = (), cpus: str = "
         if found.what.partition("=")[0] not in in_place:
             return found
         what = f"knob {found.what}" if found.how == KNOB else found.what
-            named = f"{what} is in place already, and this came all the same: {found.text}"
+        named = f"{what} is in place already, and this came all the same: {found.text}"
         return found._replace(how=NONE, what="", text=found.still or named)
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 

@@ -155,6 +155,12 @@ def test_one_that_was_sent_for_another_function_is_not_the_sender() -> None:
     assert named(share(CALL, "remote_function"), sent).by == ""
 
 
+def test_the_sender_of_a_shootdown_is_known_by_either_of_its_names() -> None:
+    sent = [Sent(440, 0, frozenset({HERE}), "bash (12)", FUNCTION, "flush_tlb_func")]
+    assert named(share(CALL, "flush_tlb_func"), sent).by == "CPU 0, bash (12)"
+    assert named(share(CALL, SHOOTDOWN), sent).by == "CPU 0, bash (12)"
+
+
 def test_of_several_tasks_that_flushed_for_nobody_knows_whom_none_is_named() -> None:
     one = Sent(450, 0, frozenset({HERE}), "bash (12)", SHOOTDOWN)
     assert named(share(CALL, SHOOTDOWN), [one]).by == "CPU 0, bash (12)"
