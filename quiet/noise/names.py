@@ -79,8 +79,8 @@ class Senders:
         for only in ("", *purposes):
             known = self._sent.get(only, [])
             at = bisect.bisect_right(known, time, key=lambda each: each.time) - 1
-            near = []
-            while at >= 0 and time - known[at].time <= self._reach:
+            near: list[Sent] = []
+            while at >= 0 and time - known[at].time <= self._reach and (only == SHOOTDOWN or not near):
                 if not function or CALLS.get(known[at].why, known[at].why) in ("", function):
                     near.append(known[at])
                 at -= 1
