@@ -68,7 +68,7 @@ def one_round() -> Report:
 
     def apart() -> Report:
         done: Report = {"line": line, "task": task.pid}
-        done["timer"] = plant.timer(CPU, 100, 20)
+        done["timer"], done["timer_at_most"] = plant.timer(CPU, 100, 20)
         done["switches"] = task.run()
         done["works"] = plant.works(CPU, 30)
         plant.interrupts(CPU, line, folder, 15)

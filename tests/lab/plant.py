@@ -48,12 +48,14 @@ def on_cpu(cpu: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def timer(cpu: int, count: int, interval_ms: int) -> int:
-    """A timer of the kernel's on the CPU: that of a profiler's clock. How often it fired, by the profiler's samples.
+def timer(cpu: int, count: int, interval_ms: int) -> tuple[int, int]:
+    """A timer of the kernel's on the CPU: that of a profiler's clock.
 
-    A task's own timer would not do: on a nohz_full CPU the kernel starts it elsewhere.
+    How often it fired: at least, by the profiler's samples (not each firing brings one); at most, by the time. A task's
+    own timer would not do: on a nohz_full CPU the kernel starts it elsewhere.
     """
     attr = _Attr(PERF_TYPE_SOFTWARE, ctypes.sizeof(_Attr), PERF_COUNT_SW_CPU_CLOCK, interval_ms * 1_000_000)
+    began = time.monotonic()
     fd = LIBC.syscall(SYS_PERF_EVENT_OPEN, ctypes.byref(attr), -1, cpu, -1, 0)
     check(fd)
     with mmap.mmap(fd, 9 * mmap.PAGESIZE) as ring:
@@ -61,7 +63,8 @@ def timer(cpu: int, count: int, interval_ms: int) -> int:
         check(LIBC.ioctl(fd, PERF_EVENT_IOC_DISABLE, 0))
         os.close(fd)
         (written,) = struct.unpack_from("Q", ring, RING_HEAD)
-    return int(written) // SAMPLE_BYTES
+    passed = time.monotonic() - began
+    return int(written) // SAMPLE_BYTES, int(passed * 1e3 / interval_ms) + 1
 
 
 class Task:

@@ -78,9 +78,9 @@ def remedies(half: dict[str, Any], pattern: str) -> str:
 def test_a_timer_is_found_with_its_function(machine: Machine) -> None:
     for each in rounds(machine):
         assert each["apart"]["planted"]["timer"] >= 95
-        # the last one may find the profiler ended: it fires, and is no sample
-        more = count(each["apart"], "local timer: perf_swevent_hrtimer") - each["apart"]["planted"]["timer"]
-        assert more in (0, 1)
+        planted = each["apart"]["planted"]
+        fired = count(each["apart"], "local timer: perf_swevent_hrtimer")
+        assert planted["timer"] <= fired <= planted["timer_at_most"]
         assert "profiler" in remedies(each["apart"], "local timer: perf_swevent_hrtimer")
 
 
