@@ -6,12 +6,15 @@ import cffi
 
 CDEF = """
 enum { CB_READ_TICKS, CB_READ_USER, CB_READ_SYSCALL, ... };
+enum { CB_EXCLUDE_KERNEL, CB_EXCLUDE_USER, ... };
+#define CB_MAX_OTHERS ...
 enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
 #define CB_IRQ_MAX ...
 
 typedef struct { ...; } cb_counter;
 int cb_ticks_create(cb_counter **ret);
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude_kernel, cb_counter **ret);
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude, cb_counter **ret);
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int exclude);
 void cb_counter_destroy(cb_counter *counter);
 int cb_counter_mode(const cb_counter *counter);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
@@ -28,10 +31,10 @@ typedef struct {
     uint64_t value; uint64_t result; uint32_t flags; int32_t cpu_before; int32_t cpu_after;
     uint64_t begin; uint64_t end;
     int64_t nvcsw; int64_t nivcsw; int64_t minflt; int64_t majflt;
-    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...];
+    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...]; uint64_t others[...];
 } cb_trial;
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-                  uint64_t rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+                  uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
 uint64_t cb_empty_run(void *state, uint64_t n);
 uint64_t cb_clock_now(void);
 
@@ -54,6 +57,7 @@ SOURCES = [
     "cbench/c/irq.c",
     "cbench/c/measure.c",
     "cbench/c/process.c",
+    "cbench/c/timed.c",
     "cbench/c/workloads/hash.c",
     "cbench/c/workloads/memory.c",
     "cbench/c/workloads/sieve.c",

@@ -6,12 +6,16 @@ class _Lib:
     CB_READ_TICKS: int
     CB_READ_USER: int
     CB_READ_SYSCALL: int
+    CB_EXCLUDE_KERNEL: int
+    CB_EXCLUDE_USER: int
+    CB_MAX_OTHERS: int
     CB_RESCHEDULED: int
     CB_MULTIPLEXED: int
     CB_IRQ_UNKNOWN: int
     CB_IRQ_MAX: int
     def cb_ticks_create(self, ret: Any, /) -> int: ...
-    def cb_perf_create(self, pmu: int, config: int, config1: int, exclude_kernel: int, ret: Any, /) -> int: ...
+    def cb_perf_create(self, pmu: int, config: int, config1: int, exclude: int, ret: Any, /) -> int: ...
+    def cb_counter_add(self, counter: Any, pmu: int, config: int, config1: int, exclude: int, /) -> int: ...
     def cb_counter_destroy(self, counter: Any, /) -> None: ...
     def cb_counter_mode(self, counter: Any, /) -> int: ...
     def cb_ticks_deltas(self, deltas: Any, n: int, /) -> int: ...
@@ -28,6 +32,7 @@ class _Lib:
         n: int,
         rewarm: int,
         budget_ns: int,
+        stack_offset: int,
         most: int,
         trials: Any,
         ret: Any,

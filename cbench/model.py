@@ -26,7 +26,8 @@ class Workload:
 
     `function` is the C function's name; `expected` computes its return value independently in Python and
     `check_limit` says up to which parameter `n` that is cheap. User code has a `library` and no `expected`.
-    Before each trial the function is called once more, untimed, with n // `rewarm_share`.
+    Before each trial the function is called once more, untimed, with n // `rewarm_share`. `enters_kernel`: whether
+    the function itself calls the kernel; None where that is not known.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Workload:
     check_limit: int = 0
     library: str = ""
     rewarm_share: int = 1
+    enters_kernel: bool | None = False
 
     @property
     def builtin(self) -> bool:
@@ -48,7 +50,8 @@ class Counter:
     """Where a trial's number comes from; an unavailable counter says why in `why` and has no number at all.
 
     `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
-    region, both in `unit`; they are None until measured.
+    region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: what is counted
+    beside it, `baseline`: what of each an empty region has, `left_out`: what was not to be had, with the reason.
     """
 
     name: str
@@ -58,6 +61,10 @@ class Counter:
     method: str = ""
     quantum: int | None = None
     overhead: int | None = None
+    overhead_median: int | None = None
+    others: tuple[str, ...] = ()
+    baseline: tuple[int, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 TASK, FAULT, INTERRUPT = "task", "page fault", "interrupt"
@@ -77,7 +84,8 @@ class Trial:
     """One execution, one number, and what is known to have come between.
 
     `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
-    the counters' alone.
+    the counters' alone. `counts`: what was counted beside the value. `kernel`: how many instructions the kernel ran
+    within the timed region, None where that cannot be counted or is the workload's own doing.
     """
 
     value: int
@@ -91,10 +99,39 @@ class Trial:
     begin: int = 0
     end: int = 0
     traced: tuple[Named, ...] | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    kernel: int | None = None
 
     @property
     def polluted(self) -> bool:
         return bool(self.causes)
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """The trials that were discarded first: their values, and their mispredicted branches where these were counted.
+
+    `settled`: whether the rule of stats/settling.py held at their end.
+    """
+
+    values: tuple[int, ...] = ()
+    mispredictions: tuple[int, ...] = ()
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How one measuring process lies in memory: what may move a program's speed without being a part of it.
+
+    `environment` and `stack` in bytes. `aslr`: whether addresses are randomised.
+    """
+
+    aslr: bool = False
+    environment: int = 0
+    stack: int = 0
+
+
+PLAIN = Layout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +143,35 @@ class Session:
 
     counter: Counter
     trials: tuple[Trial, ...]
-    warmup: int
-    settled: bool
+    settling: Settling
     locked: str
     addresses: str
     pages: str
     interrupts_from: str
     stolen_ms: int | None
     causes: Mapping[str, object] = field(default_factory=dict)
+    layout: Layout = PLAIN
+    params: Params = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One workload on one CPU."""
+    """One workload on one CPU, in one process or in several. `wanted_clean`: trials without a known interruption
+    that were asked for, None where just a number of trials was."""
 
     workload: Workload
     params: Params
     cpu: int
     isolated: bool
-    session: Session
+    sessions: tuple[Session, ...]
+    wanted_clean: int | None = None
+
+    @property
+    def session(self) -> Session:
+        """The first process."""
+        return self.sessions[0]
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Those of all processes, in the order in which they ran."""
+        return tuple(trial for session in self.sessions for trial in session.trials)

@@ -54,13 +54,13 @@ static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 
 	CHECK(cb_memory_create(3, &memory) == -EINVAL);
 	CHECK(cb_memory_create(4098, &memory) == 0); /* not a whole number of words */
-	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 8, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 0, 8, trials, &done) == 0);
 	CHECK(done == 8 && trials[0].result == trials[7].result);
-	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 8, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 0, 8, trials, &done) == 0);
 	CHECK(done == 1 && trials[0].result == 24);
-	CHECK(cb_trials_run(counter, irqs, cb_memory_run, memory, 5000, 0, 1000000000, 2, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_memory_run, memory, 5000, 0, 1000000000, 0, 2, trials, &done) == 0);
 	CHECK(done == 2 && trials[0].result == trials[1].result);
-	CHECK(cb_trials_run(counter, irqs, cb_empty_run, NULL, 5, 0, 1000000000, 2, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_empty_run, NULL, 5, 0, 1000000000, 0, 2, trials, &done) == 0);
 	CHECK(trials[1].result == 5);
 	cb_memory_destroy(memory);
 	return 0;
@@ -78,15 +78,15 @@ static int check_signs(void)
 static int check_view(void)
 {
 	struct perf_event_mmap_page page;
-	cb_counter counter = {.mode = CB_READ_USER, .fd = -1, .page = &page};
+	cb_event event = {.fd = -1, .user = 1, .page = &page};
 	struct cb_view view;
 
 	memset(&page, 0, sizeof(page));
 	page.index = 1; /* scheduled, but the kernel does not allow user reads */
-	CHECK(cb_perf_view(&counter, &view) == -EAGAIN);
+	CHECK(cb_event_view(&event, &view) == -EAGAIN);
 	page.cap_user_rdpmc = 1;
 	page.index = 0; /* allowed, but not on the PMU now */
-	CHECK(cb_perf_view(&counter, &view) == -EAGAIN);
+	CHECK(cb_event_view(&event, &view) == -EAGAIN);
 	return 0;
 }
 
