@@ -82,10 +82,8 @@ def decided(trial: Trial) -> Trial:
         return trial
     if trial.kernel == 0:
         kept = tuple(cause for cause in trial.causes if cause == MULTIPLEXED)
-        traced = None if trial.traced is None else ()
-        return replace(
-            trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False, traced=traced
-        )
+        clean = replace(trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False)
+        return clean if trial.traced is None else replace(clean, traced=())
     return trial if trial.causes else replace(trial, causes=(f"the kernel ({trial.kernel:,} instructions)",))
 
 

@@ -17,7 +17,7 @@ AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing to count. `generic`: (perf type, config) that the kernel maps by itself; `raw`: config by CPU vendor."""
+    """One thing to count. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor."""
 
     unit: str
     meaning: str

@@ -1,9 +1,9 @@
 """Which trials count as clean.
 
 CAUSES   no known interruption: what a counter of cycles and the kernel's own account can tell.
-FLOOR    the value itself: at most two of the counter's steps above the floor. For hosts where much is away that no
-         counter of the guest sees, as in virtual machines: there a trial without a known cause is often not clean, and one
-         with an interrupt beside the timed region often is.
+FLOOR    the value itself: at most two of the counter's steps above the floor. For virtual machines, where the host
+         interrupts and no counter of the guest sees it: a trial without a known cause is often not clean there, and
+         one with an interrupt beside the timed region often is.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def settled(values: Sequence[int], quantum: int, mispredictions: Sequence[int] =
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """Two levels between which a series changes: the median of each, their shares of the trials, how often it changed."""
+    """Two levels between which a series changes: their medians, the lower one's share of the trials, the changes."""
 
     low: int
     high: int
