@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import re
@@ -15,11 +14,12 @@ from typing import Any
 from cbench import counters, events, wire
 from cbench._cbench import ffi, lib
 from cbench.chunks import Series
+from cbench.loading import address, load
 from cbench.model import Counter, Settling, Trial
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
 from quiet import cpulist
-from quiet.errors import QuietError, Refused, UsageError
+from quiet.errors import QuietError, Refused
 from quiet.host import Reader
 from quiet.placement import place
 
@@ -57,26 +57,6 @@ def addresses() -> str:
     fixed = ffi.new("int *")
     error = lib.cb_addresses_fixed(fixed)
     return "fixed" if not error and fixed[0] else "random"
-
-
-def load(job: wire.Job) -> tuple[Any, Any]:
-    """The function's and its state's address; UsageError when there is no such function or no memory."""
-    if job.library:
-        try:
-            symbol = getattr(ctypes.CDLL(job.library), job.function)
-        except OSError as error:
-            raise UsageError(f"cannot load it: {error}") from None
-        except AttributeError:
-            raise UsageError(f"no function {job.function!r} in it; it must not be static") from None
-        return ffi.cast("cb_run_fn", ctypes.cast(symbol, ctypes.c_void_p).value), ffi.NULL
-    state = ffi.NULL
-    if job.function == "cb_memory_run":
-        memory = ffi.new("cb_memory **")
-        failure = lib.cb_memory_create(job.params["size"], memory)
-        if failure:
-            raise UsageError(f"no buffer of {job.params['size']:,} bytes: {os.strerror(-failure)}")
-        state = memory[0]
-    return ffi.addressof(lib, job.function), state
 
 
 def lock_memory(ranges: list[tuple[Any, int]]) -> str:
@@ -162,15 +142,15 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> Settling
 
 def measure(job: wire.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
-    run, state = load(job)
+    loaded = load(job)
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
     counter = calibrated(counter, handle, job.cpu)
     series = Series(
         handle,
         job.cpu,
-        run,
-        state,
+        loaded.run,
+        loaded.state,
         job.params["n"],
         job.rewarm,
         others=counter.others,
@@ -178,18 +158,14 @@ def measure(job: wire.Job, channel: Channel) -> None:
         enters_kernel=job.enters_kernel,
         stack=job.layout.stack,
     )
-    ranges = [series.buffers]
-    if state != ffi.NULL:
-        ranges.append((state.words, state.mapped))
-    locked = lock_memory(ranges)
+    locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])
     gc.disable()
-    pages = page_size(int(ffi.cast("uintptr_t", state.words))) if state != ffi.NULL else "none"
     channel.ask(
         "ready",
         counter=asdict(counter),
         locked=locked,
         addresses=addresses(),
-        pages=pages,
+        pages=page_size(address(loaded.region)) if loaded.region else "none",
         interrupts_from=series.interrupts_from,
     )
     warmed = warm(series, job, counter.quantum or 1, channel)
