@@ -6,15 +6,15 @@ import cffi
 
 CDEF = """
 enum { CB_READ_TICKS, CB_READ_USER, CB_READ_SYSCALL, ... };
-enum { CB_EXCLUDE_KERNEL, CB_EXCLUDE_USER, ... };
+enum { CB_EXCLUDE_KERNEL, CB_EXCLUDE_USER, CB_MUST_COUNT, ... };
 #define CB_MAX_OTHERS ...
 enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
 #define CB_IRQ_MAX ...
 
 typedef struct { ...; } cb_counter;
 int cb_ticks_create(cb_counter **ret);
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude, cb_counter **ret);
-int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int exclude);
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 void cb_counter_destroy(cb_counter *counter);
 int cb_counter_mode(const cb_counter *counter);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
@@ -35,6 +35,7 @@ typedef struct {
 } cb_trial;
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
                   uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
+int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 uint64_t cb_empty_run(void *state, uint64_t n);
 uint64_t cb_clock_now(void);
 

@@ -118,8 +118,9 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
         unit = event.unit
         why = event.meaning if event.software else events.MODES.get(mode, "in user mode and in the kernel")
         error = -errno.ENOENT
+        how = EXCLUDE[mode] | (lib.CB_MUST_COUNT if name in events.BUSY else 0)
         for kind, config, config1 in attempts(event, cpu):
-            error = lib.cb_perf_create(kind, config, config1, EXCLUDE[mode], handle)
+            error = lib.cb_perf_create(kind, config, config1, how, handle)
             if error == 0 or -error in (errno.EACCES, errno.EPERM):
                 break
     if error:

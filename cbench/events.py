@@ -57,6 +57,8 @@ EVENTS: Mapping[str, Event] = {
     "emulation-faults": Event("faults", "instructions that the kernel had to do", (SOFTWARE, 8)),
 }
 
+BUSY = ("cycles", "cycles:u", "instructions", "instructions:u", "branches", "branches:u")
+"""What any code has some of: a counter that shows none of it does not count."""
 MODES = {"u": "in user mode only", "k": "in the kernel only"}
 IN_KERNEL = "instructions:k"
 """Counts nothing unless the kernel runs between two reads in user mode: tells whether it did."""

@@ -99,9 +99,9 @@ class Trial:
     valid: bool = True
     begin: int = 0
     end: int = 0
-    traced: tuple[Named, ...] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     kernel: int | None = None
+    traced: tuple[Named, ...] | None = None
 
     @property
     def polluted(self) -> bool:

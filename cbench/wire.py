@@ -78,8 +78,8 @@ def pack_trial(trial: Trial) -> list[object]:
 
 
 def unpack_trial(packed: list[Any]) -> Trial:
-    value, output, causes, *rest, counts, kernel = packed
-    return Trial(value, output, tuple(causes), *rest, counts=counts, kernel=kernel)
+    value, output, causes, *rest = packed
+    return Trial(value, output, tuple(causes), *rest)
 
 
 def unpack_counter(content: Mapping[str, Any]) -> Counter:

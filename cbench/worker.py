@@ -23,8 +23,10 @@ from quiet.errors import QuietError, Refused
 from quiet.host import Reader
 from quiet.placement import place
 
-EMPTY = 200
-"""Empty timed regions that are measured."""
+REGIONS = 2000
+"""Empty timed regions that are measured,"""
+EMPTY = 50
+"""and trials of the empty workload."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
 
 
@@ -93,20 +95,22 @@ def stolen_ms(cpu: int) -> int | None:
 
 
 def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
-    """The counter with its step, and what an empty timed region has of it and of what is counted beside it."""
+    """The counter with its step, what two reads differ by, and what a call of nothing has of the other events."""
+    regions = ffi.new("uint64_t[]", REGIONS)
+    if lib.cb_empty_regions(handle, regions, REGIONS):
+        raise QuietError("the counter could not be read; try another --counter")
     empty = Series(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0, 0, others=counter.others)
     trials: list[Trial] = []
-    while len(trials) < EMPTY:  # on a busy CPU a chunk's time may be over after a few
+    while counter.others and len(trials) < EMPTY:  # on a busy CPU a chunk's time may be over after a few
         trials += empty.run(EMPTY - len(trials))
     empty.close()
-    trials = trials[EMPTY // 10 :]
-    values = [trial.value for trial in trials]
+    values = list(regions)[REGIONS // 10 :]
     return replace(
         counter,
         quantum=quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1,
         overhead=min(values),
         overhead_median=median_low(values),
-        baseline=tuple(min(trial.counts[name] for trial in trials) for name in counter.others),
+        baseline=tuple(min(trial.counts[name] for trial in trials[EMPTY // 10 :]) for name in counter.others),
     )
 
 

@@ -101,7 +101,7 @@ static void event_close(cb_event *event)
 	*event = (cb_event){.fd = -1};
 }
 
-static int event_open(uint32_t type, uint64_t config, uint64_t config1, int exclude, int group, cb_event *ret)
+static int event_open(uint32_t type, uint64_t config, uint64_t config1, int how, int group, cb_event *ret)
 {
 	struct perf_event_attr attr;
 
@@ -111,8 +111,8 @@ static int event_open(uint32_t type, uint64_t config, uint64_t config1, int excl
 	attr.config = config;
 	attr.config1 = config1;
 	attr.pinned = group < 0; /* the whole group then: never rotated, and an error when it cannot count */
-	attr.exclude_kernel = !!(exclude & CB_EXCLUDE_KERNEL);
-	attr.exclude_user = !!(exclude & CB_EXCLUDE_USER);
+	attr.exclude_kernel = !!(how & CB_EXCLUDE_KERNEL);
+	attr.exclude_user = !!(how & CB_EXCLUDE_USER);
 	attr.exclude_hv = 1;
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	ret->fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
@@ -137,15 +137,15 @@ static int counts_at_all(const cb_counter *counter)
 	return after.values[0] > before.values[0] ? 0 : -ENODATA;
 }
 
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude, cb_counter **ret)
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret)
 {
 	cb_counter *counter = counter_new(CB_READ_SYSCALL);
 	int err;
 
 	if (!counter)
 		return -ENOMEM;
-	err = event_open(type, config, config1, exclude, -1, &counter->events[0]);
-	if (!err)
+	err = event_open(type, config, config1, how, -1, &counter->events[0]);
+	if (!err && how & CB_MUST_COUNT)
 		err = counts_at_all(counter);
 	if (err) {
 		cb_counter_destroy(counter);
@@ -158,7 +158,7 @@ int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude
 	return 0;
 }
 
-int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int exclude)
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how)
 {
 	cb_event *event = &counter->events[1 + counter->others];
 	struct cb_group group;
@@ -167,7 +167,7 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 
 	if (counter->others == CB_MAX_OTHERS)
 		return -E2BIG;
-	err = event_open(type, config, config1, exclude, first, event);
+	err = event_open(type, config, config1, how, first, event);
 	if (err) {
 		event_close(event);
 		return err == -EINVAL && first >= 0 ? -EBUSY : err; /* the kernel's word for "no room in the group" */

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum { CB_READ_TICKS = 0, CB_READ_USER = 1, CB_READ_SYSCALL = 2 };
-enum { CB_EXCLUDE_KERNEL = 1, CB_EXCLUDE_USER = 2 };
+enum { CB_EXCLUDE_KERNEL = 1, CB_EXCLUDE_USER = 2, CB_MUST_COUNT = 4 };
 enum { CB_MAX_OTHERS = 7, CB_MAX_EVENTS = 1 + CB_MAX_OTHERS };
 
 typedef struct cb_event {
@@ -59,12 +59,14 @@ struct cb_view {
 };
 
 int cb_ticks_create(cb_counter **ret);
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude, cb_counter **ret);
+
+/* `how`: the flags above. With CB_MUST_COUNT, -ENODATA when it does not count a short loop. */
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
 int cb_counter_mode(const cb_counter *counter);
 
 /* One more event of the group. -EBUSY: the PMU has no room for it beside the others; -E2BIG: too many. */
-int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int exclude);
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 
 /* -EBUSY: the group is not on the PMU. -EOPNOTSUPP: there is no event at all. */
 int cb_group_read(const cb_counter *counter, struct cb_group *ret);

@@ -9,13 +9,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-__attribute__((noinline)) uint64_t cb_empty_run(void *state, uint64_t n)
-{
-	(void)state;
-	cb_barrier();
-	return n;
-}
-
 /* Not fenced, for the counter reads beside it are. */
 static inline uint64_t clock_now(void)
 {
@@ -63,7 +56,9 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 	memset(ret, 0, sizeof(*ret));
 	if (irqs)
 		irq_err = cb_irq_read(irqs, irqs->before, &table_before);
-	(void)run(state, rewarm);
+	err = cb_measure(counter, run, state, rewarm, &reading);
+	if (err)
+		return err;
 	ret->cpu_before = sched_getcpu();
 	if (getrusage(RUSAGE_THREAD, &before))
 		return -errno;

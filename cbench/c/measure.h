@@ -48,7 +48,8 @@ int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n
  *
  * Looking at the interrupt counts runs so much of the kernel that the caches
  * and predictors are no longer the workload's. So run(state, rewarm) is called
- * once, untimed, between that look and the trial.
+ * once between that look and the trial, through the same timed region, which
+ * has to be warm as well; its value is thrown away.
  */
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);
@@ -62,6 +63,9 @@ uint64_t cb_clock_now(void);
  */
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		  uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
+
+/* What two reads of the counter differ by with nothing at all between them, n times. */
+int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 
 /* The empty workload: what a trial costs that does nothing. */
 uint64_t cb_empty_run(void *state, uint64_t n);

@@ -45,14 +45,15 @@ __attribute__((noinline)) static int timed_ticks(const cb_counter *counter, cb_r
 						 uint64_t n, cb_reading *ret)
 {
 	struct called called;
-	uint64_t start, stop;
+	uint64_t start, stop, result;
 	int err = call(counter, &called.before);
 
 	if (err)
 		return err;
 	start = cb_ticks_now();
-	ret->result = run(state, n);
+	result = run(state, n);
 	stop = cb_ticks_now();
+	ret->result = result;
 	err = call(counter, &called.after);
 	if (err)
 		return err;
@@ -98,6 +99,7 @@ __attribute__((noinline)) static int timed_user(const cb_counter *counter, cb_ru
 	uint64_t start[CB_MAX_EVENTS], stop[CB_MAX_EVENTS];
 	const cb_event *events = counter->events;
 	size_t last = counter->others;
+	uint64_t result;
 	struct called called;
 	int err = call(counter, &called.before);
 
@@ -108,10 +110,11 @@ __attribute__((noinline)) static int timed_user(const cb_counter *counter, cb_ru
 	for (size_t i = last; i; i--)
 		start[i] = events[i].user ? cb_pmc_now(begin[i].index) : 0;
 	start[0] = cb_pmc_now(begin[0].index);
-	ret->result = run(state, n);
+	result = run(state, n);
 	stop[0] = cb_pmc_now(begin[0].index);
 	for (size_t i = 1; i <= last; i++)
 		stop[i] = events[i].user ? cb_pmc_now(begin[i].index) : 0;
+	ret->result = result;
 	err = difference(&events[0], &begin[0], start[0], stop[0], &ret->flags, &ret->value);
 	for (size_t i = 1; !err && i <= last; i++)
 		if (events[i].user)
@@ -144,6 +147,37 @@ __attribute__((noinline)) static int timed_syscall(const cb_counter *counter, cb
 		ret->others[i] = after.values[1 + i] - before.values[1 + i];
 	if (after.enabled - before.enabled != after.running - before.running)
 		ret->flags |= CB_MULTIPLEXED;
+	return 0;
+}
+
+int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n)
+{
+	struct cb_view view = {0};
+	struct cb_group before, after;
+	uint64_t start, stop;
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		err = counter->mode == CB_READ_USER ? cb_event_view(&counter->events[0], &view) : 0;
+		if (!err && counter->mode == CB_READ_SYSCALL) {
+			err = cb_group_read(counter, &before);
+			if (!err)
+				err = cb_group_read(counter, &after);
+		}
+		if (err)
+			return err;
+		if (counter->mode == CB_READ_SYSCALL) {
+			values[i] = after.values[0] - before.values[0];
+		} else if (counter->mode == CB_READ_USER) {
+			start = cb_pmc_now(view.index);
+			stop = cb_pmc_now(view.index);
+			values[i] = raw_difference(start, stop, view.width);
+		} else {
+			start = cb_ticks_now();
+			stop = cb_ticks_now();
+			values[i] = stop - start;
+		}
+	}
 	return 0;
 }
 
