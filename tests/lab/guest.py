@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lab import acpi, kernels
+from tests.lab.cache import cache_dir
 from tests.lab.process import Follower, end_session, ending_on_signals, room_for_a_guest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -118,7 +119,7 @@ def _boot(
     kernel = kernels.ensure(machine.series)
     with (
         ending_on_signals(),
-        room_for_a_guest(kernels.cache_dir(), whole=machine.threads == "multi"),
+        room_for_a_guest(cache_dir(), whole=machine.threads == "multi"),
         tempfile.TemporaryDirectory(prefix=f"quiet-lab-{os.getpid()}-") as temporary,
     ):
         work = Path(temporary)
