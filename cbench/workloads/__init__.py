@@ -1,6 +1,6 @@
 """The built-in workloads: one small file a family.
 
-Each has a computation of its result that shares nothing with the C. The same names are listed in cbench/c/workloads/registry.c.
+Each has a computation of its result that shares nothing with the C. cbench/c/workloads/registry.c lists the same names.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = [
 ]
 
 WORKLOADS: tuple[Workload, ...] = (
-    *nothing.WORKLOADS,
     *thesis.WORKLOADS,
+    *nothing.WORKLOADS,
     *caches.WORKLOADS,
     *stream.WORKLOADS,
     *floats.WORKLOADS,

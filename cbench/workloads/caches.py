@@ -36,7 +36,7 @@ def cycle(count: int) -> list[int]:
 
 
 def chase_expected(params: Params) -> int | None:
-    """The pointer that n steps from the first one lead to, None for more than MOST_POINTERS; whole rounds change nothing."""
+    """Where n steps from the first pointer lead (whole rounds change nothing); None for more than MOST_POINTERS."""
     count = params["size"] // params["stride"]
     if count > MOST_POINTERS:
         return None

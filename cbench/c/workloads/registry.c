@@ -5,10 +5,10 @@
 #include <string.h>
 
 static const cb_workload workloads[] = {
-	{.name = "empty", .run = cb_nothing_run},
 	{.name = "hash", .run = cb_hash_run},
 	{.name = "sieve", .run = cb_sieve_run},
 	{"memory", cb_memory_run, cb_memory_create, cb_memory_destroy, cb_memory_region},
+	{.name = "empty", .run = cb_nothing_run},
 	{"chase", cb_chase_run, cb_chase_create, cb_chase_destroy, cb_chase_region},
 	{"copy", cb_copy_run, cb_stream_create, cb_stream_destroy, cb_stream_region},
 	{"scale", cb_scale_run, cb_stream_create, cb_stream_destroy, cb_stream_region},
