@@ -62,17 +62,32 @@ SOURCES = [
     "cbench/c/measure.c",
     "cbench/c/process.c",
     "cbench/c/timed.c",
+    "cbench/c/workloads/aliquot.c",
+    "cbench/c/workloads/aliquot_state.c",
+    "cbench/c/workloads/branch_run.c",
+    "cbench/c/workloads/branch_state.c",
     "cbench/c/workloads/buffer.c",
+    "cbench/c/workloads/chase_run.c",
+    "cbench/c/workloads/chase_state.c",
+    "cbench/c/workloads/empty.c",
+    "cbench/c/workloads/etalon.c",
+    "cbench/c/workloads/fault.c",
+    "cbench/c/workloads/float.c",
     "cbench/c/workloads/hash.c",
     "cbench/c/workloads/memory_run.c",
     "cbench/c/workloads/memory_state.c",
     "cbench/c/workloads/registry.c",
     "cbench/c/workloads/sieve.c",
+    "cbench/c/workloads/stream.c",
+    "cbench/c/workloads/stream_state.c",
+    "cbench/c/workloads/syscall.c",
+    "cbench/c/workloads/vector.c",
 ]
 
 # The workloads must be the same machine code on every build of one compiler: no link-time optimisation
-# that sees through the call, no vectorising, functions on cache-line borders.
-FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64"]
+# that sees through the call, no vectorising, functions on cache-line borders. And the same results: no fused
+# multiply-add, which gcc would use on arm64.
+FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64", "-ffp-contract=off"]
 
 ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)

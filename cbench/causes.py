@@ -29,9 +29,10 @@ ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
 class Causes:
     """Names the causes of one measuring process's trials: begin(), then name() and resume() for each chunk, end()."""
 
-    def __init__(self, follower: Follower | None, cpu: int, task: int) -> None:
-        """`follower` None: not asked for. `task`: the measuring process."""
+    def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
+        """`follower` None: not asked for. `task`: the measuring process. `own_faults`: its faults are its work."""
         self._follower, self._cpu, self._task = follower, cpu, task
+        self._own_faults = own_faults
         self._lost = self._counted = 0
 
     def begin(self) -> None:
@@ -61,9 +62,12 @@ class Causes:
         self._lost += taken.lost
         self._counted += sum(seen is None for seen in taken.seen)
         return [
-            trial if seen is None else merged(trial, named(seen, self._follower), seen)
+            trial if seen is None else merged(trial, self._foreign(named(seen, self._follower)), seen)
             for trial, seen in zip(trials, taken.seen, strict=True)
         ]
+
+    def _foreign(self, parts: tuple[Named, ...]) -> tuple[Named, ...]:
+        return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
 
     def source(self) -> dict[str, object]:
         """Where the causes came from: "source", "note" and how many trials had to do with the counters."""

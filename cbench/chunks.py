@@ -21,7 +21,7 @@ class Series:
     """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
     `others`: the names of what is counted beside the value. `kernel_counted`: whether an empty timed region has no
-    instruction of the kernel. `enters_kernel`: as in model.Workload.
+    instruction of the kernel. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are the work itself.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Series:
         others: Sequence[str] = (),
         kernel_counted: bool = False,
         enters_kernel: bool | None = None,
+        own_faults: int = 0,
         stack: int = 0,
     ) -> None:
         self._call = (run, state, n, rewarm)
@@ -44,6 +45,7 @@ class Series:
         self._counter = counter
         self._others = tuple(others)
         self._kernel_counted, self._enters_kernel = kernel_counted, enters_kernel
+        self._own_faults = own_faults
         self._stack = stack
         self._trials = ffi.new("cb_trial[]", MOST)
         self._count = ffi.new("size_t *")
@@ -101,7 +103,7 @@ class Series:
     def _trial(self, raw: Any) -> Trial:
         interrupts = {self._line(raw.irq_line[i]): int(raw.irq_count[i]) for i in range(raw.irq_lines)}
         switches = raw.nvcsw + raw.nivcsw
-        faults = raw.minflt + raw.majflt
+        faults = max(raw.minflt + raw.majflt - self._own_faults, 0)
         migrated = raw.cpu_before != raw.cpu_after
         valid = not raw.flags & lib.CB_MULTIPLEXED
         causes = []

@@ -18,6 +18,8 @@ class Parameter:
     meaning: str
     minimum: int = 1
     maximum: int = 2**40
+    multiple: int = 1
+    """Only whole multiples of it will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +27,28 @@ class Workload:
     """What runs between two counter reads.
 
     `function` is the name in the C registry, or of the C function in the user's `library`; `expected` computes its
-    return value independently in Python, and `check_limit` says up to which parameter `n` that is cheap. User code
-    has no `expected`.
-    Before each trial the function is called once more, untimed, with n // `rewarm_share`. `enters_kernel`: whether
-    the function itself calls the kernel; None where that is not known.
+    return value independently in Python, None where that would take too long, and `check_limit` says up to which
+    parameter `n` it is cheap. User code has no `expected`.
+    Before each trial the function is called once more, untimed, with n // `rewarm_share`. `cost` says what a trial
+    should take. `check` says what is wrong with parameters that are each within bounds, "" when nothing is.
+    `own_faults` says how many page faults of a trial are the workload's own work and pollute nothing. `buffers`: how
+    many buffers of the parameter `size` there are. `enters_kernel`: whether the function itself calls the kernel; None
+    where that is not known.
     """
 
     name: str
     function: str
     stresses: str
     parameters: tuple[Parameter, ...]
-    expected: Callable[[Params], int] | None = None
+    expected: Callable[[Params], int | None] | None = None
     check_limit: int = 0
     library: str = ""
     rewarm_share: int = 1
     enters_kernel: bool | None = False
+    cost: str = ""
+    check: Callable[[Params], str] | None = None
+    own_faults: Callable[[Params], int] | None = None
+    buffers: int = 1
 
     @property
     def builtin(self) -> bool:

@@ -174,10 +174,11 @@ def _on_floor(result: Row) -> str:
 def catalogue(content: Row) -> None:
     """The tables of `cbench list`."""
     console = Console(highlight=False)
-    workloads = Table("workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left")
+    columns = ("workload", "stresses", "expected cost", "parameters (default, --quick)")
+    workloads = Table(*columns, title="Workloads", title_justify="left", show_lines=True)
     for workload in content["workloads"]:
         lines = [f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})" for name, p in workload["params"].items()]
-        workloads.add_row(workload["name"], workload["stresses"], "\n".join(lines))
+        workloads.add_row(workload["name"], workload["stresses"], workload["cost"], "\n".join(lines))
     counters = Table("counter", "unit", "available", "", title="Counters", title_justify="left")
     for counter in content["counters"]:
         how = [text for text in (counter["method"], counter["why"]) if text]

@@ -151,7 +151,7 @@ def run(
     """
     worker = Worker(job.layout)
     try:
-        causes = Causes(follower, job.cpu, worker.process.pid)
+        causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))
         return Conversation(worker, workload, job, causes, keeper).hold(timeout, progress, enough)
     finally:
         worker.close()

@@ -36,6 +36,7 @@ class Job:
     counter: str
     events: tuple[str, ...] | None = None
     enters_kernel: bool | None = False
+    own_faults: int = 0
     layout: Layout = PLAIN
 
 

@@ -160,6 +160,7 @@ def measure(job: wire.Job, channel: Channel) -> None:
         others=counter.others,
         kernel_counted=kernel_counted(counter),
         enters_kernel=job.enters_kernel,
+        own_faults=job.own_faults,
         stack=job.layout.stack,
     )
     locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])

@@ -68,6 +68,65 @@ static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 	return 0;
 }
 
+/* Every workload with parameters that its state takes, and with some that it refuses. */
+static int check_workloads(cb_counter *counter)
+{
+	static const struct {
+		const char *name;
+		size_t count;
+		uint64_t good[4];
+		uint64_t bad[4];
+	} cases[] = {
+		{"empty", 1, {3}, {0}},
+		{"hash", 1, {100}, {0}},
+		{"sieve", 1, {100}, {0}},
+		{"memory", 2, {1000, 4098}, {1, 3}},
+		{"chase", 4, {1000, 4100, 40, 0}, {1, 64, 12, 0}},
+		{"chase", 4, {1000, 4096, 64, 1}, {1, 63, 64, 1}},
+		{"copy", 2, {2, 512}, {1, 511}},
+		{"scale", 2, {2, 520}, {1, 0}},
+		{"add", 2, {2, 5000}, {1, UINT64_MAX}},
+		{"triad", 2, {2, 4096}, {1, 8}},
+		{"float", 1, {100}, {0}},
+		{"vector", 1, {100}, {0}},
+		{"branch", 3, {1000, 3, 1}, {1000, 4, 1}},
+		{"branch", 3, {1000, 2, 7}, {1000, 2, 0}},
+		{"syscall", 1, {10}, {0}},
+		{"fault", 1, {20}, {0}},
+		{"aliquot", 2, {154, 10000000}, {1, 0}},
+		{"etalon", 1, {2}, {0}},
+	};
+	static cb_trial trials[2];
+	const cb_workload *workload;
+	size_t done;
+
+	CHECK(cb_workload_find("hush", &workload) == -ENOENT);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		void *state = NULL, *start = NULL;
+		size_t len = 0;
+
+		CHECK(cb_workload_find(cases[i].name, &workload) == 0);
+		CHECK(!workload->create == !workload->destroy);
+		if (workload->create) {
+			CHECK(workload->create(cases[i].bad, cases[i].count, &state) == -EINVAL);
+			CHECK(workload->create(cases[i].good, cases[i].count + 1, &state) == -EINVAL);
+			CHECK(workload->create(cases[i].good, cases[i].count, &state) == 0);
+		}
+		if (workload->region) {
+			workload->region(state, &start, &len);
+			CHECK(start && len);
+		}
+		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 2, trials,
+				    &done) == 0);
+		CHECK(trials[0].result == trials[done - 1].result);
+		if (workload->destroy) {
+			workload->destroy(state);
+			workload->destroy(NULL);
+		}
+	}
+	return 0;
+}
+
 static int check_signs(void)
 {
 	CHECK(cb_sign_extend(0xffffffffffffu, 48) == -1);
@@ -104,6 +163,7 @@ int main(void)
 	CHECK(cb_ticks_create(&counter) == 0);
 	CHECK(cb_ticks_deltas(deltas, 200) == 0);
 	CHECK(check_trials(counter, NULL) == 0);
+	CHECK(check_workloads(counter) == 0);
 	if (cb_irq_create(0, &irqs) == 0)
 		CHECK(check_trials(counter, irqs) == 0);
 	cb_counter_destroy(counter);
@@ -119,6 +179,5 @@ int main(void)
 	cb_irq_destroy(irqs);
 	cb_irq_destroy(NULL);
 	cb_counter_destroy(NULL);
-	cb_memory_destroy(NULL);
 	return 0;
 }
