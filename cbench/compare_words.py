@@ -23,10 +23,10 @@ def _short(value: float, sign: str = "") -> str:
 
 
 def amount(value: float, sign: str = "") -> str:
-    """A headline: a whole number in full, else six digits."""
+    """A headline: a whole number in full, a large one to a tenth, a small one to six digits."""
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 1):
         return f"{int(value):{sign},}"
-    return f"{value:{sign}.6g}"
+    return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
 
 
 def verdict(a: Sample, b: Sample, found: Comparison, margin: float | None) -> str:
