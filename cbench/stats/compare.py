@@ -73,9 +73,10 @@ class Comparison:
 
 def cycle_exact(clean: Processes, quantum: Number) -> bool:
     """Whether in each process all undisturbed trials are on its floor, as far as the counter can tell."""
+    step = quantum if quantum > 1 else 0
     for values in clean:
         lowest = _lowest_repeated(values)
-        if lowest is None or max(values) - lowest > (quantum if quantum > 1 else 0) or min(values) < lowest:
+        if lowest is None or any(abs(value - lowest) > step for value in values):
             return False
     return bool(clean)
 
@@ -167,4 +168,6 @@ def _outcome(
         return TOO_FEW
     if margin is not None and 1 / (1 + margin) <= low and high <= 1 + margin:
         return SAME
+    if difference is not None:  # also where it is too small for a ratio in floating point
+        return LOWER if difference < 0 else HIGHER
     return LOWER if high < 1 else HIGHER if low > 1 else NOTHING
