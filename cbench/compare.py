@@ -12,6 +12,8 @@ from cbench.stats.compare import HEADLINES, Comparison, NoHeadline, compare, cyc
 from quiet.errors import UsageError
 
 AUTO = "auto"
+STEADIER = 10
+"""How many times less the floors of the processes must differ than their medians to be recommended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,23 @@ def _row(a: Sample, b: Sample, chosen: Options) -> dict[str, object]:
         found = compare(a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact)
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    return {**_facts(a, b, found), "verdict": verdict(a, b, found, chosen.margin), "notes": notes(a, b, found)}
+    remarks = notes(a, b, found)
+    if chosen.headline == AUTO and headline == "median" and found.by_process:
+        remarks += _steadier(a, b, found, chosen)
+    return {**_facts(a, b, found), "verdict": verdict(a, b, found, chosen.margin), "notes": remarks}
+
+
+def _steadier(a: Sample, b: Sample, found: Comparison, chosen: Options) -> list[str]:
+    """Whether the processes' floors agree so much better than their medians that they would tell more."""
+    try:
+        floors = compare(a.processes, b.processes, "floor", chosen.alpha)
+    except NoHeadline:
+        return []
+    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (found, floors))
+    if not medians or lowest * STEADIER > medians:
+        return []
+    much = f"{medians / lowest:,.0f} times less than the medians" if lowest else "not at all, unlike the medians"
+    return [f"between processes the floors differ {much}: --headline floor shows smaller differences"]
 
 
 def _clean(sample: Sample, which: str) -> Sample:

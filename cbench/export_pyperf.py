@@ -40,7 +40,7 @@ def as_pyperf(series: Sequence[Series], clean_only: bool = False) -> str:
 def _run(group: Group, series: Series, clean_only: bool) -> Any:
     """A process as a run of pyperf, None when nothing is left of it."""
     values = [each.value for each in series.trials if not (clean_only and each.polluted)]
-    warmups = list(series.facts.get("warmup_values") or ())
+    warmups = series.warmup
     if not values:
         return None
     if min(values) == 0:
@@ -74,6 +74,7 @@ def _metadata(group: Group, series: Series, clean_only: bool) -> dict[str, Any]:
         "cbench_method": counter.get("method"),
         "cbench_version": series.run.version,
         "cbench_workload": series.workload,
+        "cbench_params": " ".join(f"{name}={value}" for name, value in sorted(series.params.items())),
         "cbench_process": series.process,
         "cbench_polluted": sum(each.polluted for each in series.trials),
         "cbench_trials": "undisturbed ones only" if clean_only else "all",

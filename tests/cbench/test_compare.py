@@ -181,6 +181,19 @@ def test_two_tests_of_one_file_can_be_compared_by_name(tmp_path: Path) -> None:
     assert row["notes"] == ["two different tests"]
 
 
+def test_floors_that_differ_much_less_than_medians_are_recommended(tmp_path: Path) -> None:
+    files = []
+    for name in ("a", "b"):
+        processes = [[1000, 1000, *(2000 + 100 * p + i for i in range(9))] for p in range(5)]
+        files.append(stored(tmp_path / f"{name}.db", processes))
+    row = one(*files)
+    assert row["headline"] == "median"
+    assert row["notes"] == [
+        "between processes the floors differ not at all, unlike the medians: --headline floor shows smaller differences"
+    ]
+    assert one(*files, headline="floor")["verdict"].startswith("equal: the floor of every process is 1,000")
+
+
 def test_different_hosts_are_noted(a: Path, tmp_path: Path) -> None:
     other = stored(tmp_path / "o.db", noisy(1e6, 4, 9, seed=3), host={**HOST, "cpu": "Another CPU"})
     assert one(a, other)["notes"] == [
