@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cbench import cli_data
 from quiet.entry import enter
 from quiet.errors import QuietError
 
@@ -147,6 +148,9 @@ def run(
         commands.show_measured(made)
     if commands.shortcomings(made["results"]):
         raise typer.Exit(1)
+
+
+cli_data.add_to(app)
 
 
 def _about_to_print() -> None:

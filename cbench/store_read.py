@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from typing import Any
 
 from cbench.store_records import Run, Series, Stored, Timeline
@@ -33,7 +34,27 @@ def _series(connection: sqlite3.Connection, run: Run) -> list[Series]:
         trials = _trials(connection, number, timeline)
         settings = json.loads(params)
         found.append(Series(number, run, position, workload, settings, cpu, process, started, ended, known, trials))
-    return found
+    return marked(found)
+
+
+def marked(series: list[Series]) -> list[Series]:
+    """With what was varied: processes are numbered from 0 in each test, so where the numbers begin again, the next
+    begins, and what differs before that is not a part of it."""
+    tests: dict[tuple[str, int], list[list[int]]] = {}
+    for at, each in enumerate(series):
+        known = tests.setdefault((each.workload, each.cpu), [])
+        if not known or each.process <= series[known[-1][-1]].process:
+            known.append([])
+        known[-1].append(at)
+    made = list(series)
+    for members in (members for known in tests.values() for members in known):
+        params = [series[at].params for at in members]
+        names = frozenset(
+            name for one in params for name in one if any(name not in p or p[name] != one[name] for p in params)
+        )
+        for at in members:
+            made[at] = replace(series[at], varied=names)
+    return made
 
 
 def _timeline(connection: sqlite3.Connection, series: int, begin: tuple[Any, int], end: tuple[Any, Any]) -> Timeline:

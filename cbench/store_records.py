@@ -44,7 +44,8 @@ class Stored:
 class Series:
     """The trials of one workload with one set of parameters in one process on one CPU.
 
-    `facts` are those from before the trials with those from after them; `ended_ns` None: it was cut short.
+    `facts` are those from before the trials with those from after them; `ended_ns` None: it was cut short. `varied`:
+    the parameters that were drawn anew for each process, and so are no part of the test.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Series:
     ended_ns: int | None
     facts: Mapping[str, Any]
     trials: tuple[Stored, ...]
+    varied: frozenset[str] = frozenset()
 
     @property
     def unit(self) -> str:
@@ -77,7 +79,13 @@ class Series:
     @property
     def test(self) -> str:
         """The workload and its parameters in words: "hash n=1000"."""
-        return " ".join([self.workload, *(f"{name}={value}" for name, value in sorted(self.params.items()))])
+        fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
+        return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
+
+    @property
+    def warmup(self) -> list[int]:
+        """The values of the trials that were discarded first."""
+        return list(self.facts.get("settling", {}).get("values", ()))
 
     @property
     def values(self) -> list[int]:

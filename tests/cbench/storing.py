@@ -33,7 +33,8 @@ def stored(path: Path, processes: Sequence[Sequence[int]], **changes: Any) -> Pa
         for process, values in enumerate(processes):
             series = store.begin(facts(process, **changes))
             store.add(series, trials(values))
-            store.finish(series, {"warmup_values": [max(values) + 9, max(values) + 5], "warmup": 2})
+            settling = {"values": [max(values) + 9, max(values) + 5], "mispredictions": [], "settled": True}
+            store.finish(series, {"settling": settling, "stolen_ms": 0})
     return path
 
 

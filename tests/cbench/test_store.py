@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -43,15 +43,16 @@ TRIALS = st.builds(
     valid=st.booleans(),
     begin=UINT64,
     end=UINT64,
+    counts=st.dictionaries(NAMES, UINT64, max_size=3),
+    kernel=st.none() | UINT64,
     traced=st.none() | st.lists(st.builds(Named, st.sampled_from([FAULT, INTERRUPT]), NAMES, UINT64)).map(tuple),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Wider(Trial):
-    """A trial with fields that the store has a column for, and has not."""
+    """A trial with a field that the store has no column for."""
 
-    counts: Mapping[str, int] = field(default_factory=dict)
     novelty: int = 0
 
 
@@ -99,9 +100,27 @@ def test_series_keep_their_order_and_what_was_known_before_and_after(tmp_path: P
         (0, 0, [1, 2], "hash n=1000", 1),
         (1, 1, [3], "hash n=1000", 1),
     ]
-    assert series[0].facts["warmup_values"] == [11, 7]
+    assert series[0].warmup == [11, 7]
+    assert series[0].facts["stolen_ms"] == 0
     assert (series[0].unit, series[0].quantum) == ("TSC ticks", 25)
     assert all(s.ended_ns is not None for s in series)
+
+
+def test_parameters_that_are_drawn_for_each_process_are_no_part_of_the_test(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.create(path, HOST, []) as store:
+        for size in (100, 200):
+            for process, offset in enumerate((0, 64)):
+                store.begin(facts(process, workload="chase", params={"size": size, "offset": offset}))
+        store.begin(facts(0, workload="hash"))
+    assert [series.test for series in read(path)] == [
+        "chase size=100",
+        "chase size=100",
+        "chase size=200",
+        "chase size=200",
+        "hash n=1000",
+    ]
+    assert read(path)[1].params == {"size": 100, "offset": 64}
 
 
 def test_chunks_follow_each_other(tmp_path: Path) -> None:
