@@ -41,6 +41,8 @@ int cb_die_with_parent(int pid);
 int cb_lock_all(int future);
 int cb_lock_range(void *start, size_t len);
 
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
+
 uint64_t cb_hash_run(void *state, uint64_t n);
 uint64_t cb_sieve_run(void *state, uint64_t n);
 typedef struct { uint32_t *words; uint64_t count; size_t mapped; } cb_memory;
@@ -51,6 +53,7 @@ uint64_t cb_memory_run(void *state, uint64_t n);
 
 SOURCES = [
     "cbench/c/counters.c",
+    "cbench/c/identify.c",
     "cbench/c/irq.c",
     "cbench/c/measure.c",
     "cbench/c/process.c",
@@ -67,7 +70,7 @@ ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)
 ffibuilder.set_source(
     "cbench._cbench",
-    '#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
+    '#include "identify.h"\n#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
     sources=SOURCES,
     include_dirs=["cbench/c"],
     extra_compile_args=FLAGS,
