@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cbench import cli_sweep
 from quiet.entry import enter
 from quiet.errors import QuietError
 
@@ -101,6 +102,9 @@ def run(
         sys.stdout.write(json.dumps(made) + "\n")
     else:
         commands.show_measured(made)
+
+
+cli_sweep.add_to(app)
 
 
 def _about_to_print() -> None:

@@ -79,11 +79,12 @@ def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place
     others = facts.online - node
     name = f"{known[-1].name} cache" if known else "cache"
     untold = "this host does not tell which CPUs share a cache"
-    one_node = f"all CPUs that are online are on CPU {cpu}'s node"
+    far = node - last - core if known else frozenset()
+    one_node = "no other node has CPUs that are online"
     wanted = (
         (SIBLING, core - {cpu}, "no SMT sibling is online"),
         (CACHE, last - core, f"no other core shares the {name}" if known else untold),
-        (FAR, node - last - core if known else frozenset(), f"all cores of the node share the {name}" if known else untold),
+        (FAR, far, f"all cores of the node share the {name}" if known else untold),
         (NODE, others, one_node),
     )
     near = frozenset(preferred)
