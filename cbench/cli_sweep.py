@@ -23,6 +23,7 @@ sweeps = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mod
 def add_to(app: typer.Typer) -> None:
     """Add the commands to cbench's."""
     app.add_typer(sweeps, name="sweep", help="A workload over a range of sizes.")
+    app.command()(interfere)
 
 
 @sweeps.callback()
@@ -66,6 +67,49 @@ def memory(
     _print(made, as_json, commands_sweep.show)
     if any(cell["failed"] for cell in made["cells"]):
         raise typer.Exit(1)
+
+
+def interfere(
+    workloads: Annotated[
+        list[str], typer.Argument(metavar="WORKLOAD...", help="As of `cbench run`: what is measured.")
+    ],
+    *,
+    load: Annotated[
+        list[str] | None, typer.Option(metavar="WORKLOAD", help="What disturbs, several times (hash and memory).")
+    ] = None,
+    period: Annotated[float | None, typer.Option(metavar="MS", help="Load in bursts, one every MS.")] = None,
+    busy: Annotated[float | None, typer.Option(metavar="MS", help="How long a burst is.")] = None,
+    cpu: Cpu = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="How often each condition is visited (5, with --quick 2).")] = None,
+    counter: Counter = "auto",
+    param: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, n=1000.")] = None,
+    seed: Seed = 1,
+    timeout: Timeout = 120,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """A workload with and without load: on a sibling thread, beside the same cache, on a far core, on another node."""
+    from cbench import commands_interfere
+
+    request = commands_interfere.Request(
+        workloads=workloads,
+        loads=load or [],
+        period_ms=period,
+        busy_ms=busy,
+        cpu=cpu,
+        trials=trials,
+        rounds=rounds,
+        counter=counter,
+        params=param or [],
+        seed=seed,
+        timeout=timeout,
+        quick=quick,
+    )
+    made = _uninterrupted(lambda: commands_interfere.measure(request))
+    _print(made, as_json, commands_interfere.show)
 
 
 def _uninterrupted(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -51,3 +51,6 @@ def _marks(made: Mapping[str, Any], cost: Any, spread: Any, sizes: list[int]) ->
     ticks = [1 << power for power in range((low - 1).bit_length(), high.bit_length(), 2)]
     spread.set_xticks(ticks, [binary(tick) for tick in ticks], rotation=45)
     spread.minorticks_off()
+    for axis in (cost, spread):
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("")

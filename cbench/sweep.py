@@ -18,6 +18,7 @@ from quiet.errors import QuietError, UsageError
 from quiet.noise.clock import Clock, moment
 
 SIZE, ACCESSES = "size", "n"
+ABLE = ("memory", "chase")
 PROBE_TRIALS = 3
 WARMUP_GUESS = 30
 """Trials that warm-up takes, for the estimate of the time alone."""
@@ -77,11 +78,11 @@ class Sweep:
 
 
 def find(name: str) -> Workload:
-    """A built-in workload with a working set; UsageError for others."""
+    """A workload whose rounds are accesses to a working set; UsageError for others."""
     workload = workloads.find(name)
-    if not {SIZE, ACCESSES} <= {parameter.name for parameter in workload.parameters}:
-        able = [w.name for w in workloads.WORKLOADS if {SIZE, ACCESSES} <= {p.name for p in w.parameters}]
-        raise UsageError(f"--workload {name}: has no working set; use {', '.join(able)}")
+    if name not in ABLE:
+        able = [known.name for known in workloads.WORKLOADS if known.name in ABLE]
+        raise UsageError(f"--workload {name}: its rounds are no memory accesses; use {', '.join(able)}")
     return workload
 
 

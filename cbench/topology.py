@@ -15,8 +15,8 @@ from quiet.facts import CPU, Facts
 from quiet.host import Reader
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-SIBLING, CACHE, FAR, NODE = "sibling thread", "same cache", "far core", "other node"
-PLACES = (SIBLING, CACHE, FAR, NODE)
+SIBLING, CACHE, FAR, NODE = "sibling", "cache", "far", "node"
+PLACES = {SIBLING: "a sibling thread", CACHE: "a core of the same cache", FAR: "a far core", NODE: "another node"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,15 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a load may run; `cpu` is None where the host has no such place, and `reason` says why."""
+    """Where a load may run, one of PLACES; `cpu` is None where the host has no such place, and `reason` says why."""
 
     name: str
     cpu: int | None
     reason: str = ""
+
+    @property
+    def title(self) -> str:
+        return PLACES[self.name]
 
 
 def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
