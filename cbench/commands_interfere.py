@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ def measure(request: Request) -> dict[str, Any]:
     options = batch.options(interfere.per_visit(wanted, rounds), "auto", request.counter, request.timeout, False)
     isolated = isolated_cpus()
     cpu = one_cpu(request.cpu, isolated)
-    found = places(Facts(reader), cpu)
+    found = places(Facts(reader), cpu, os.sched_getaffinity(0))
     buffer = buffer_size(caches(reader, cpu), free_memory(reader))
     loads = specs(request.loads or LOADS, request.period_ms, request.busy_ms, buffer)
     conditions = interfere.conditions(found, loads)

@@ -78,23 +78,32 @@ def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place
     """One CPU for each place relative to `cpu`, of the `preferred` ones where there is one."""
     node = next((cpus for cpus in facts.nodes.values() if cpu in cpus), facts.online)
     core = facts.siblings(cpu) & facts.online
-    known = caches(facts.reader, cpu)
-    last = known[-1].cpus & facts.online if known else frozenset()
-    others = facts.online - node
-    name = f"{known[-1].name} cache" if known else "cache"
+    last, name = _nearby(facts, cpu)
+    others = facts.online - node - last or facts.online - node
     untold = "this host does not tell which CPUs share a cache"
-    far = node - last - core if known else frozenset()
-    one_node = "no other node has CPUs that are online"
     wanted = (
         (SIBLING, core - {cpu}, "no SMT sibling is online"),
-        (CACHE, last - core, f"no other core shares the {name}" if known else untold),
-        (FAR, far, f"all cores of the node share the {name}" if known else untold),
-        (NODE, others, one_node),
+        (CACHE, (last & node) - core or last - core, f"no other core shares the {name}" if name else untold),
+        (
+            FAR,
+            node - last - core if name else frozenset(),
+            f"all cores of the node share the {name}" if name else untold,
+        ),
+        (NODE, others, "no other node has CPUs that are online"),
     )
     near = frozenset(preferred)
     return tuple(
         Place(place, _one(cpus, near, facts)) if cpus else Place(place, None, reason) for place, cpus, reason in wanted
     )
+
+
+def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
+    """The CPUs that share the last-level cache with this one, and its name; else those of its cluster; else ""."""
+    if known := caches(facts.reader, cpu):
+        return known[-1].cpus & facts.online, f"{known[-1].name} cache"
+    text = facts.reader.text(f"{CPU}/cpu{cpu}/topology/cluster_cpus_list")
+    cluster = cpulist.parse(text) & facts.online if text else frozenset()
+    return (cluster, "cluster") if cluster - facts.siblings(cpu) else (frozenset(), "")
 
 
 def _one(cpus: CpuSet, preferred: CpuSet, facts: Facts) -> int:
