@@ -53,11 +53,14 @@ typedef struct {
     void (*region)(const void *state, void **start, size_t *len);
 } cb_workload;
 int cb_workload_find(const char *name, const cb_workload **ret);
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
+
 uint64_t cb_hash_run(void *state, uint64_t n);
 """
 
 SOURCES = [
     "cbench/c/counters.c",
+    "cbench/c/identify.c",
     "cbench/c/irq.c",
     "cbench/c/measure.c",
     "cbench/c/process.c",
@@ -93,7 +96,7 @@ ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)
 ffibuilder.set_source(
     "cbench._cbench",
-    '#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
+    '#include "identify.h"\n#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
     sources=SOURCES,
     include_dirs=["cbench/c"],
     extra_compile_args=FLAGS,

@@ -21,7 +21,8 @@ class Series:
     """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
     `others`: the names of what is counted beside the value. `kernel_counted`: whether an empty timed region has no
-    instruction of the kernel. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are the work itself.
+    instruction of the kernel. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are
+    the work itself.
     """
 
     def __init__(
