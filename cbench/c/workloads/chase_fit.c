@@ -17,7 +17,8 @@
 
 #define FIRST 32 /* pages: more than a first level cache, and a small share of a second level one */
 #define WINDOWS 8 /* sets of that many pages of which the fastest is begun with */
-#define SLOWER 4 /* percent: one page too many costs twice that and more */
+#define SLOWER 4 /* percent: one page too many costs more */
+#define RISE 1	 /* percent that a page may cost that is none too many, as where the TLB ends */
 #define BUDGET_NS ((uint64_t)3000000000)
 
 static uint64_t now_ns(void)
@@ -85,14 +86,16 @@ int cb_chase_fit(cb_chase *chase)
 			continue;
 		chase->pages[have] = chase->start + i * CB_CHASE_PAGE;
 		for (int k = 0; k < 8 && took > limit; k++) {
-			uint64_t once = least_ps(chase, have + 1, 6);
+			uint64_t once = least_ps(chase, have + 1, 12);
 
 			took = once < took ? once : took;
 		}
 		if (took > limit)
 			continue;
 		have++;
-		least = took > least ? took : least;
+		limit = least + least * RISE / 100;
+		if (took > least)
+			least = took < limit ? took : limit;
 	}
 	return have == wanted ? 0 : -ENOSPC;
 }
