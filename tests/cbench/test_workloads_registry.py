@@ -6,10 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import psutil
 import pytest
 
 from cbench import workloads
 from cbench._cbench import ffi, lib
+from cbench.batch import check_memory
 from cbench.loading import builtin
 from cbench.model import Workload
 from quiet.errors import UsageError
@@ -94,6 +96,13 @@ def test_a_parameter_of_one_workload_leaves_the_others_alone() -> None:
     first, second = json.loads(done.stdout)["results"]
     assert first["params"] == {"n": 100_000}
     assert second["params"] == {"n": 20_000, "size": 256 * 1024, "stride": 128, "pages": 1, "fit": 0}
+
+
+def test_three_arrays_that_do_not_fit_are_refused_though_one_would() -> None:
+    third = psutil.virtual_memory().available * 2 // 5
+    check_memory(workloads.find("memory"), {"n": 1, "size": third})
+    with pytest.raises(UsageError, match="triad would need more than 80%"):
+        check_memory(workloads.find("triad"), {"n": 1, "size": third})
 
 
 def test_list_shows_what_every_workload_costs() -> None:
