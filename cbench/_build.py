@@ -70,6 +70,7 @@ SOURCES = [
     "cbench/c/workloads/branch_run.c",
     "cbench/c/workloads/branch_state.c",
     "cbench/c/workloads/buffer.c",
+    "cbench/c/workloads/chase_fit.c",
     "cbench/c/workloads/chase_run.c",
     "cbench/c/workloads/chase_state.c",
     "cbench/c/workloads/empty.c",

@@ -84,7 +84,7 @@ def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list
 def check_memory(workload: Workload, params: Params) -> None:
     """UsageError when the buffer would not fit: locked memory cannot be swapped out."""
     available = psutil.virtual_memory().available
-    if params.get("size", 0) * workload.buffers > MEMORY_SHARE * available:
+    if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
         raise UsageError(
             f"--param size={params['size']}: {workload.name} would need more than "
             f"{MEMORY_SHARE:.0%} of the {available // 2**20:,} MiB of memory that are free"

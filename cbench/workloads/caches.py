@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cbench.model import Parameter, Params, Workload
 
 SEED = 1
-MOST_POINTERS = 2**18
+MOST_LINKS = 2**18
 """Up to this many the cycle is drawn again in Python, in about 0.3 s."""
 MASK = 2**64 - 1
 
@@ -27,7 +27,7 @@ def splitmix(seed: int) -> Iterator[int]:
 
 
 def cycle(count: int) -> list[int]:
-    """For each of `count` pointers the one it leads to: a single cycle through all of them."""
+    """For each of `count` links the one it leads to: a single cycle through all of them."""
     order, random = list(range(count)), splitmix(SEED)
     for i in range(count - 1, 0, -1):
         j = next(random) % i
@@ -36,9 +36,9 @@ def cycle(count: int) -> list[int]:
 
 
 def chase_expected(params: Params) -> int | None:
-    """Where n steps from the first pointer lead (whole rounds change nothing); None for more than MOST_POINTERS."""
+    """Where n steps from the first link lead (whole rounds change nothing); None for more than MOST_LINKS."""
     count = params["size"] // params["stride"]
-    if count > MOST_POINTERS:
+    if count > MOST_LINKS:
         return None
     order, at = cycle(count), 0
     for _ in range(params["n"] % count):
@@ -46,9 +46,17 @@ def chase_expected(params: Params) -> int | None:
     return at
 
 
-def _too_small(params: Params) -> str:
+PAGE = 4096
+MOST_FITTED = 4 * 2**20
+
+
+def _wrong(params: Params) -> str:
     size, stride = params["size"], params["stride"]
-    return f"size={size:,} has no room for one pointer every {stride:,} bytes" if size < stride else ""
+    if size < stride:
+        return f"size={size:,} has no room for one link every {stride:,} bytes"
+    if params["fit"] and (size % PAGE or PAGE % stride or size > MOST_FITTED):
+        return f"fit=1 takes whole pages of {PAGE:,} bytes, {MOST_FITTED:,} at most, and a stride that divides them"
+    return ""
 
 
 WORKLOADS = (
@@ -56,15 +64,16 @@ WORKLOADS = (
         name="chase",
         function="chase",
         stresses="the load latency of the cache level that holds the buffer (with small pages, the TLB too)",
-        cost="that latency a load: 4 to 5 cycles in L1, 12 to 16 in L2, 40 to 80 in L3, 60 to 120 ns in memory",
+        cost="that latency a load: on Zen 3 4 cycles in L1, 12 in L2",
         parameters=(
             Parameter("n", 200_000, 20_000, "loads"),
-            Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 8, 2**34),
-            Parameter("stride", 64, 64, "bytes from one pointer to the next", 8, 2**30, 8),
+            Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 16, 2**34),
+            Parameter("stride", 64, 64, "bytes from one link to the next", 16, 2**30, 8),
             Parameter("pages", 1, 1, "1: huge pages, 0: small", 0, 1),
+            Parameter("fit", 0, 0, "1: choose pages that do not compete for cache sets", 0, 1),
         ),
         expected=chase_expected,
         check_limit=2**40,
-        check=_too_small,
+        check=_wrong,
     ),
 )

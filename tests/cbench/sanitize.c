@@ -74,15 +74,16 @@ static int check_workloads(cb_counter *counter)
 	static const struct {
 		const char *name;
 		size_t count;
-		uint64_t good[4];
-		uint64_t bad[4];
+		uint64_t good[5];
+		uint64_t bad[5];
 	} cases[] = {
 		{"empty", 1, {3}, {0}},
 		{"hash", 1, {100}, {0}},
 		{"sieve", 1, {100}, {0}},
 		{"memory", 2, {1000, 4098}, {1, 3}},
-		{"chase", 4, {1000, 4100, 40, 0}, {1, 64, 12, 0}},
-		{"chase", 4, {1000, 4096, 64, 1}, {1, 63, 64, 1}},
+		{"chase", 5, {1000, 4100, 40, 0, 0}, {1, 64, 12, 0, 0}},
+		{"chase", 5, {1000, 4096, 64, 1, 1}, {1, 63, 64, 1, 0}},
+		{"chase", 5, {1000, 8192, 128, 0, 1}, {1, 4100, 64, 1, 1}},
 		{"copy", 2, {2, 512}, {1, 511}},
 		{"scale", 2, {2, 520}, {1, 0}},
 		{"add", 2, {2, 5000}, {1, UINT64_MAX}},

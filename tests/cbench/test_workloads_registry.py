@@ -6,10 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import psutil
 import pytest
 
 from cbench import workloads
 from cbench._cbench import ffi, lib
+from cbench.batch import check_memory
 from cbench.loading import builtin
 from cbench.model import Workload
 from quiet.errors import UsageError
@@ -67,12 +69,12 @@ def test_what_is_called_untimed_before_a_trial_is_no_more_than_the_trial(workloa
     [
         (
             "chase",
-            "stride=12",
-            "--param stride=12: chase takes stride (bytes from one pointer to the next) in multiples",
+            "stride=20",
+            "--param stride=20: chase takes stride (bytes from one link to the next) in multiples",
         ),
         ("chase", "pages=2", "--param pages=2: chase takes pages (1: huge pages, 0: small) from 0 to 1"),
-        ("chase", "size=4", "--param size=4: chase takes size (buffer in bytes) from 8 to"),
-        ("chase", "stride=1048576", "chase: size=262,144 has no room for one pointer every 1,048,576 bytes"),
+        ("chase", "size=4", "--param size=4: chase takes size (buffer in bytes) from 16 to"),
+        ("chase", "stride=1048576", "chase: size=262,144 has no room for one link every 1,048,576 bytes"),
         ("branch", "pattern=4", "--param pattern=4: branch takes pattern (0 always taken, 1 alternating"),
         ("branch", "period=0", "--param period=0: branch takes period (of pattern 2) from 1 to"),
         ("triad", "size=504", "--param size=504: triad takes size (bytes of each of the three arrays) from 512 to"),
@@ -93,7 +95,14 @@ def test_a_parameter_of_one_workload_leaves_the_others_alone() -> None:
     assert done.returncode == 0, done.stderr
     first, second = json.loads(done.stdout)["results"]
     assert first["params"] == {"n": 100_000}
-    assert second["params"] == {"n": 20_000, "size": 256 * 1024, "stride": 128, "pages": 1}
+    assert second["params"] == {"n": 20_000, "size": 256 * 1024, "stride": 128, "pages": 1, "fit": 0}
+
+
+def test_three_arrays_that_do_not_fit_are_refused_though_one_would() -> None:
+    third = psutil.virtual_memory().available * 2 // 5
+    check_memory(workloads.find("memory"), {"n": 1, "size": third})
+    with pytest.raises(UsageError, match="triad would need more than 80%"):
+        check_memory(workloads.find("triad"), {"n": 1, "size": third})
 
 
 def test_list_shows_what_every_workload_costs() -> None:

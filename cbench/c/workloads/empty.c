@@ -2,7 +2,7 @@
  * empty: nothing.
  *
  * What a trial costs that does nothing: one call through a pointer between the
- * two counter reads. Should cost 10 to 60 ticks or cycles, and every trial the
+ * two counter reads. Should cost at most 60 ticks or cycles, and every trial the
  * same.
  */
 #include "workloads.h"

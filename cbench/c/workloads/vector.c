@@ -4,7 +4,7 @@
  * Eight independent vectors of 128 bits, which every x86-64 and arm64 CPU has:
  * enough of them to fill the pipelines of two multipliers. Stresses the
  * throughput of the vector unit. Should cost 16 multiplications and 8
- * subtractions a round, 8 to 12 cycles on a CPU with two multipliers. The map
+ * subtractions a round, 8 to 12 cycles on a CPU with two multipliers (10 on Zen 3). The map
  * is chaotic, and its values stay between 0.03 and 0.98: no denormals.
  *
  * Each operation is rounded by itself, as IEEE 754 says: compiled without

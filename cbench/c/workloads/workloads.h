@@ -60,14 +60,25 @@ void cb_memory_region(const void *state, void **start, size_t *len);
 
 #define CB_CHASE_SEED 1u
 
+#define CB_CHASE_PAGE 4096u
+#define CB_CHASE_FIT_MOST ((uint64_t)4 << 20)
+
+typedef struct cb_link {
+	const struct cb_link *next;
+	uint64_t index;
+} cb_link;
+
 typedef struct cb_chase {
 	char *start;
-	uint64_t stride; /* bytes from one pointer to the next in memory */
+	uint64_t stride; /* bytes from one link to the next in memory */
 	uint64_t count;
+	char **pages;  /* where links are when not one after the other: on these pages, chosen by cb_chase_fit() */
+	size_t mapped; /* bytes at start */
 } cb_chase;
 
 void cb_chase_fill(const cb_chase *chase);
 uint64_t cb_chase_run(void *state, uint64_t n);
+int cb_chase_fit(cb_chase *chase);
 int cb_chase_create(const uint64_t *params, size_t count, void **ret);
 void cb_chase_destroy(void *state);
 void cb_chase_region(const void *state, void **start, size_t *len);
