@@ -7,8 +7,7 @@
  *
  * The read sequence for CB_READ_USER is the one documented at struct
  * perf_event_mmap_page in linux/perf_event.h and, for arm64, in
- * Documentation/arch/arm64/perf.rst. The fences follow Intel 324264-001 with
- * lfence in place of cpuid, which a hypervisor would trap.
+ * Documentation/arch/arm64/perf.rst. The reads themselves are in reads.h.
  */
 #ifndef CB_COUNTERS_H
 #define CB_COUNTERS_H
@@ -16,6 +15,8 @@
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "reads.h"
 
 enum { CB_READ_TICKS = 0, CB_READ_USER = 1, CB_READ_SYSCALL = 2 };
 
@@ -53,62 +54,6 @@ int cb_perf_view(const cb_counter *counter, struct cb_view *ret);
 
 /* Ticks that pass over k dependent multiplications, k = 0..63 in turn: shows the counter's step. */
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
-
-/* The compiler may move nothing across this. */
-#define cb_barrier() __asm__ volatile("" ::: "memory")
-
-#if defined(__x86_64__)
-
-static inline uint64_t cb_ticks_now(void)
-{
-	uint32_t low, high;
-
-	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high)::"memory");
-	return (uint64_t)high << 32 | low;
-}
-
-static inline uint64_t cb_pmc_now(uint32_t index)
-{
-	uint32_t low, high;
-
-	__asm__ volatile("lfence\n\trdpmc\n\tlfence" : "=a"(low), "=d"(high) : "c"(index - 1) : "memory");
-	return (uint64_t)high << 32 | low;
-}
-
-/* rdpmc takes any index that the kernel hands out (fixed counters carry bit 30). */
-static inline int cb_pmc_readable(uint32_t index)
-{
-	return index != 0;
-}
-
-#elif defined(__aarch64__)
-
-static inline uint64_t cb_ticks_now(void)
-{
-	uint64_t value;
-
-	__asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(value)::"memory");
-	return value;
-}
-
-static inline uint64_t cb_pmc_now(uint32_t index)
-{
-	uint64_t value;
-
-	(void)index;
-	__asm__ volatile("isb\n\tmrs %0, pmccntr_el0\n\tisb" : "=r"(value)::"memory");
-	return value;
-}
-
-/* Index 32 is the cycle counter; the numbered event counters are left to read(). */
-static inline int cb_pmc_readable(uint32_t index)
-{
-	return index == 32;
-}
-
-#else
-#error "cbench knows the counters of x86-64 and arm64 only"
-#endif
 
 /* A raw hardware count of `width` bits as the signed number that perf adds to `offset`. */
 static inline int64_t cb_sign_extend(uint64_t raw, uint16_t width)
