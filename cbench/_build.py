@@ -1,4 +1,4 @@
-"""Builds `cbench._cbench`: the C that measures, and the three workloads (CFFI, API mode)."""
+"""Builds `cbench._cbench`: the C that measures, and the workloads (CFFI, API mode)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ int cb_die_with_parent(int pid);
 int cb_lock_all(int future);
 int cb_lock_range(void *start, size_t len);
 
+typedef struct {
+    const char *name;
+    cb_run_fn run;
+    int (*create)(const uint64_t *params, size_t count, void **ret);
+    void (*destroy)(void *state);
+    void (*region)(const void *state, void **start, size_t *len);
+} cb_workload;
+int cb_workload_find(const char *name, const cb_workload **ret);
 uint64_t cb_hash_run(void *state, uint64_t n);
-uint64_t cb_sieve_run(void *state, uint64_t n);
-typedef struct { uint32_t *words; uint64_t count; size_t mapped; } cb_memory;
-int cb_memory_create(uint64_t bytes, cb_memory **ret);
-void cb_memory_destroy(cb_memory *memory);
-uint64_t cb_memory_run(void *state, uint64_t n);
 """
 
 SOURCES = [
@@ -54,8 +57,11 @@ SOURCES = [
     "cbench/c/irq.c",
     "cbench/c/measure.c",
     "cbench/c/process.c",
+    "cbench/c/workloads/buffer.c",
     "cbench/c/workloads/hash.c",
-    "cbench/c/workloads/memory.c",
+    "cbench/c/workloads/memory_run.c",
+    "cbench/c/workloads/memory_state.c",
+    "cbench/c/workloads/registry.c",
     "cbench/c/workloads/sieve.c",
 ]
 

@@ -24,8 +24,9 @@ class Parameter:
 class Workload:
     """What runs between two counter reads.
 
-    `function` is the C function's name; `expected` computes its return value independently in Python and
-    `check_limit` says up to which parameter `n` that is cheap. User code has a `library` and no `expected`.
+    `function` is the name in the C registry, or of the C function in the user's `library`; `expected` computes its
+    return value independently in Python, and `check_limit` says up to which parameter `n` that is cheap. User code
+    has no `expected`.
     Before each trial the function is called once more, untimed, with n // `rewarm_share`.
     """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import re
@@ -14,10 +13,11 @@ from typing import Any
 from cbench import counters, wire
 from cbench._cbench import ffi, lib
 from cbench.chunks import Series
+from cbench.loading import address, load
 from cbench.model import Counter, Trial
 from cbench.stats import warmup
 from cbench.stats.quantum import quantum
-from quiet.errors import QuietError, UsageError
+from quiet.errors import QuietError
 from quiet.host import Reader
 from quiet.placement import place
 
@@ -51,26 +51,6 @@ def addresses() -> str:
     fixed = ffi.new("int *")
     error = lib.cb_addresses_fixed(fixed)
     return "fixed" if not error and fixed[0] else "random"
-
-
-def load(job: wire.Job) -> tuple[Any, Any]:
-    """The function's and its state's address; UsageError when there is no such function or no memory."""
-    if job.library:
-        try:
-            symbol = getattr(ctypes.CDLL(job.library), job.function)
-        except OSError as error:
-            raise UsageError(f"cannot load it: {error}") from None
-        except AttributeError:
-            raise UsageError(f"no function {job.function!r} in it; it must not be static") from None
-        return ffi.cast("cb_run_fn", ctypes.cast(symbol, ctypes.c_void_p).value), ffi.NULL
-    state = ffi.NULL
-    if job.function == "cb_memory_run":
-        memory = ffi.new("cb_memory **")
-        failure = lib.cb_memory_create(job.params["size"], memory)
-        if failure:
-            raise UsageError(f"no buffer of {job.params['size']:,} bytes: {os.strerror(-failure)}")
-        state = memory[0]
-    return ffi.addressof(lib, job.function), state
 
 
 def lock_memory(ranges: list[tuple[Any, int]]) -> str:
@@ -132,14 +112,11 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[in
 
 def measure(job: wire.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
-    run, state = load(job)
+    loaded = load(job)
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = calibrated(counter, handle, job.cpu)
-    series = Series(handle, job.cpu, run, state, job.params["n"], job.rewarm)
-    ranges = [series.buffers]
-    if state != ffi.NULL:
-        ranges.append((state.words, state.mapped))
-    locked = lock_memory(ranges)
+    series = Series(handle, job.cpu, loaded.run, loaded.state, job.params["n"], job.rewarm)
+    locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])
     gc.disable()
     channel.ask("ready")
     warmed, settled = warm(series, job, counter.quantum or 1, channel)
@@ -157,7 +134,7 @@ def measure(job: wire.Job, channel: Channel) -> None:
         settled=settled,
         locked=locked,
         addresses=addresses(),
-        pages=page_size(int(ffi.cast("uintptr_t", state.words))) if state != ffi.NULL else "none",
+        pages=page_size(address(loaded.region)) if loaded.region else "none",
         interrupts_from=series.interrupts_from,
         stolen_ms=None if before is None or after is None else after - before,
     )

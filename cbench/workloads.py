@@ -51,7 +51,7 @@ def memory_expected(params: Params) -> int:
 WORKLOADS = (
     Workload(
         name="hash",
-        function="cb_hash_run",
+        function="hash",
         stresses="the integer pipeline: one dependency chain, no memory access",
         parameters=(Parameter("n", 1_000_000, 100_000, "rounds"),),
         expected=hash_expected,
@@ -60,7 +60,7 @@ WORKLOADS = (
     ),
     Workload(
         name="sieve",
-        function="cb_sieve_run",
+        function="sieve",
         stresses="the divider and the branch predictor: trial division, no memory access",
         parameters=(Parameter("n", 60_000, 10_000, "largest number tried", 3, 2**32 - 1),),
         expected=sieve_expected,
@@ -69,7 +69,7 @@ WORKLOADS = (
     ),
     Workload(
         name="memory",
-        function="cb_memory_run",
+        function="memory",
         stresses="the cache level that holds the buffer, and the TLB: dependent random reads",
         parameters=(
             Parameter("n", 200_000, 20_000, "reads"),

@@ -49,11 +49,13 @@ static int check_irqs(void)
 static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 {
 	static cb_trial trials[8];
-	cb_memory *memory;
+	const cb_workload *workload;
+	void *memory;
 	size_t done;
 
-	CHECK(cb_memory_create(3, &memory) == -EINVAL);
-	CHECK(cb_memory_create(4098, &memory) == 0); /* not a whole number of words */
+	CHECK(cb_workload_find("memory", &workload) == 0);
+	CHECK(workload->create((uint64_t[]){1, 3}, 2, &memory) == -EINVAL);
+	CHECK(workload->create((uint64_t[]){1, 4098}, 2, &memory) == 0); /* not a whole number of words */
 	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 8, trials, &done) == 0);
 	CHECK(done == 8 && trials[0].result == trials[7].result);
 	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 8, trials, &done) == 0);
@@ -62,7 +64,7 @@ static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 	CHECK(done == 2 && trials[0].result == trials[1].result);
 	CHECK(cb_trials_run(counter, irqs, cb_empty_run, NULL, 5, 0, 1000000000, 2, trials, &done) == 0);
 	CHECK(trials[1].result == 5);
-	cb_memory_destroy(memory);
+	workload->destroy(memory);
 	return 0;
 }
 

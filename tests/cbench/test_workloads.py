@@ -7,22 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbench import workloads
-from cbench._cbench import ffi, lib
+from cbench.loading import builtin
 from cbench.model import Params
+from quiet.errors import UsageError
 
 
 def run(name: str, params: Params) -> int:
-    workload = workloads.find(name)
-    state = ffi.NULL
-    if name == "memory":
-        memory = ffi.new("cb_memory **")
-        assert lib.cb_memory_create(params["size"], memory) == 0
-        state = memory[0]
-    try:
-        return int(getattr(lib, workload.function)(state, params["n"]))
-    finally:
-        if state != ffi.NULL:
-            lib.cb_memory_destroy(state)
+    with builtin(workloads.find(name).function, params) as loaded:
+        return int(loaded.run(loaded.state, params["n"]))
 
 
 def naive_hash(n: int) -> int:
@@ -78,7 +70,8 @@ def test_the_first_memory_reads_are_those_worked_by_hand() -> None:
 
 
 def test_memory_refuses_a_buffer_without_a_word() -> None:
-    assert lib.cb_memory_create(3, ffi.new("cb_memory **")) < 0
+    with pytest.raises(UsageError, match=r"cannot make what it runs on \(n=1 size=3\): Invalid argument"):
+        builtin("memory", {"n": 1, "size": 3})
 
 
 @pytest.mark.parametrize("name", ["hash", "sieve", "memory"])

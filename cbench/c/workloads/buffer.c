@@ -1,0 +1,54 @@
+/*
+ * Memory for the workloads.
+ *
+ * A physically indexed cache places a small page by where the kernel happened
+ * to find it, so two processes with the same buffer miss differently. Inside
+ * a huge page the sets are those of the virtual address, in every process.
+ */
+#define _GNU_SOURCE
+#include "workloads.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+static size_t whole_pages(size_t len)
+{
+	return (len + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+}
+
+int cb_buffer_map(size_t len, int huge, void **ret)
+{
+	size_t size = whole_pages(len), head;
+	char *raw;
+
+	/* One huge page more than wanted, then the ends go back. */
+	raw = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (raw == MAP_FAILED)
+		return -errno;
+	head = (HUGE_PAGE - ((uintptr_t)raw & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+	if (head)
+		munmap(raw, head);
+	munmap(raw + head + size, HUGE_PAGE - head);
+	*ret = raw + head;
+	/* Neither advice is known to a kernel without huge pages; the worker reports what it got. */
+	if (!huge) {
+		(void)madvise(*ret, size, MADV_NOHUGEPAGE);
+		return 0;
+	}
+	(void)madvise(*ret, size, MADV_HUGEPAGE);
+	for (size_t at = 0; at < size; at += HUGE_PAGE)
+		((volatile char *)*ret)[at] = 0;
+	/* Where a fault got a small page, because no huge one was free just then. */
+	(void)madvise(*ret, size, MADV_COLLAPSE);
+	return 0;
+}
+
+void cb_buffer_unmap(void *start, size_t len)
+{
+	munmap(start, whole_pages(len));
+}
