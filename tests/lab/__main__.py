@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tests.lab.debian import PackageError
 from tests.lab.guest import GuestError, boot
-from tests.lab.kernels import KernelError
 from tests.lab.machines import MACHINES
 
 
@@ -26,7 +26,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted; the guest is gone", file=sys.stderr)
         return 130
-    except (GuestError, KernelError) as error:
+    except (GuestError, PackageError) as error:
         print(error, file=sys.stderr)
         return 3
     print(f"[exit status {result.code}, {result.seconds:.0f} s with the boot]", file=sys.stderr)

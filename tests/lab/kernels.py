@@ -1,13 +1,12 @@
 """Kernels to boot: Debian's own packages, unpacked (never installed) into a cache outside the checkout.
 
-`python -m tests.lab.kernels 6.12 6.1` puts both into the cache; a cached one is never looked for again. The lab's own
-kernel is there when it was built by hand: `python -m tests.lab.own_kernel`.
+`python -m tests.lab.kernels 6.12 6.1 6.1-arm64` puts these into the cache; a cached one is never looked for again. The
+lab's own kernel is there when it was built by hand: `python -m tests.lab.own_kernel`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -16,19 +15,24 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.lab import debian
+from tests.lab.cache import cache_dir
+from tests.lab.debian import PackageError
+
 # Package name patterns by series, in order of preference; group 1 is the kernel's version. Only signed
 # packages, which are those that users boot: "-unsigned", "-cloud", "-rt" and "-dbg" do not fit the pattern.
 PATTERNS = {
     "6.1": [r"linux-image-(6\.1\.\d+-\d+-amd64)"],
     "6.12": [r"linux-image-(6\.12\.\d+\+deb1\d-amd64)", r"linux-image-(6\.12\.\d+-\d+-amd64)"],
+    "6.1-arm64": [r"linux-image-(6\.1\.\d+-\d+-arm64)"],
+    "6.12-arm64": [r"linux-image-(6\.12\.\d+\+deb1\d-arm64)", r"linux-image-(6\.12\.\d+-\d+-arm64)"],
     "any": [r"linux-image-unsigned-(\d+\.\d+\.\d+-\d+-generic)"],
 }
-APT_TIMEOUT_S = 900
 OWN = "own"
 LAB_CONFIG = Path(__file__).resolve().parents[2] / "kernel-configs/lab.config"
 
 
-class KernelError(Exception):
+class KernelError(PackageError):
     """One line: why there is no kernel of that series."""
 
 
@@ -40,11 +44,6 @@ class Kernel:
     @property
     def image(self) -> Path:
         return self.root / "boot" / f"vmlinuz-{self.version}"
-
-
-def cache_dir() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "quiet-lab"
 
 
 def own_tag() -> str:
@@ -79,20 +78,30 @@ def ensure(series: str) -> Kernel:
     if series == OWN:
         raise KernelError("the own kernel is not built: python -m tests.lab.own_kernel")
     for tool in ("apt-get", "apt-cache", "dpkg-deb", "depmod"):
-        if not shutil.which(tool, path=search_path()):
+        if not shutil.which(tool, path=debian.search_path()):
             raise KernelError(f"no kernel {series} in the cache, and no {tool} to fetch one with")
-    version, packages = _packages(series)
+    arch = debian.ARM if series.endswith("-arm64") else debian.NATIVE
+    try:
+        return _fetch(series, arch)
+    except KernelError:
+        raise
+    except PackageError as error:
+        raise KernelError(str(error)) from None
+
+
+def _fetch(series: str, arch: str) -> Kernel:
+    version, packages = _packages(series, arch)
     folder = cache_dir() / "kernels"
     folder.mkdir(parents=True, exist_ok=True)
     # Unpacked beside its final place and then renamed: half a kernel is never found in the cache.
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
         root = Path(temporary) / "root"
-        unpack(packages, Path(temporary), root)
+        unpack(packages, Path(temporary), root, arch)
         if (root / "usr/lib/modules").is_dir() and not (root / "lib").exists():
             (root / "lib").symlink_to("usr/lib")
         if not (root / "boot" / f"vmlinuz-{version}").is_file():
             raise KernelError(f"{packages[0]} holds no boot/vmlinuz-{version}")
-        _run(["depmod", "-b", str(root), version])
+        debian.run(["depmod", "-b", str(root), version])
         try:
             root.rename(folder / version)
         except OSError:
@@ -101,8 +110,8 @@ def ensure(series: str) -> Kernel:
     return Kernel(version, folder / version)
 
 
-def _packages(series: str) -> tuple[str, list[str]]:
-    names = _run(["apt-cache", "pkgnames", "linux-image-"]).split()
+def _packages(series: str, arch: str) -> tuple[str, list[str]]:
+    names = debian.names("linux-image-", arch)
     for pattern in PATTERNS[series]:
         if found := [name for name in names if re.fullmatch(pattern, name)]:
             name = _newest(found)
@@ -114,32 +123,10 @@ def _packages(series: str) -> tuple[str, list[str]]:
     raise KernelError(f"apt knows no kernel package of series {series} (is its list of packages up to date?)")
 
 
-def unpack(packages: list[str], folder: Path, root: Path) -> None:
+def unpack(packages: list[str], folder: Path, root: Path, arch: str = debian.NATIVE) -> None:
     """Fetch Debian packages into a folder and unpack them, not installed, under a root."""
-    _run(["apt-get", "download", "-q", *packages], cwd=folder)
-    for archive in sorted(folder.glob("*.deb")):
-        _run(["dpkg-deb", "-x", str(archive), str(root)])
-
-
-def search_path() -> str:
-    """Where to look for tools."""
-    return os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"  # depmod is in sbin
-
-
-def _run(command: list[str], cwd: Path | None = None) -> str:
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, "PATH": search_path(), "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        timeout=APT_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        why = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no message"]
-        raise KernelError(f"{' '.join(command[:2])} ended with {done.returncode}: {why[0]}")
-    return done.stdout
+    debian.download(packages, folder, arch)
+    debian.unpack(folder, root)
 
 
 def main(arguments: list[str]) -> int:

@@ -35,10 +35,23 @@ ALL = (
     Machine("cpufreq", "6.12", qemu_options=("-cpu", "Nehalem"), cpufreq=True, prelude=LOAD_CPUFREQ),
     Machine("cgroup-v1", "6.1", prelude=ONLY_CGROUP_V1),
 )
+# The counters may be read in user space, which the kernel leaves off.
+USER_COUNTERS = "echo 1 >/proc/sys/kernel/perf_user_access"
+# Exact: time is counted in instructions. With one CPU whatever is not interrupted takes the same number of cycles, to
+# the cycle; the other one is of the shape of the thesis's host, 16 Cortex-A72 in clusters of 4, of which the last three
+# clusters are isolated. There all CPUs share one clock: interrupts are counted exactly, cycles of one CPU are not.
+A72_ISOLATED = "isolcpus=managed_irq,domain,4-15 nohz_full=4-15 rcu_nocbs=4-15 irqaffinity=0"
+A72_SHAPE = ("-smp", "16,clusters=4,cores=4,threads=1")
+ARM = (
+    Machine("exact", "6.1-arm64", cpus=1, prelude=USER_COUNTERS),
+    Machine("exact-6.12", "6.12-arm64", cpus=1, prelude=USER_COUNTERS),
+    Machine("a72", "6.1-arm64", cpus=16, append=A72_ISOLATED, qemu_options=A72_SHAPE, prelude=USER_COUNTERS),
+    Machine("a72-6.12", "6.12-arm64", cpus=16, append=A72_ISOLATED, qemu_options=A72_SHAPE, prelude=USER_COUNTERS),
+)
 # Its processors run side by side, as real ones do: what to take where it matters who runs when. Without the boot
 # parameters an isolated CPU still runs RCU's callbacks, now and then in a thread of its own (ksoftirqd).
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
 # The lab's own kernel, with the tracers that Debian's leave out. Only there when it was built by hand, so no test
 # boots it.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, BUSY, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, OWN)}

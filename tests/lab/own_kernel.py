@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.lab import kernels
+from tests.lab import debian, kernels
+from tests.lab.cache import cache_dir
 from tests.lab.kernels import Kernel, KernelError
 from tests.lab.process import ending_on_signals
 
@@ -46,7 +47,7 @@ TAIL_LINES = 20
 
 def missing() -> list[str]:
     """Debian packages that a build needs and that are not here."""
-    absent = [package for tool, package in TOOLS.items() if not shutil.which(tool, path=kernels.search_path())]
+    absent = [package for tool, package in TOOLS.items() if not shutil.which(tool, path=debian.search_path())]
     if "gcc" not in absent:
         absent += [package for header, package in HEADERS.items() if not _has_header(header)]
     return absent
@@ -74,7 +75,7 @@ def build() -> Kernel:
         raise KernelError(
             f"missing: {packages} (install with: sudo apt-get install --no-install-recommends {packages})"
         )
-    folder = kernels.cache_dir() / "kernels"
+    folder = cache_dir() / "kernels"
     folder.mkdir(parents=True, exist_ok=True)
     with ending_on_signals(), tempfile.TemporaryDirectory(prefix=".build-", dir=folder) as temporary:
         work = Path(temporary)
@@ -129,7 +130,7 @@ def _keep(source: Path, version: str, work: Path, final: Path) -> Kernel:
 
 def _run(command: list[str], folder: Path) -> str:
     """Run a command; its errors go to a file, the last lines of which are shown when it fails."""
-    env = {**os.environ, "PATH": kernels.search_path(), "LC_ALL": "C"}
+    env = {**os.environ, "PATH": debian.search_path(), "LC_ALL": "C"}
     with open(folder / "errors", "w+b") as errors:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env, check=False

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import guest, kernels, visits
+from tests.lab import debian, guest, kernels, visits
 from tests.lab.machines import ALL, ISOLATED, MACHINES
 
 pytestmark = pytest.mark.lab
@@ -108,7 +108,7 @@ def test_an_interrupted_boot_leaves_nothing_behind(machine: guest.Machine, numbe
 
 def test_a_cached_kernel_is_used_without_asking_apt(lab: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(kernels, "_run", lambda *_, **__: pytest.fail("asked a tool"))
+    monkeypatch.setattr(debian, "run", lambda *_, **__: pytest.fail("asked a tool"))
     for version in ("6.1.0-9-amd64", "6.1.0-10-amd64", "6.12.90+deb12-amd64", ".fetch-x"):
         (tmp_path / "quiet-lab/kernels" / version).mkdir(parents=True)
     assert [kernels.ensure(series).version for series in ("6.1", "6.12")] == [
@@ -119,7 +119,7 @@ def test_a_cached_kernel_is_used_without_asking_apt(lab: None, monkeypatch: pyte
 
 def test_a_missing_kernel_is_one_clear_line(lab: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(kernels, "_run", lambda *_, **__: "linux-image-6.1.0-9-rt-amd64\n")
+    monkeypatch.setattr(debian, "run", lambda *_, **__: "linux-image-6.1.0-9-rt-amd64\n")
     with pytest.raises(kernels.KernelError, match=r"^apt knows no kernel package of series 6\.1 .*$"):
         kernels.ensure("6.1")
     assert list((tmp_path / "quiet-lab").glob("kernels/*")) == []

@@ -1,0 +1,44 @@
+"""What the lab makes once and keeps, outside the checkout: never there by half, never made twice at once."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+
+def cache_dir() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "quiet-lab"
+
+
+def make(final: Path, build: Callable[[Path], None]) -> Path:
+    """The folder `final`; where it is not there, `build` fills one beside it, which is then renamed.
+
+    Whoever wants another folder of the same parent waits meanwhile: a build must not need one of its siblings.
+    """
+    if final.is_dir():
+        return final
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with open(final.parent / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not final.is_dir():
+            with tempfile.TemporaryDirectory(prefix=".make-", dir=final.parent) as temporary:
+                made = Path(temporary) / final.name
+                made.mkdir()
+                build(made)
+                made.rename(final)
+    return final
+
+
+def digest(parts: Iterable[str | bytes | Path]) -> str:
+    """16 hexadecimal digits for texts and the names and contents of files, in this order."""
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.read_bytes() if isinstance(part, Path) else part.encode() if isinstance(part, str) else part
+        name = str(part) if isinstance(part, Path) else ""
+        whole.update(f"{len(name)} {len(data)} {name}".encode() + data)
+    return whole.hexdigest()[:16]

@@ -1,0 +1,106 @@
+"""Debian's packages, of this machine's architecture or of arm64: fetched and unpacked, never installed.
+
+This machine's apt need not know arm64: for it, apt gets package lists and a list of installed packages (an empty
+one) of its own in the lab's cache. Nothing here needs root, and nothing of an unpacked package is run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.lab.cache import cache_dir
+
+TIMEOUT_S = 900
+NATIVE, ARM = "amd64", "arm64"
+
+
+class PackageError(Exception):
+    """One line: what could not be fetched or unpacked, and why."""
+
+
+def search_path() -> str:
+    """Where to look for tools."""
+    return os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"  # depmod is in sbin
+
+
+def run(command: list[str], cwd: Path | None = None) -> str:
+    """What the command prints. PackageError with its last line when it fails."""
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, "PATH": search_path(), "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        why = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no message"]
+        raise PackageError(f"{command[0]} ended with {done.returncode}: {why[0]}")
+    return done.stdout
+
+
+def names(prefix: str, arch: str = NATIVE) -> list[str]:
+    """The names of all packages that begin so."""
+    return run(["apt-cache", *_options(arch), "pkgnames", prefix]).split()
+
+
+def download(packages: list[str], folder: Path, arch: str = NATIVE) -> None:
+    """Fetch just these packages into a folder."""
+    _get(["download", *packages], folder, arch)
+
+
+def download_with_dependencies(packages: list[str], folder: Path, arch: str) -> None:
+    """Fetch these packages and all that they need, as if nothing were installed."""
+    (folder / "archives/partial").mkdir(parents=True, exist_ok=True)
+    options = [f"-oDir::Cache::archives={folder / 'archives'}", "-oDebug::NoLocking=true", "-y"]
+    _get([*options, "--no-install-recommends", "--download-only", "install", *packages], folder, arch)
+    for archive in (folder / "archives").glob("*.deb"):
+        archive.rename(folder / archive.name)
+
+
+def _get(arguments: list[str], folder: Path, arch: str) -> None:
+    """apt-get; where it fails with package lists of the lab's own, once more with new ones: they may have been old."""
+    try:
+        run(["apt-get", *_options(arch), "-q", *arguments], cwd=folder)
+    except PackageError:
+        if arch == NATIVE:
+            raise
+        run(["apt-get", *_options(arch), "-q", "update"])
+        run(["apt-get", *_options(arch), "-q", *arguments], cwd=folder)
+
+
+def unpack(folder: Path, root: Path) -> None:
+    """Unpack every package in the folder under a root."""
+    for archive in sorted(folder.glob("*.deb")):
+        run(["dpkg-deb", "-x", str(archive), str(root)])
+
+
+def _options(arch: str) -> list[str]:
+    """What makes apt one for this architecture; its package lists are fetched when there are none."""
+    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
+        if not shutil.which(tool):
+            raise PackageError(f"Debian's packages are needed, and there is no {tool} to fetch them with")
+    if arch == NATIVE:
+        return []
+    folder = cache_dir() / f"apt-{arch}"
+    lists = folder / "lists"
+    settings = {
+        "APT::Architecture": arch,
+        "APT::Architectures": arch,
+        "APT::Sandbox::User": "root",  # the folder may be one that the user _apt cannot enter
+        "Dir::State": folder,
+        "Dir::State::status": "/dev/null",
+        "Dir::State::lists": lists,
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+    }
+    options = [f"-o{name}={value}" for name, value in settings.items()]
+    if not list(lists.glob("*Packages*")):
+        (lists / "partial").mkdir(parents=True, exist_ok=True)
+        run(["apt-get", *options, "-q", "update"])
+    return options

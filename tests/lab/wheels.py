@@ -1,0 +1,50 @@
+"""The project's Python packages for arm64: the versions of requirements.lock, checked by its hashes, unpacked.
+
+Only what the project needs when it runs: the dependencies in pyproject.toml, and what the lock file says that these
+need ("# via"). Nothing of a wheel is run, so it does not matter that this machine could not.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+from tests.lab.debian import PackageError
+
+PYTHON = "3.11"  # of Debian 12, which the arm64 root is
+PLATFORMS = ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64")
+TIMEOUT_S = 600
+
+
+def wanted(project: str, lock: str) -> list[str]:
+    """The lock file's entries (name, version and hashes) of what the project needs to run."""
+    direct = tomllib.loads(project)["project"]["dependencies"]
+    needed = {match[0].lower() for each in direct if (match := re.match(r"[\w.-]+", each))}
+    entries = re.findall(r"^([\w.-]+)(==(?:.*\\\n)*.*\n)((?:    #.*\n)*)", lock, re.MULTILINE)
+    users = {name: set(re.findall(r"#\s+(?:via )?([\w.-]+)$", via, re.MULTILINE)) for name, _, via in entries}
+    while more := {name for name, by in users.items() if by & needed} - needed:
+        needed |= more
+    return [name + rest for name, rest, _ in entries if name in needed]
+
+
+def install(project: str, lock: str, folder: Path) -> None:
+    """Fetch them with pip and unpack them into a folder. PackageError when that fails."""
+    with tempfile.TemporaryDirectory(prefix=".wheels-", dir=folder.parent) as temporary:
+        fetched = Path(temporary)
+        (fetched / "requirements.txt").write_text("".join(wanted(project, lock)))
+        command = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "download", "--no-deps"]
+        command += ["--require-hashes", "--only-binary=:all:", "--python-version", PYTHON, "--implementation", "cp"]
+        command += [option for platform in PLATFORMS for option in ("--platform", platform)]
+        command += ["-r", "requirements.txt", "-d", temporary]
+        done = subprocess.run(command, cwd=fetched, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        if done.returncode:
+            why = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+            raise PackageError(f"no Python packages for arm64: {(why or ['pip says nothing'])[-1]}")
+        for wheel in sorted(fetched.glob("*.whl")):
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(folder)
