@@ -126,7 +126,7 @@ def measure(
     if answer.error:
         raise _refusal(answer, function, params, cpu, max_region_ns)
     used = written[: 2 * answer.done]
-    why = CUT_SHORT.get(answer.reason, "")
+    why = CUT_SHORT.get(Reason(answer.reason), "")
     return Measured(tuple(used[0::2]), tuple(used[1::2]), _counter(answer), answer.width, answer.region_ns, why)
 
 
