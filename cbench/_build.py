@@ -6,12 +6,15 @@ import cffi
 
 CDEF = """
 enum { CB_READ_TICKS, CB_READ_USER, CB_READ_SYSCALL, ... };
+enum { CB_EXCLUDE_KERNEL, CB_EXCLUDE_USER, CB_MUST_COUNT, ... };
+#define CB_MAX_OTHERS ...
 enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
 #define CB_IRQ_MAX ...
 
 typedef struct { ...; } cb_counter;
 int cb_ticks_create(cb_counter **ret);
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude_kernel, cb_counter **ret);
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 void cb_counter_destroy(cb_counter *counter);
 int cb_counter_mode(const cb_counter *counter);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
@@ -28,10 +31,11 @@ typedef struct {
     uint64_t value; uint64_t result; uint32_t flags; int32_t cpu_before; int32_t cpu_after;
     uint64_t begin; uint64_t end;
     int64_t nvcsw; int64_t nivcsw; int64_t minflt; int64_t majflt;
-    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...];
+    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...]; uint64_t others[...];
 } cb_trial;
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-                  uint64_t rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+                  uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
+int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 uint64_t cb_empty_run(void *state, uint64_t n);
 uint64_t cb_clock_now(void);
 
@@ -49,31 +53,51 @@ typedef struct {
     void (*region)(const void *state, void **start, size_t *len);
 } cb_workload;
 int cb_workload_find(const char *name, const cb_workload **ret);
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
+
 uint64_t cb_hash_run(void *state, uint64_t n);
 """
 
 SOURCES = [
     "cbench/c/counters.c",
+    "cbench/c/identify.c",
     "cbench/c/irq.c",
     "cbench/c/measure.c",
     "cbench/c/process.c",
+    "cbench/c/timed.c",
+    "cbench/c/workloads/aliquot.c",
+    "cbench/c/workloads/aliquot_state.c",
+    "cbench/c/workloads/branch_run.c",
+    "cbench/c/workloads/branch_state.c",
     "cbench/c/workloads/buffer.c",
+    "cbench/c/workloads/chase_fit.c",
+    "cbench/c/workloads/chase_run.c",
+    "cbench/c/workloads/chase_state.c",
+    "cbench/c/workloads/empty.c",
+    "cbench/c/workloads/etalon.c",
+    "cbench/c/workloads/fault.c",
+    "cbench/c/workloads/float.c",
     "cbench/c/workloads/hash.c",
     "cbench/c/workloads/memory_run.c",
     "cbench/c/workloads/memory_state.c",
     "cbench/c/workloads/registry.c",
     "cbench/c/workloads/sieve.c",
+    "cbench/c/workloads/stream.c",
+    "cbench/c/workloads/stream_state.c",
+    "cbench/c/workloads/syscall.c",
+    "cbench/c/workloads/vector.c",
 ]
 
 # The workloads must be the same machine code on every build of one compiler: no link-time optimisation
-# that sees through the call, no vectorising, functions on cache-line borders.
-FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64"]
+# that sees through the call, no vectorising, functions on cache-line borders. And the same results: no fused
+# multiply-add, which gcc would use on arm64.
+FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64", "-ffp-contract=off"]
 
 ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)
 ffibuilder.set_source(
     "cbench._cbench",
-    '#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
+    '#include "identify.h"\n#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
     sources=SOURCES,
     include_dirs=["cbench/c"],
     extra_compile_args=FLAGS,

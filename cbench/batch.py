@@ -10,38 +10,68 @@ from pathlib import Path
 
 import psutil
 
-from cbench import runner, usercode, wire, workloads
-from cbench.model import Params, Result, Workload
+from cbench import counters, host, layout, runner, usercode, wire, workloads
+from cbench.model import Counter, Layout, Params, Result, Session, Trial, Workload
+from cbench.stats.clean import rule_for, summarise_clean
 from quiet.errors import QuietError, UsageError
 from quiet.host import Host
 from quiet.noise.follow import Follower
 
 MOST_TRIALS = 1_000_000
 MEMORY_SHARE = 0.8
+CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
+"""--until-clean K ends at the latest after so many times K trials, or the least if that is more."""
 
 Show = Callable[[str, int, int], None]
+Keep = Callable[[Workload, int, int, wire.Job], runner.Keeper]
+"""Makes the keeper for a workload's trials: the CPU, the process's number from 0, and what it is told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to measure; `warmup` None: until settled."""
+    """How to measure.
+
+    `trials`: of each process, with `until_clean` at most. `warmup` None: until settled. `events` None: what suits the
+    counter. `until_clean`: how many clean trials each process has to have.
+    """
 
     trials: int
     warmup: int | None
     counter: str
     timeout: float
     trace: bool = True
+    events: tuple[str, ...] | None = None
+    until_clean: int | None = None
+    plan: layout.Plan = layout.SINGLE
 
 
-def options(trials: int, warmup: str, counter: str, timeout: float, trace: bool = True) -> Options:
-    """UsageError for what cannot be measured so."""
+def options(
+    trials: int | None,
+    warmup: str,
+    counter: str,
+    timeout: float,
+    trace: bool = True,
+    *,
+    events: str = counters.AUTO,
+    until_clean: int | None = None,
+    plan: layout.Plan | None = None,
+) -> Options:
+    """UsageError for what cannot be measured so. `trials` None: as many as `until_clean` is likely to take."""
+    if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
+        raise UsageError(f"--until-clean {until_clean}: from 2 to {MOST_TRIALS:,} clean trials")
+    if trials is None:
+        trials = min(max((until_clean or 0) * CLEAN_FACTOR, CLEAN_LEAST), MOST_TRIALS)
     if not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
+    if until_clean is not None and trials < until_clean:
+        raise UsageError(f"--until-clean {until_clean} cannot be reached with --trials {trials}")
     if warmup != "auto" and not (warmup.isascii() and warmup.isdecimal() and int(warmup) <= MOST_TRIALS):
         raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if not (math.isfinite(timeout) and timeout > 0):
         raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0")
-    return Options(trials, None if warmup == "auto" else int(warmup), counter, timeout, trace)
+    discarded = None if warmup == "auto" else int(warmup)
+    chosen = counters.parse_events(events)
+    return Options(trials, discarded, counter, timeout, trace, chosen, until_clean, plan or layout.SINGLE)
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
@@ -54,7 +84,7 @@ def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list
 def check_memory(workload: Workload, params: Params) -> None:
     """UsageError when the buffer would not fit: locked memory cannot be swapped out."""
     available = psutil.virtual_memory().available
-    if params.get("size", 0) > MEMORY_SHARE * available:
+    if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
         raise UsageError(
             f"--param size={params['size']}: {workload.name} would need more than "
             f"{MEMORY_SHARE:.0%} of the {available // 2**20:,} MiB of memory that are free"
@@ -65,7 +95,7 @@ def check_outputs(result: Result, expected: int | None) -> None:
     """QuietError when a built-in workload did not compute the same, right value in every trial."""
     if not result.workload.builtin:
         return
-    outputs = {trial.output for trial in result.session.trials}
+    outputs = {trial.output for trial in result.trials}
     wrong = outputs - {expected} if expected is not None else outputs if len(outputs) > 1 else set()
     if wrong:
         right = "one and the same value" if expected is None else str(expected)
@@ -83,31 +113,71 @@ def measure(
     isolated: frozenset[int],
     options: Options,
     show: Show,
+    keep: Keep | None = None,
 ) -> list[Result]:
-    """All results, workload by workload, CPU by CPU. `show` gets a text, trials done and trials wanted."""
+    """All results, workload by workload, CPU by CPU, process by process.
+
+    `show` gets a text, trials done and trials wanted. `keep` makes the keeper of each process's trials.
+    """
+    layout.check(options.plan, chosen)
     expected = [workloads.expected_output(w, p) for w, p in zip(chosen, params, strict=True)]
     results: list[Result] = []
     following = Follower(Host(), frozenset(cpus)) if options.trace else nullcontext()
     with runner.away_from(set(cpus)), following as follower:
         for workload, settings, output in zip(chosen, params, expected, strict=True):
             for cpu in cpus:
-                job = wire.Job(
-                    function=workload.function,
-                    library=workload.library,
-                    params=settings,
-                    rewarm=settings["n"] // workload.rewarm_share,
-                    cpu=cpu,
-                    trials=options.trials,
-                    warmup=options.warmup,
-                    counter=options.counter,
-                )
-                title = f"{workload.name} on CPU {cpu}"
-
-                def progress(phase: str, done: int, title: str = title) -> None:
-                    show(f"{title}: {phase}", done, options.trials)
-
-                session = runner.run(workload, job, options.timeout, progress, follower)
-                result = Result(workload, settings, cpu, cpu in isolated, session)
+                one = One(workload, settings, cpu, options, show, follower, keep)
+                result = Result(workload, settings, cpu, cpu in isolated, one.sessions(), options.until_clean)
                 check_outputs(result, output)
                 results.append(result)
     return results
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """One workload on one CPU, about to be measured."""
+
+    workload: Workload
+    settings: Params
+    cpu: int
+    options: Options
+    show: Show
+    follower: Follower | None
+    keep: Keep | None
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Those of all processes."""
+        drawn = layout.draw(self.options.plan, self.workload, self.settings)
+        return tuple(self._session(number, *one) for number, one in enumerate(drawn))
+
+    def _session(self, number: int, place: Layout, params: Params) -> Session:
+        job = wire.Job(
+            function=self.workload.function,
+            library=self.workload.library,
+            params=params,
+            rewarm=params["n"] // self.workload.rewarm_share,
+            cpu=self.cpu,
+            trials=self.options.trials,
+            warmup=self.options.warmup,
+            counter=self.options.counter,
+            events=self.options.events,
+            enters_kernel=self.workload.enters_kernel,
+            own_faults=self.workload.own_faults(params) if self.workload.own_faults else 0,
+            layout=place,
+        )
+        title = f"{self.workload.name} on CPU {self.cpu}"
+        if self.options.plan.processes > 1:
+            title += f", process {number + 1} of {self.options.plan.processes}"
+
+        def progress(phase: str, done: int) -> None:
+            self.show(f"{title}: {phase}", done, self.options.trials)
+
+        keeper = self.keep(self.workload, self.cpu, number, job) if self.keep else None
+        enough = self._enough if self.options.until_clean else None
+        return runner.run(
+            self.workload, job, self.options.timeout, progress, self.follower, keeper=keeper, enough=enough
+        )
+
+    def _enough(self, trials: Sequence[Trial], counter: Counter) -> bool:
+        rule = rule_for(counter.unit, host.virtual())
+        return summarise_clean(trials, counter.quantum or 1, rule).count >= (self.options.until_clean or 0)

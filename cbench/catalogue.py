@@ -31,5 +31,6 @@ def _workload(workload: Workload) -> dict[str, object]:
     return {
         "name": workload.name,
         "stresses": workload.stresses,
+        "cost": workload.cost,
         "params": {p.name: {"default": p.default, "quick": p.quick, "meaning": p.meaning} for p in workload.parameters},
     }

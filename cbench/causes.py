@@ -3,6 +3,9 @@
 The counters are read around a trial, with an untimed call of the workload between the first look and the beginning;
 the trace tells what lies in the timed region itself. So where both know of an interruption the trace has its name, and
 an interrupt that was counted, but that the trace has before or after the trial, is no cause.
+
+Where the PMU counts the kernel's instructions between the two reads, that decides: a trial without any was not
+interrupted, whatever was counted around it, and one with some was.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from quiet.noise.follow import Follower, Seen
 
 TRACING, COUNTERS = "kernel tracing", "counters"
 OFF = "--no-trace"
+MULTIPLEXED = "counter multiplexed"
 COST = "each interruption takes longer while it is traced; --no-trace switches that off"
 KINDS = {frames.THREAD: TASK, frames.WORK: TASK, frames.FAULT: FAULT}
 ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
@@ -25,9 +29,10 @@ ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
 class Causes:
     """Names the causes of one measuring process's trials: begin(), then name() and resume() for each chunk, end()."""
 
-    def __init__(self, follower: Follower | None, cpu: int, task: int) -> None:
-        """`follower` None: not asked for. `task`: the measuring process."""
+    def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
+        """`follower` None: not asked for. `task`: the measuring process. `own_faults`: its faults are its work."""
         self._follower, self._cpu, self._task = follower, cpu, task
+        self._own_faults = own_faults
         self._lost = self._counted = 0
 
     def begin(self) -> None:
@@ -47,6 +52,9 @@ class Causes:
 
     def name(self, trials: Sequence[Trial]) -> list[Trial]:
         """A chunk's trials, in order, with their causes by name."""
+        return [decided(trial) for trial in self._named(trials)]
+
+    def _named(self, trials: Sequence[Trial]) -> list[Trial]:
         if not self._follower or not self._follower.available:
             self._counted += len(trials)
             return list(trials)
@@ -54,9 +62,12 @@ class Causes:
         self._lost += taken.lost
         self._counted += sum(seen is None for seen in taken.seen)
         return [
-            trial if seen is None else merged(trial, named(seen, self._follower), seen)
+            trial if seen is None else merged(trial, self._foreign(named(seen, self._follower)), seen)
             for trial, seen in zip(trials, taken.seen, strict=True)
         ]
+
+    def _foreign(self, parts: tuple[Named, ...]) -> tuple[Named, ...]:
+        return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
 
     def source(self) -> dict[str, object]:
         """Where the causes came from: "source", "note" and how many trials had to do with the counters."""
@@ -67,6 +78,17 @@ class Causes:
         full = f"; {self._lost:,} events did not fit" if self._lost else ""
         note = f"clock {self._follower.clock}; {COST}{full}"
         return {"source": TRACING, "note": note, "from_counters": self._counted}
+
+
+def decided(trial: Trial) -> Trial:
+    """The trial by what the PMU says of the kernel: no cause when it did not run, one at least when it did."""
+    if trial.kernel is None:
+        return trial
+    if trial.kernel == 0:
+        kept = tuple(cause for cause in trial.causes if cause == MULTIPLEXED)
+        clean = replace(trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False)
+        return clean if trial.traced is None else replace(clean, traced=())
+    return trial if trial.causes else replace(trial, causes=(f"the kernel ({trial.kernel:,} instructions)",))
 
 
 def named(seen: Seen, follower: Follower) -> tuple[Named, ...]:

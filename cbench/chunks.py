@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any
 
+from cbench import events
 from cbench._cbench import ffi, lib
 from cbench.irqs import line_names
 from cbench.model import Trial
@@ -16,11 +18,36 @@ MOST = 2000
 
 
 class Series:
-    """A workload on a counter, ready to run; owns the C buffers of its chunks."""
+    """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
-    def __init__(self, counter: Any, cpu: int, run: Any, state: Any, n: int, rewarm: int) -> None:
+    `others`: the names of what is counted beside the value. `kernel_counted`: whether an empty timed region has no
+    instruction of the kernel. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are
+    the work itself.
+    """
+
+    def __init__(
+        self,
+        counter: Any,
+        cpu: int,
+        run: Any,
+        state: Any,
+        n: int,
+        rewarm: int,
+        *,
+        others: Sequence[str] = (),
+        kernel_counted: bool = False,
+        enters_kernel: bool | None = None,
+        own_faults: int = 0,
+        stack: int = 0,
+    ) -> None:
         self._call = (run, state, n, rewarm)
+        self._cpu = cpu
+        self.strayed = False
         self._counter = counter
+        self._others = tuple(others)
+        self._kernel_counted, self._enters_kernel = kernel_counted, enters_kernel
+        self._own_faults = own_faults
+        self._stack = stack
         self._trials = ffi.new("cb_trial[]", MOST)
         self._count = ffi.new("size_t *")
         source = ffi.new("cb_irq_source **")
@@ -42,12 +69,16 @@ class Series:
         return self._trials, ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
-        """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read."""
+        """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.
+
+        Trials end where one was not on the CPU that was asked for; `strayed` is then set.
+        """
         error = lib.cb_trials_run(
             self._counter,
             self._irqs,
             *self._call,
             BUDGET_NS,
+            self._stack,
             min(most, MOST),
             self._trials,
             self._count,
@@ -55,7 +86,12 @@ class Series:
         if error:
             name = errno.errorcode.get(-error, str(-error))
             raise QuietError(f"the counter could not be read during a trial [{name}]; try another --counter")
-        trials = [self._trial(self._trials[i]) for i in range(self._count[0])]
+        there = self._count[0]
+        for i in range(there):
+            if self._trials[i].cpu_before != self._cpu or self._trials[i].cpu_after != self._cpu:
+                self.strayed, there = True, i
+                break
+        trials = [self._trial(self._trials[i]) for i in range(there)]
         if self._irqs != ffi.NULL:
             self._read_names()
         return trials
@@ -68,7 +104,7 @@ class Series:
     def _trial(self, raw: Any) -> Trial:
         interrupts = {self._line(raw.irq_line[i]): int(raw.irq_count[i]) for i in range(raw.irq_lines)}
         switches = raw.nvcsw + raw.nivcsw
-        faults = raw.minflt + raw.majflt
+        faults = max(raw.minflt + raw.majflt - self._own_faults, 0)
         migrated = raw.cpu_before != raw.cpu_after
         valid = not raw.flags & lib.CB_MULTIPLEXED
         causes = []
@@ -86,7 +122,16 @@ class Series:
         if not valid:
             causes.append("counter multiplexed")
         outcome = (switches, faults, interrupts, migrated, valid, raw.begin, raw.end)
-        return Trial(raw.value, raw.result, tuple(causes), *outcome)
+        counts = {name: int(raw.others[i]) for i, name in enumerate(self._others)}
+        kernel = self._in_kernel(counts)
+        return Trial(raw.value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel)
+
+    def _in_kernel(self, counts: dict[str, int]) -> int | None:
+        """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""
+        if not self._kernel_counted or self._enters_kernel:
+            return None
+        ran = counts[events.IN_KERNEL]
+        return ran if self._enters_kernel is False or not ran else None
 
     def _line(self, number: int) -> str:
         return self._names[number] if number < len(self._names) else f"line {number}"

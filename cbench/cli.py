@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cbench import cli_data, cli_sweep
 from quiet.entry import enter
 from quiet.errors import QuietError
 
@@ -41,6 +43,28 @@ Warmup = Annotated[str, typer.Option(metavar="auto|N", help="Trials to discard f
 Params = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")]
 Timeout = Annotated[float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")]
 
+Counter = Annotated[str, typer.Option(help="What gives a trial's number, see `cbench list`.")]
+Events = Annotated[
+    str, typer.Option(metavar="auto|none|A,B", help="What to count beside it, such as branch-misses,l2-misses.")
+]
+UntilClean = Annotated[
+    int | None, typer.Option(metavar="K", help="Go on until K trials of each process are clean; see also --trials.")
+]
+Processes = Annotated[int, typer.Option(metavar="N", help="Measure in N processes, one after the other.")]
+Vary = Annotated[
+    str,
+    typer.Option(metavar="all|A,B", help="What to draw for each process: aslr, environment, stack, offset, pages."),
+]
+Seed = Annotated[int, typer.Option(help="For what --vary draws.")]
+Aslr = Annotated[bool, typer.Option("--aslr", help="Random addresses; else they are fixed where that is permitted.")]
+Environment = Annotated[int, typer.Option(metavar="BYTES", help="Make the environment so much larger.")]
+Stack = Annotated[int, typer.Option(metavar="BYTES", help="Begin the stack so much lower.")]
+Subtract = Annotated[
+    bool, typer.Option("--subtract-overhead", help="Take the lowest value of an empty region off every trial's value.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep every trial in this file as it is measured.")
+]
 NoTrace = Annotated[
     bool,
     typer.Option(
@@ -71,7 +95,17 @@ def run(
     trials: Trials = None,
     cpu: Cpus = None,
     warmup: Warmup = "auto",
-    counter: Annotated[str, typer.Option(help="What to count, see `cbench list`.")] = "auto",
+    counter: Counter = "auto",
+    events: Events = "auto",
+    until_clean: UntilClean = None,
+    processes: Processes = 1,
+    vary: Vary = "",
+    seed: Seed = 1,
+    aslr: Aslr = False,
+    environment: Environment = 0,
+    stack: Stack = 0,
+    subtract: Subtract = False,
+    output: Output = None,
     param: Params = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
     timeout: Timeout = 60,
@@ -80,6 +114,7 @@ def run(
 ) -> None:
     """Run workloads: one number a trial, each with what is known to have come between."""
     from cbench import commands
+    from cbench.model import Layout
 
     request = commands.Request(
         workloads=workloads,
@@ -91,16 +126,32 @@ def run(
         quick=quick,
         timeout=timeout,
         trace=not no_trace,
+        events=events,
+        until_clean=until_clean,
+        processes=processes,
+        vary=vary,
+        seed=seed,
+        base=Layout(aslr, environment, stack),
+        subtract=subtract,
+        output=output,
+        command=sys.argv,
     )
     try:
         made = commands.measure(request)
     except KeyboardInterrupt:
-        raise StoppedError("interrupted, nothing was kept") from None
+        kept = f"the trials until then are in {output}" if output and output.exists() else "nothing was kept"
+        raise StoppedError(f"interrupted, {kept}") from None
     _about_to_print()
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")
     else:
         commands.show_measured(made)
+    if commands.shortcomings(made["results"]):
+        raise typer.Exit(1)
+
+
+cli_data.add_to(app)
+cli_sweep.add_to(app)
 
 
 def _about_to_print() -> None:

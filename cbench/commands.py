@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cbench import batch, catalogue, host, render, report, workloads
+from cbench import batch, catalogue, counters, host, keeping, layout, render, report, wire, workloads
 from cbench.choice import choose_cpus
+from cbench.model import PLAIN, Layout, Workload
+from cbench.store import Store
 from quiet.placement import isolated_cpus
 
 TRIALS = 1000
@@ -29,6 +33,15 @@ class Request:
     quick: bool
     timeout: float
     trace: bool = True
+    events: str = counters.AUTO
+    until_clean: int | None = None
+    processes: int = 1
+    vary: str = ""
+    seed: int = 1
+    base: Layout = PLAIN
+    subtract: bool = False
+    output: Path | None = None
+    command: list[str] = field(default_factory=list)
 
 
 def tell(line: str) -> None:
@@ -38,9 +51,7 @@ def tell(line: str) -> None:
 
 def measure(request: Request) -> dict[str, Any]:
     """The report of `cbench run`; QuietError for whatever stands in the way."""
-    default = QUICK_TRIALS if request.quick else TRIALS
-    trials = default if request.trials is None else request.trials
-    options = batch.options(trials, request.warmup, request.counter, request.timeout, request.trace)
+    options = _options(request)
     isolated = isolated_cpus()
     cpus = choose_cpus(request.cpus, isolated)
     settings = workloads.parse_settings(request.params)
@@ -50,13 +61,63 @@ def measure(request: Request) -> dict[str, Any]:
         params = [workloads.parameters(workload, settings, request.quick) for workload in chosen]
         for workload, values in zip(chosen, params, strict=True):
             batch.check_memory(workload, values)
-        with render.Bar() as bar:
-            results = batch.measure(chosen, params, cpus, isolated=isolated, options=options, show=bar.show)
-    described = host.describe(cpus, isolated)
-    made = report.run_dict(results, {**described, "missing": host.missing(results)})
-    for line in host.missing(results):
+        described = host.describe(cpus, isolated)
+        with _kept(request, described) as keep, render.Bar() as bar:
+            results = batch.measure(chosen, params, cpus, isolated=isolated, options=options, show=bar.show, keep=keep)
+    made: dict[str, Any] = report.run_dict(results, {**described, "missing": host.missing(results)}, request.subtract)
+    for line in [*host.missing(results), *shortcomings(made["results"])]:
         tell(line)
     return made
+
+
+def _options(request: Request) -> batch.Options:
+    trials = request.trials
+    if trials is None and request.until_clean is None:
+        trials = QUICK_TRIALS if request.quick else TRIALS
+    return batch.options(
+        trials,
+        request.warmup,
+        request.counter,
+        request.timeout,
+        request.trace,
+        events=request.events,
+        until_clean=request.until_clean,
+        plan=layout.plan(request.processes, request.vary, request.seed, request.base),
+    )
+
+
+@contextmanager
+def _kept(request: Request, described: dict[str, object]) -> Iterator[batch.Keep | None]:
+    """What keeps trials in the file that was asked for."""
+    if request.output is None:
+        yield None
+        return
+    with Store.create(request.output, host=described, command=request.command) as store:
+
+        def keep(workload: Workload, cpu: int, process: int, job: wire.Job) -> keeping.Keeping:
+            return keeping.Keeping(store, workload, cpu, process, job)
+
+        yield keep
+
+
+def shortcomings(results: Sequence[Any]) -> list[str]:
+    """Why the results are not what was asked for, a line each; none: exit code 0."""
+    lines: list[str] = []
+    for result in results:
+        where = f"{result['workload']} on CPU {result['cpu']}"
+        clean = result["clean_trials"]
+        if clean["reached"] is False:
+            total = len(result["trials"])
+            lines.append(
+                f"{where}: only {clean['count']:,} of {total:,} trials were clean ({clean['means']}), "
+                f"{clean['wanted']:,} were wanted: allow more with --trials, or make the host quieter"
+            )
+        if result["outputs"] > 1:
+            lines.append(
+                f"{where}: non-deterministic: it returned {result['outputs']:,} different results in "
+                f"{len(result['trials']):,} trials, so they did different work"
+            )
+    return lines
 
 
 def show_measured(made: dict[str, Any]) -> None:

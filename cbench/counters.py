@@ -9,10 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import platform
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from cbench import events
 from cbench._cbench import ffi, lib
+from cbench.events import Event
 from cbench.model import Counter
 from quiet import cpulist
 from quiet.errors import UsageError
@@ -21,32 +24,20 @@ from quiet.host import Reader
 DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 DELTAS = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What perf_event_open is asked for: the generic number, and the arm64 PMU's own."""
-
-    generic: int
-    armv8: int
-    unit: str
-    user_only: bool
-
-
-EVENTS = {
-    "cycles": Event(0, 0x11, "cycles", False),
-    "cycles:u": Event(0, 0x11, "cycles", True),
-    "instructions:u": Event(1, 0x08, "instructions", True),
-}
+PREFERRED = ("cycles", "cycles:u")
+AUTO, NONE = "auto", "none"
+MOST = lib.CB_MAX_OTHERS
+EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
 
 REASONS = {
     errno.ENOENT: "no such hardware counter here (usual in a virtual machine without a virtual PMU)",
     errno.EACCES: "kernel.perf_event_paranoid does not allow it without root",
     errno.EPERM: "not permitted here (kernel.perf_event_paranoid, or a container's seccomp filter)",
     errno.ENOSYS: "this kernel has no perf_event_open",
-    errno.EBUSY: "the hardware counter is taken",
+    errno.EBUSY: "the PMU has no counter left for it",
     errno.ENODATA: "the hardware counter opens but does not count",
     errno.EOPNOTSUPP: "this CPU's PMU does not support it",
+    errno.E2BIG: f"more than {MOST} events beside the counter",
 }
 
 METHODS = {
@@ -55,6 +46,9 @@ METHODS = {
     lib.CB_READ_SYSCALL: "perf_event, read by system call",
 }
 
+Attempt = tuple[int, int, int]
+"""perf_event_attr's type, config and config1."""
+
 
 def ticks_name() -> str:
     """The clock of this architecture, by the name that --counter takes."""
@@ -62,23 +56,51 @@ def ticks_name() -> str:
 
 
 def names() -> tuple[str, ...]:
-    """All counters, the preferred ones first."""
-    return (*EVENTS, ticks_name())
+    """All counters, the preferred ones first, without those that the modes :u and :k add."""
+    rest = [name for name in events.EVENTS if name not in PREFERRED]
+    return (*PREFERRED, ticks_name(), *rest)
 
 
-def attempts(event: Event, cpu: int, host: Reader | None = None) -> list[tuple[int, int, int]]:
-    """(type, config, config1) to try in turn for this CPU: its own PMU first, the generic event last."""
-    found: list[tuple[int, int, int]] = []
+def vendor(host: Reader) -> str:
+    """The x86 vendor's name for itself, else ""."""
+    for line in (host.text("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("vendor_id"):
+            return line.partition(":")[2].strip()
+    return ""
+
+
+def attempts(event: Event, cpu: int, host: Reader | None = None) -> list[Attempt]:
+    """What to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
+    found: list[Attempt] = []
     host = host or Reader()
-    for device in host.names(DEVICES):
+    raw = event.raw.get(vendor(host))
+    for device in host.names(DEVICES) if not event.software else ():
         cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
         if not number.isdecimal() or cpu not in cpulist.parse(cpus):
             continue
-        if device.startswith("armv8"):
-            found += [(int(number), event.armv8, 3), (int(number), event.armv8, 0)]
+        if device.startswith("armv8") and event.armv8 is not None:
+            found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]
         elif device in ("cpu_core", "cpu_atom"):
-            found.append((0, int(number) << 32 | event.generic, 0))
-    return [*found, (0, event.generic, 0)]
+            if raw is not None:
+                found.append((int(number), raw, 0))
+            if event.generic:
+                found.append((event.generic[0], int(number) << 32 | event.generic[1], 0))
+    if raw is not None and not found:
+        found.append((events.RAW, raw, 0))
+    return [*found, (*event.generic, 0)] if event.generic else found
+
+
+def reason(error: int) -> str:
+    """A negative errno in words."""
+    return f"{REASONS.get(-error, os.strerror(-error))} [{errno.errorcode.get(-error, -error)}]"
+
+
+def _known(name: str) -> tuple[Event, str]:
+    found = events.split(name)
+    if found is None:
+        most = ", ".join(names())
+        raise UsageError(f"unknown counter {name!r}: use auto, {most}; hardware events also with :u or :k")
+    return found
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
@@ -91,19 +113,18 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
         error = lib.cb_ticks_create(handle)
         why = "a clock of constant rate, not core cycles"
         unit = TICKS[platform.machine()][1]
-    elif name in EVENTS:
-        event = EVENTS[name]
+    else:
+        event, mode = _known(name)
         unit = event.unit
-        why = "in user mode only" if event.user_only else "in user mode and in the kernel"
+        why = event.meaning if event.software else events.MODES.get(mode, "in user mode and in the kernel")
+        error = -errno.ENOENT
+        how = EXCLUDE[mode] | (lib.CB_MUST_COUNT if name in events.BUSY else 0)
         for kind, config, config1 in attempts(event, cpu):
-            error = lib.cb_perf_create(kind, config, config1, event.user_only, handle)
+            error = lib.cb_perf_create(kind, config, config1, how, handle)
             if error == 0 or -error in (errno.EACCES, errno.EPERM):
                 break
-    else:
-        raise UsageError(f"unknown counter {name!r}: use auto, {', '.join(names())}")
     if error:
-        reason = REASONS.get(-error, os.strerror(-error))
-        return Counter(name, unit, False, f"{reason} [{errno.errorcode.get(-error, -error)}]"), None
+        return Counter(name, unit, False, reason(error)), None
     return Counter(name, unit, True, why, METHODS[lib.cb_counter_mode(handle[0])]), handle[0]
 
 
@@ -112,13 +133,13 @@ def choose(name: str, cpu: int) -> tuple[Counter, Any]:
 
     Raises UsageError when the named one is unavailable.
     """
-    if name != "auto":
+    if name != AUTO:
         counter, handle = open_counter(name, cpu)
         if handle is None:
             raise UsageError(f"counter {name} is unavailable: {counter.why}; see `cbench list`")
         return counter, handle
     refused: dict[str, list[str]] = {}
-    for candidate in ("cycles", "cycles:u", ticks_name()):
+    for candidate in (*PREFERRED, ticks_name()):
         counter, handle = open_counter(candidate, cpu)
         if handle is not None:
             return replace(counter, why="; ".join([counter.why, *_unavailable(refused)])), handle
@@ -128,6 +149,50 @@ def choose(name: str, cpu: int) -> tuple[Counter, Any]:
 
 def _unavailable(refused: dict[str, list[str]]) -> list[str]:
     return [f"{' and '.join(names)} unavailable: {why}" for why, names in refused.items()]
+
+
+def parse_events(text: str) -> tuple[str, ...] | None:
+    """The names in `--events A,B`; None for "auto". UsageError for a name that is no event."""
+    if text == AUTO:
+        return None
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if text != NONE))
+    for name in chosen:
+        _known(name)
+    if len(chosen) > MOST:
+        raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit beside the counter")
+    return chosen
+
+
+def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
+    """The counter with what is counted beside it: `wanted`, or for None what suits it and can be had.
+
+    What cannot be had is left out with its reason; UsageError when it was asked for by name.
+    """
+    chosen = _automatic(counter) if wanted is None else [name for name in wanted if name != counter.name]
+    if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
+        chosen = [events.IN_KERNEL, *chosen]
+    got: list[str] = []
+    left_out: dict[str, str] = {}
+    for name in chosen:
+        event, mode = _known(name)
+        error = -errno.ENOENT
+        for kind, config, config1 in attempts(event, cpu):
+            error = lib.cb_counter_add(handle, kind, config, config1, EXCLUDE[mode])
+            if not error:
+                break
+        if not error:
+            got.append(name)
+        elif wanted and name in wanted:
+            raise UsageError(f"--events {name}: unavailable beside {counter.name}: {reason(error)}; see `cbench list`")
+        else:
+            left_out[name] = reason(error)
+    return replace(counter, others=tuple(got), left_out=left_out)
+
+
+def _automatic(counter: Counter) -> list[str]:
+    if counter.name == "cycles":
+        return list(events.AUTOMATIC)
+    return list(events.AUTOMATIC_USER) if counter.name == "cycles:u" else []
 
 
 def survey(cpu: int) -> list[Counter]:

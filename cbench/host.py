@@ -35,6 +35,11 @@ def is_virtual(cpuinfo: str) -> bool:
     return Reader().exists("/proc/device-tree/hypervisor") or any(name in vendor for name in names)
 
 
+def virtual() -> bool:
+    """Whether this host is a virtual machine."""
+    return is_virtual(_text("/proc/cpuinfo"))
+
+
 def governors(cpus: Iterable[int]) -> list[str]:
     """The frequency governors of these CPUs, empty where the host shows none (as in most VMs)."""
     return sorted({_text(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
@@ -52,7 +57,7 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> dict[str, objec
         "cpu": cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
         "machine": platform.machine(),
         "kernel": platform.release(),
-        "virtual": is_virtual(cpuinfo),
+        "virtual": virtual(),
         "governor": ", ".join(governors(cpus)) or None,
         "isolated_cpus": cpulist.format(isolated),
         "quiet": bool(isolated) and set(cpus) <= isolated,
@@ -70,12 +75,13 @@ def missing(results: Collection[Result]) -> list[str]:
     other = [g for g in governors(r.cpu for r in results) if g != "performance"]
     if other:
         lines.append(f"frequency not fixed (governor {', '.join(other)}): `sudo quiet run` sets performance")
-    for text in sorted({r.session.locked for r in results if r.session.locked != "all"}):
+    sessions = [session for result in results for session in result.sessions]
+    for text in sorted({session.locked for session in sessions if session.locked != "all"}):
         lines.append(f"memory locked: {text}: raise RLIMIT_MEMLOCK (ulimit -l) or run as root")
-    for text in sorted({r.session.addresses for r in results if r.session.addresses != "fixed"}):
-        lines.append(f"addresses {text}: personality(2) is forbidden here, as in some containers")
-    for text in sorted({r.session.interrupts_from for r in results} - {"/proc/interrupts"}):
+    if any(session.addresses != "fixed" and not session.layout.aslr for session in sessions):
+        lines.append("addresses random: personality(2) is forbidden here, as in some containers")
+    for text in sorted({session.interrupts_from for session in sessions} - {"/proc/interrupts"}):
         lines.append(f"interrupts not seen (/proc/interrupts: {text})")
-    if os.geteuid() and any(r.session.counter.name == "cycles:u" for r in results):
+    if os.geteuid() and any(session.counter.name == "cycles:u" for session in sessions):
         lines.append("cycles in the kernel not counted: needs root or kernel.perf_event_paranoid=1")
     return lines

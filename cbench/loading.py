@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ def builtin(name: str, params: Mapping[str, int]) -> Loaded:
     state = ffi.new("void **")
     failure = workload.create(list(params.values()), len(params), state)
     if failure:
+        if failure == -errno.ENOSPC:
+            raise UsageError("fit=1 found no such pages: the cache is smaller than the buffer, or too busy to tell")
         settings = " ".join(f"{key}={value:,}" for key, value in params.items())
         raise UsageError(f"cannot make what it runs on ({settings}): {os.strerror(-failure)}")
     return Loaded(workload.run, state[0], _region(workload, state[0]), workload.destroy)

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from cbench import render_more
 from cbench.causes import TRACING
 
 Row = Mapping[str, Any]
@@ -63,6 +64,7 @@ def results(report: Row) -> None:
     console.print(
         escape(
             f"{counter['name']} in {counter['unit']}{steps}, an empty region takes {counter['overhead']} "
+            f"(median {counter['overhead_median']}){_subtracted(report['results'])} "
             f"({counter['method']}; {counter['why']})"
         ),
         soft_wrap=True,
@@ -78,7 +80,16 @@ def results(report: Row) -> None:
         console.print(escape(f"{name} ({settings})"), style="bold", soft_wrap=True)
         console.print(_table(group))
         for result in group:
-            console.print(escape(f"{label(result)}: {result['verdict']}"), soft_wrap=True)
+            first, *rest = result["verdict"].splitlines()
+            console.print(escape(f"{label(result)}: {first}"), soft_wrap=True)
+            for line in rest:
+                console.print(escape(f"  {line}"), soft_wrap=True)
+        render_more.processes(console, group)
+        render_more.settling(console, group)
+
+
+def _subtracted(results: Sequence[Row]) -> str:
+    return ", which is taken off every value" if any(r["overhead_subtracted"] for r in results) else ""
 
 
 def _source(causes: Row) -> str:
@@ -120,6 +131,9 @@ def _table(group: Sequence[Row]) -> Table:
     row("floor", ["no value repeats" if r["floor"] is None else f"{r['floor']:,}" for r in group])
     row("on the floor", [_on_floor(r) for r in group])
     row("range", [f"{r['range']:,}" for r in group])
+    row("clean trials", [_clean(r) for r in group])
+    for name in counted(group):
+        row(escape(f"  {name}"), [render_more.count(r["counts"].get(name)) for r in group])
     row("polluted trials", [f"{len(r['polluted']):,}" for r in group])
     if any(r["causes_from"]["source"] == TRACING for r in group):
         for cause, numbers in cause_rows(group):
@@ -130,6 +144,17 @@ def _table(group: Sequence[Row]) -> Table:
     if any(r["stolen_ms"] for r in group):
         row("kept by the host", ["unknown" if r["stolen_ms"] is None else f"{r['stolen_ms']:,} ms" for r in group])
     return table
+
+
+def counted(group: Sequence[Row]) -> list[str]:
+    """What was counted beside the value in any of these results."""
+    return list(dict.fromkeys(name for result in group for name in result["counts"]))
+
+
+def _clean(result: Row) -> str:
+    clean = result["clean_trials"]
+    width = "" if clean["range"] is None else f", range {clean['range']:,}"
+    return f"{clean['count']:,} ({100 * clean['share']:.1f} %){width}"
 
 
 def _several(values: Sequence[int]) -> str:
@@ -149,10 +174,11 @@ def _on_floor(result: Row) -> str:
 def catalogue(content: Row) -> None:
     """The tables of `cbench list`."""
     console = Console(highlight=False)
-    workloads = Table("workload", "stresses", "parameters (default, --quick)", title="Workloads", title_justify="left")
+    columns = ("workload", "stresses", "expected cost", "parameters (default, --quick)")
+    workloads = Table(*columns, title="Workloads", title_justify="left", show_lines=True)
     for workload in content["workloads"]:
         lines = [f"{name}: {p['meaning']} ({p['default']:,}, {p['quick']:,})" for name, p in workload["params"].items()]
-        workloads.add_row(workload["name"], workload["stresses"], "\n".join(lines))
+        workloads.add_row(workload["name"], workload["stresses"], workload["cost"], "\n".join(lines))
     counters = Table("counter", "unit", "available", "", title="Counters", title_justify="left")
     for counter in content["counters"]:
         how = [text for text in (counter["method"], counter["why"]) if text]

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from statistics import median
 
+from cbench import layout
 from cbench.model import INTERRUPT, Counter, Result, Trial
-from cbench.stats.summary import summarise
+from cbench.stats import settling
+from cbench.stats.clean import WORDS, clean, rule_for, summarise_clean
+from cbench.stats.spread import by_level, spread
+from cbench.stats.summary import floor, summarise
 from cbench.stats.verdict import verdict
 
 SHOWN = 5
@@ -34,17 +40,27 @@ def counter_dict(counter: Counter) -> dict[str, object]:
         "method": counter.method,
         "quantum": counter.quantum,
         "overhead": counter.overhead,
+        "overhead_median": counter.overhead_median,
+        "others": list(counter.others),
+        "baseline": list(counter.baseline),
+        "left_out": dict(counter.left_out),
     }
 
 
-def result_dict(result: Result, virtual: bool) -> dict[str, object]:
-    """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit."""
+def result_dict(result: Result, virtual: bool, subtract: bool = False) -> dict[str, object]:
+    """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit.
+
+    `subtract`: the lowest value of an empty timed region is taken off every trial's value.
+    """
     session = result.session
-    trials = session.trials
+    counter = session.counter
+    trials = [_less(trial, counter.overhead or 0) for trial in result.trials] if subtract else list(result.trials)
     values = [trial.value for trial in trials]
-    quantum = session.counter.quantum or 1
+    quantum = counter.quantum or 1
     summary = summarise(values, quantum)
     outputs = sorted({trial.output for trial in trials})
+    settled = all(one.settling.settled for one in result.sessions)
+    words = [verdict(trials, summary, counter.unit, quantum, virtual), *_remarks(result, trials, len(outputs))]
     return {
         "workload": result.workload.name,
         "params": dict(result.params),
@@ -65,33 +81,138 @@ def result_dict(result: Result, virtual: bool) -> dict[str, object]:
         "p90": summary.p90,
         "p99": summary.p99,
         "max": summary.max,
-        "warmup": session.warmup,
-        "settled": session.settled,
+        "overhead_subtracted": (counter.overhead or 0) if subtract else 0,
+        "warmup": len(session.settling.values),
+        "settled": settled,
+        "settling": _settling(result),
         "polluted": [
             {"trial": number, "cause": ", ".join(trial.causes)} for number, trial in enumerate(trials) if trial.polluted
         ],
         "causes": causes(trials),
         "causes_from": dict(session.causes),
         "clean": sum(not trial.polluted for trial in trials),
+        "clean_trials": _clean(result, trials, virtual),
         "with_context_switch": sum(trial.context_switches > 0 for trial in trials),
         "with_interrupt": sum(
             bool(trial.interrupts) or any(part.kind == INTERRUPT for part in trial.traced or ()) for trial in trials
         ),
         "with_page_fault": sum(trial.page_faults > 0 for trial in trials),
         "with_migration": sum(trial.migrated for trial in trials),
-        "counter": counter_dict(session.counter),
+        "counts": _counts(trials, counter),
+        "counter": counter_dict(counter),
+        "processes": _processes(result, trials, virtual),
         "memory_locked": session.locked,
         "addresses": session.addresses,
         "pages": session.pages,
-        "stolen_ms": session.stolen_ms,
-        "verdict": verdict(trials, summary, session.counter.unit, quantum, virtual),
+        "stolen_ms": _sum([one.stolen_ms for one in result.sessions]),
+        "verdict": "\n".join(words),
     }
 
 
-def run_dict(results: Sequence[Result], host: dict[str, object]) -> dict[str, object]:
+def _less(trial: Trial, overhead: int) -> Trial:
+    return replace(trial, value=max(trial.value - overhead, 0))
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _settling(result: Result) -> dict[str, object]:
+    """What was discarded by the first process, and the rule."""
+    first = result.session.settling
+    return {
+        "rule": settling.RULE,
+        "values": list(first.values),
+        "mispredictions": list(first.mispredictions),
+        "settled": [one.settling.settled for one in result.sessions],
+    }
+
+
+def _clean(result: Result, trials: Sequence[Trial], virtual: bool) -> dict[str, object]:
+    """The clean trials by the rule for this host; `wanted` None: no number of them was asked for."""
+    counter = result.session.counter
+    rule = rule_for(counter.unit, virtual)
+    found = summarise_clean(trials, counter.quantum or 1, rule)
+    each = [summarise_clean(one.trials, counter.quantum or 1, rule).count for one in result.sessions]
+    wanted = result.wanted_clean
+    return {
+        "rule": rule,
+        "means": WORDS[rule],
+        "count": found.count,
+        "share": found.share,
+        "low": found.low,
+        "range": found.range,
+        "wanted": wanted,
+        "reached": None if wanted is None else all(count >= wanted for count in each),
+    }
+
+
+def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, dict[str, float]]:
+    """What was counted beside the value, with what an empty region has of it."""
+    rows: dict[str, dict[str, float]] = {}
+    for name, base in zip(counter.others, counter.baseline, strict=True):
+        values = [trial.counts[name] for trial in trials]
+        rows[name] = {"min": min(values), "median": median(values), "max": max(values), "empty": base}
+    return rows
+
+
+def _processes(result: Result, trials: Sequence[Trial], virtual: bool) -> dict[str, object]:
+    """Each process's floor and median, and how the clean trials' spread divides."""
+    counter = result.session.counter
+    rule = rule_for(counter.unit, virtual)
+    rows: list[dict[str, object]] = []
+    groups: list[list[int]] = []
+    lows: list[int] = []
+    at = 0
+    for number, session in enumerate(result.sessions):
+        mine = trials[at : at + len(session.trials)]
+        at += len(session.trials)
+        values = [trial.value for trial in mine]
+        kept = [trial.value for trial in clean(mine, counter.quantum or 1, rule)]
+        lowest = floor(values)
+        lows.append(min(values) if lowest is None else lowest)
+        groups.append(kept)
+        rows.append(
+            {
+                "process": number,
+                "trials": len(mine),
+                "floor": lowest,
+                "median": median(values),
+                "clean": len(kept),
+                "clean_range": max(kept) - min(kept) if kept else None,
+                **layout.levels(session.layout, session.params),
+            }
+        )
+    found = spread(groups)
+    levels = [layout.levels(one.layout, one.params) for one in result.sessions]
+    return {
+        "each": rows,
+        "floor_range": max(lows) - min(lows),
+        "floor_range_pct": 100 * (max(lows) - min(lows)) / min(lows) if min(lows) else 0.0,
+        "spread": asdict(found) if found else None,
+        "by_level": {name: by_level([one[name] for one in levels], lows) for name in levels[0]},
+    }
+
+
+def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]:
+    """What else must be said before these numbers are used; often nothing."""
+    lines: list[str] = []
+    counter = result.session.counter
+    if outputs > 1:
+        lines.append(f"non-deterministic: {outputs:,} different results, so the trials did different work")
+    if unsettled := [one for one in result.sessions if not one.settling.settled and one.settling.values]:
+        lines.append(f"not settled after {len(unsettled[0].settling.values):,} discarded trials")
+    seen = clean(trials, counter.quantum or 1, "causes")
+    if len(result.sessions) == 1 and (found := settling.states([t.value for t in seen], counter.quantum or 1)):
+        lines.append(found.text(counter.unit))
+    return lines
+
+
+def run_dict(results: Sequence[Result], host: dict[str, object], subtract: bool = False) -> dict[str, object]:
     """The object of `cbench run --json`."""
     return {
         "counter": counter_dict(results[0].session.counter),
         "host": host,
-        "results": [result_dict(result, bool(host["virtual"])) for result in results],
+        "results": [result_dict(result, bool(host["virtual"]), subtract) for result in results],
     }

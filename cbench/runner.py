@@ -9,31 +9,52 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from cbench import wire
 from cbench._cbench import ffi, lib
 from cbench.causes import Causes
-from cbench.model import Session, Trial, Workload
+from cbench.model import PLAIN, Counter, Layout, Session, Settling, Trial, Workload
 from quiet.errors import Incomplete, QuietError, Refused, UsageError
 from quiet.noise.follow import Follower
 
 Progress = Callable[[str, int], None]
+Enough = Callable[[Sequence[Trial], Counter], bool]
+"""Whether the trials so far will do."""
+
+
+class Keeper(Protocol):
+    """Where a process's trials are kept while it still measures."""
+
+    def begin(self, ready: Mapping[str, object], settling: Settling) -> None:
+        """Before the first trial that counts; `ready`: what the process said of itself."""
+
+    def add(self, trials: Sequence[Trial]) -> None:
+        """A chunk of trials, with their causes."""
+
+    def finish(self, session: Session) -> None:
+        """There are no more."""
+
 
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 """What of the environment the worker sees: its size moves the stack, so it is kept small and fixed."""
 
 
+PADDING = "CBENCH_PADDING"
+
+
 class Worker:
     """A running `cbench.worker` in a session of its own, with the parent's ends of its pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Layout = PLAIN) -> None:
         to_worker, self._out = os.pipe()
         self._in, from_worker = os.pipe()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         self._rest = b""
         ends = [str(to_worker), str(from_worker), str(os.getpid())]
-        with fixed_addresses():
+        environment |= {PADDING: "x" * layout.environment} if layout.environment else {}
+        with addresses(fixed=not layout.aslr):
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "cbench.worker", *ends],
                 pass_fds=(to_worker, from_worker),
@@ -76,10 +97,10 @@ class Worker:
 
 
 @contextlib.contextmanager
-def fixed_addresses() -> Iterator[None]:
-    """What is executed meanwhile gets no address space randomisation, where that is permitted."""
+def addresses(fixed: bool) -> Iterator[None]:
+    """What is executed meanwhile gets address space randomisation or, where that is permitted, none."""
     before = ffi.new("int *")
-    lib.cb_fix_addresses(1, before)
+    lib.cb_fix_addresses(fixed, before)
     try:
         yield
     finally:
@@ -115,13 +136,23 @@ ERRORS: Mapping[int, type[QuietError]] = {2: UsageError, 3: Refused, 4: Incomple
 
 
 def run(
-    workload: Workload, job: wire.Job, timeout: float, progress: Progress, follower: Follower | None = None
+    workload: Workload,
+    job: wire.Job,
+    timeout: float,
+    progress: Progress,
+    follower: Follower | None = None,
+    *,
+    keeper: Keeper | None = None,
+    enough: Enough | None = None,
 ) -> Session:
-    """Measure; QuietError, in one line, for anything that goes wrong in the worker. `follower` names the causes."""
-    worker = Worker()
+    """Measure; QuietError, in one line, for anything that goes wrong in the worker.
+
+    `follower` names the causes; `keeper` gets every chunk of trials at once; `enough` ends the trials early.
+    """
+    worker = Worker(job.layout)
     try:
-        causes = Causes(follower, job.cpu, worker.process.pid)
-        return _converse(worker, workload, job, timeout, progress, causes)
+        causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))
+        return Conversation(worker, workload, job, causes, keeper).hold(timeout, progress, enough)
     finally:
         worker.close()
 
@@ -135,44 +166,83 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-def _converse(
-    worker: Worker, workload: Workload, job: wire.Job, timeout: float, progress: Progress, causes: Causes
-) -> Session:
-    trials: list[Trial] = []
-    phase = "before it was ready"
-    worker.send(wire.encode_job(job))
-    while True:
+class Conversation:
+    """What a worker says, until it is done."""
+
+    def __init__(
+        self, worker: Worker, workload: Workload, job: wire.Job, causes: Causes, keeper: Keeper | None
+    ) -> None:
+        self._worker, self._workload, self._job = worker, workload, job
+        self._causes, self._keeper = causes, keeper
+        self._trials: list[Trial] = []
+        self._ready: wire.Message = {}
+        self._settling = Settling()
+
+    def hold(self, timeout: float, progress: Progress, enough: Enough | None) -> Session:
+        self._worker.send(wire.encode_job(self._job))
+        phase = "before it was ready"
+        while True:
+            message = self._next(timeout, phase)
+            event = message["event"]
+            if event == "done":
+                return self._done(message)
+            if event == "chunk":
+                self._take(message)
+            elif event == "ready":
+                self._ready = {**message, "counter": wire.unpack_counter(message["counter"])}
+            elif event == "settled":
+                self._settled(message)
+            done = len(self._trials)
+            measuring = event == "chunk"
+            phase = f"in trial {done + 1} or soon after" if measuring else "while it warmed up or in its first trials"
+            progress("measuring" if measuring else "warming up", done)
+            if measuring and enough and enough(self._trials, self._ready["counter"]):
+                self._worker.send(wire.ENOUGH)
+                continue
+            if measuring:
+                self._causes.resume()
+            elif event == "settled":
+                self._causes.begin()
+            self._worker.send(wire.GO)
+
+    def _next(self, timeout: float, phase: str) -> wire.Message:
+        name = self._workload.name
         try:
-            message = worker.receive(timeout)
+            message = self._worker.receive(timeout)
         except TimeoutError:
             raise UsageError(
-                f"{workload.name}: no trial ended within {timeout:g} s {phase}; ended it "
+                f"{name}: no trial ended within {timeout:g} s {phase}; ended it "
                 "(an endless loop? else allow more with --timeout)"
             ) from None
         if message is None:
-            raise QuietError(ending(_ended(worker.process), workload.name, phase))
-        event = message["event"]
-        if event == "error":
-            raise ERRORS[message["exit_code"]](f"{workload.name}: {message['message']}")
-        if event == "done":
-            causes.end()
-            return _session(message, trials, causes)
-        if event == "chunk":
-            trials += causes.name([wire.unpack_trial(packed) for packed in message["trials"]])
-        phase = (
-            f"in trial {len(trials) + 1} or soon after"
-            if event == "chunk"
-            else "while it warmed up or in its first trials"
+            raise QuietError(ending(_ended(self._worker.process), name, phase))
+        if message["event"] == "error":
+            raise ERRORS[message["exit_code"]](f"{name}: {message['message']}")
+        return message
+
+    def _settled(self, message: wire.Message) -> None:
+        self._settling = wire.unpack_settling(message)
+        if self._keeper:
+            self._keeper.begin(self._ready, self._settling)
+
+    def _take(self, message: wire.Message) -> None:
+        trials = self._causes.name([wire.unpack_trial(packed) for packed in message["trials"]])
+        self._trials += trials
+        if self._keeper:
+            self._keeper.add(trials)
+
+    def _done(self, message: wire.Message) -> Session:
+        self._causes.end()
+        ready = {key: value for key, value in self._ready.items() if key != "event"}
+        session = Session(
+            **ready,
+            trials=tuple(self._trials),
+            settling=self._settling,
+            stolen_ms=message["stolen_ms"],
+            causes=self._causes.source(),
+            layout=self._job.layout,
+            params=dict(self._job.params),
         )
-        progress("warming up" if event != "chunk" else "measuring", len(trials))
-        if event == "chunk":
-            causes.resume()
-        else:
-            causes.begin()
-        worker.send(b"go\n")
-
-
-def _session(message: wire.Message, trials: list[Trial], causes: Causes) -> Session:
-    rest = {key: value for key, value in message.items() if key not in ("event", "counter")}
-    counter = wire.unpack_counter(message["counter"])
-    return Session(counter=counter, trials=tuple(trials), causes=causes.source(), **rest)
+        if self._keeper:
+            self._keeper.finish(session)
+        return session

@@ -73,4 +73,5 @@ def load(text: str, cache: Path, tell: Callable[[str], None]) -> Workload:
         stresses="whatever it does",
         parameters=USER_PARAMETERS,
         library=str(library),
+        enters_kernel=None,
     )

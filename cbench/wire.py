@@ -1,7 +1,7 @@
 """What the measuring process and its parent say to each other: one JSON object a line.
 
-Parent: a job, then "go" after each chunk. Worker: ready, chunk..., done, or error. The worker blocks after
-every message until the parent answers, so the two never run at once, not even on a single CPU.
+Parent: a job, then "go" or "enough" after each chunk. Worker: ready, warm..., chunk..., done, or error. The worker
+blocks after every message until the parent answers, so the two never run at once, not even on a single CPU.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cbench.model import Counter, Trial
+from cbench.model import PLAIN, Counter, Layout, Settling, Trial
 
 Message = Mapping[str, Any]
+
+GO, ENOUGH = b"go\n", b"enough\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the worker is to measure; `warmup` None: until settled; `rewarm`: n of the untimed call."""
+    """What the worker is to measure.
+
+    `trials`: at most so many. `warmup` None: until settled. `rewarm`: n of the untimed call. `events` None: what
+    suits the counter.
+    """
 
     function: str
     library: str
@@ -28,6 +34,10 @@ class Job:
     trials: int
     warmup: int | None
     counter: str
+    events: tuple[str, ...] | None = None
+    enters_kernel: bool | None = False
+    own_faults: int = 0
+    layout: Layout = PLAIN
 
 
 def encode(kind: str, **content: object) -> bytes:
@@ -46,6 +56,8 @@ def encode_job(job: Job) -> bytes:
 def decode_job(line: bytes) -> Job:
     content = dict(decode(line))
     del content["event"]
+    content["events"] = None if content["events"] is None else tuple(content["events"])
+    content["layout"] = Layout(**content["layout"])
     return Job(**content)
 
 
@@ -61,6 +73,8 @@ def pack_trial(trial: Trial) -> list[object]:
         trial.valid,
         trial.begin,
         trial.end,
+        dict(trial.counts),
+        trial.kernel,
     ]
 
 
@@ -70,4 +84,8 @@ def unpack_trial(packed: list[Any]) -> Trial:
 
 
 def unpack_counter(content: Mapping[str, Any]) -> Counter:
-    return Counter(**content)
+    return Counter(**{**content, "others": tuple(content["others"]), "baseline": tuple(content["baseline"])})
+
+
+def unpack_settling(content: Mapping[str, Any]) -> Settling:
+    return Settling(tuple(content["values"]), tuple(content["mispredictions"]), content["settled"])

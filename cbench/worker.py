@@ -8,18 +8,26 @@ import re
 import resource
 import sys
 from dataclasses import asdict, replace
+from statistics import median_low
 from typing import Any
 
-from cbench import counters, wire
+from cbench import counters, events, wire
 from cbench._cbench import ffi, lib
 from cbench.chunks import Series
 from cbench.loading import address, load
-from cbench.model import Counter, Trial
-from cbench.stats import warmup
+from cbench.model import Counter, Settling, Trial
+from cbench.stats import settling
 from cbench.stats.quantum import quantum
-from quiet.errors import QuietError
+from quiet import cpulist
+from quiet.errors import QuietError, Refused
 from quiet.host import Reader
 from quiet.placement import place
+
+REGIONS = 2000
+"""Empty timed regions that are measured,"""
+EMPTY = 50
+"""and trials of the empty workload."""
+MISPREDICTED = ("branch-misses", "branch-misses:u")
 
 
 class Channel:
@@ -40,10 +48,10 @@ class Channel:
         while data:
             data = data[self._out.write(data) :]
 
-    def ask(self, kind: str, **content: object) -> None:
-        """Send, then block until the parent has done its part."""
+    def ask(self, kind: str, **content: object) -> bool:
+        """Send, then block until the parent has done its part; whether it wants more."""
         self.send(kind, **content)
-        self.receive()
+        return self.receive() != wire.ENOUGH
 
 
 def addresses() -> str:
@@ -87,57 +95,95 @@ def stolen_ms(cpu: int) -> int | None:
 
 
 def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
-    """The counter with its step and the lowest value of an empty timed region."""
-    empty = Series(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0, 0)
-    values: list[int] = []
-    while len(values) < 200:  # on a busy CPU a chunk's time may be over after a few
-        values += [trial.value for trial in empty.run(200 - len(values))]
+    """The counter with its step, what two reads differ by, and what a call of nothing has of the other events."""
+    regions = ffi.new("uint64_t[]", REGIONS)
+    if lib.cb_empty_regions(handle, regions, REGIONS):
+        raise QuietError("the counter could not be read; try another --counter")
+    empty = Series(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0, 0, others=counter.others)
+    trials: list[Trial] = []
+    while counter.others and len(trials) < EMPTY:  # on a busy CPU a chunk's time may be over after a few
+        trials += empty.run(EMPTY - len(trials))
     empty.close()
-    step = quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1
-    return replace(counter, quantum=step, overhead=min(values[20:]))
+    values = list(regions)[REGIONS // 10 :]
+    return replace(
+        counter,
+        quantum=quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1,
+        overhead=min(values),
+        overhead_median=median_low(values),
+        baseline=tuple(min(trial.counts[name] for trial in trials[EMPTY // 10 :]) for name in counter.others),
+    )
 
 
-def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> tuple[int, bool]:
-    """Discard trials as the job says; how many, and whether they had settled."""
-    values: list[int] = []
-    most = warmup.LIMIT if job.warmup is None else job.warmup
-    while len(values) < most:
-        wanted = min(warmup.WINDOW, most - len(values))
-        values += [trial.value for trial in series.run(wanted)]
-        channel.ask("warm", done=len(values))
-        if job.warmup is None and warmup.settled(values, step):
-            break
-    return len(values), warmup.settled(values, step)
+def kernel_counted(counter: Counter) -> bool:
+    """Whether the counter tells that the kernel ran within a timed region: when an empty one has none of it."""
+    counts = dict(zip(counter.others, counter.baseline, strict=True))
+    return counts.get(events.IN_KERNEL) == 0
+
+
+def check_place(series: Series, cpu: int, done: int) -> None:
+    """Refused when the kernel has moved this process off its CPU, as it does when that goes offline."""
+    if not series.strayed:
+        return
+    online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
+    why = "this process was moved to another CPU, by another cpuset or affinity" if cpu in online else "it went offline"
+    raise Refused(f"CPU {cpu} was lost after {done:,} trials: {why}")
+
+
+def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> Settling:
+    """Discard trials as the job says."""
+    trials: list[Trial] = []
+    most = settling.LIMIT if job.warmup is None else job.warmup
+    while True:
+        values = tuple(trial.value for trial in trials)
+        missed = tuple(trial.counts[name] for trial in trials for name in trial.counts if name in MISPREDICTED)
+        done = settling.settled(values, step, missed)
+        if len(trials) >= most or (done and job.warmup is None):
+            return Settling(values, missed, done)
+        trials += series.run(min(settling.WINDOW, most - len(trials)))
+        check_place(series, job.cpu, 0)
+        channel.ask("warm", done=len(trials))
 
 
 def measure(job: wire.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
     loaded = load(job)
     counter, handle = counters.choose(job.counter, job.cpu)
+    counter = counters.add_events(counter, handle, job.events, job.cpu)
     counter = calibrated(counter, handle, job.cpu)
-    series = Series(handle, job.cpu, loaded.run, loaded.state, job.params["n"], job.rewarm)
+    series = Series(
+        handle,
+        job.cpu,
+        loaded.run,
+        loaded.state,
+        job.params["n"],
+        job.rewarm,
+        others=counter.others,
+        kernel_counted=kernel_counted(counter),
+        enters_kernel=job.enters_kernel,
+        own_faults=job.own_faults,
+        stack=job.layout.stack,
+    )
     locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])
     gc.disable()
-    channel.ask("ready")
-    warmed, settled = warm(series, job, counter.quantum or 1, channel)
-    stolen = stolen_ms(job.cpu)
-    done = 0
-    while done < job.trials:
-        chunk: list[Trial] = series.run(job.trials - done)
-        done += len(chunk)
-        channel.ask("chunk", trials=[wire.pack_trial(trial) for trial in chunk])
-    before, after = stolen, stolen_ms(job.cpu)
-    channel.send(
-        "done",
+    channel.ask(
+        "ready",
         counter=asdict(counter),
-        warmup=warmed,
-        settled=settled,
         locked=locked,
         addresses=addresses(),
         pages=page_size(address(loaded.region)) if loaded.region else "none",
         interrupts_from=series.interrupts_from,
-        stolen_ms=None if before is None or after is None else after - before,
     )
+    warmed = warm(series, job, counter.quantum or 1, channel)
+    channel.ask("settled", **asdict(warmed))
+    before = stolen_ms(job.cpu)
+    done, more = 0, True
+    while more and done < job.trials:
+        chunk: list[Trial] = series.run(job.trials - done)
+        done += len(chunk)
+        more = channel.ask("chunk", trials=[wire.pack_trial(trial) for trial in chunk])
+        check_place(series, job.cpu, done)
+    after = stolen_ms(job.cpu)
+    channel.send("done", stolen_ms=None if before is None or after is None else after - before)
 
 
 def main(argv: list[str]) -> None:

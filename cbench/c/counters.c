@@ -1,39 +1,62 @@
-/* Opening, reading and closing counters. Nothing here runs between two reads of a trial except cb_perf_read(). */
+/* Opening, reading and closing counters. Nothing here runs between two reads of a trial except cb_group_read(). */
 #define _GNU_SOURCE
 #include "counters.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int cb_ticks_create(cb_counter **ret)
+static cb_counter *counter_new(int mode)
 {
 	cb_counter *counter = calloc(1, sizeof(*counter));
 
 	if (!counter)
+		return NULL;
+	counter->mode = mode;
+	for (size_t i = 0; i < CB_MAX_EVENTS; i++)
+		counter->events[i].fd = -1;
+	return counter;
+}
+
+int cb_ticks_create(cb_counter **ret)
+{
+	cb_counter *counter = counter_new(CB_READ_TICKS);
+
+	if (!counter)
 		return -ENOMEM;
-	counter->mode = CB_READ_TICKS;
-	counter->fd = -1;
 	*ret = counter;
 	return 0;
 }
 
-int cb_perf_read(const cb_counter *counter, struct cb_count *ret)
+/* The event that the group was opened with: reading it reads all of them. */
+static int leader(const cb_counter *counter)
 {
-	ssize_t got = read(counter->fd, ret, sizeof(*ret));
-
-	if (got < 0)
-		return -errno;
-	/* A pinned event that could not be put on the PMU reads as end of file. */
-	return got == (ssize_t)sizeof(*ret) ? 0 : -EBUSY;
+	return counter->events[counter->mode == CB_READ_TICKS ? 1 : 0].fd;
 }
 
-int cb_perf_view(const cb_counter *counter, struct cb_view *ret)
+int cb_group_read(const cb_counter *counter, struct cb_group *ret)
 {
-	volatile struct perf_event_mmap_page *page = counter->page;
+	unsigned int events = counter->others + (counter->mode != CB_READ_TICKS);
+	size_t size = offsetof(struct cb_group, values) + events * sizeof(ret->values[0]);
+	ssize_t got;
+
+	if (!events)
+		return -EOPNOTSUPP;
+	got = read(leader(counter), ret, size);
+	if (got < 0)
+		return -errno;
+	/* A pinned group that could not be put on the PMU reads as end of file. */
+	return got == (ssize_t)size ? 0 : -EBUSY;
+}
+
+int cb_event_view(const cb_event *event, struct cb_view *ret)
+{
+	volatile struct perf_event_mmap_page *page = event->page;
+	int readable;
 	uint64_t raw;
 	uint32_t lock;
 
@@ -43,81 +66,125 @@ int cb_perf_view(const cb_counter *counter, struct cb_view *ret)
 		ret->index = page->index;
 		ret->offset = page->offset;
 		ret->width = page->pmc_width;
-		ret->multiplexed = page->time_enabled != page->time_running;
-		raw = page->cap_user_rdpmc && cb_pmc_readable(ret->index) ? cb_pmc_now(ret->index) : 0;
+		ret->lag = page->time_enabled - page->time_running;
+		readable = page->cap_user_rdpmc && cb_pmc_readable(ret->index);
+		raw = readable ? cb_pmc_now(ret->index) : 0;
 		cb_barrier();
 	} while (page->lock != lock);
-	if (!page->cap_user_rdpmc || !cb_pmc_readable(ret->index))
+	if (!readable)
 		return -EAGAIN;
 	ret->lock = lock;
 	ret->value = (uint64_t)ret->offset + (uint64_t)cb_sign_extend(raw, ret->width);
 	return 0;
 }
 
-/* The page is what switches user reads on (x86: CR4.PCE for this process); without it the counter is read with read(). */
-static void map_page(cb_counter *counter)
+/* The page is what switches user reads on (x86: CR4.PCE for this process); without it read() has to do. */
+static void map_page(cb_event *event)
 {
 	struct cb_view view;
 	void *page;
 
-	counter->page_len = (size_t)sysconf(_SC_PAGESIZE);
-	page = mmap(NULL, counter->page_len, PROT_READ, MAP_SHARED, counter->fd, 0);
+	event->page_len = (size_t)sysconf(_SC_PAGESIZE);
+	page = mmap(NULL, event->page_len, PROT_READ, MAP_SHARED, event->fd, 0);
 	if (page == MAP_FAILED)
 		return;
-	counter->page = page;
-	if (cb_perf_view(counter, &view) == 0)
-		counter->mode = CB_READ_USER;
+	event->page = page;
+	event->user = cb_event_view(event, &view) == 0;
 }
 
-/* Some virtual machines offer a PMU whose counters never move. */
-static int counts_at_all(const cb_counter *counter)
+static void event_close(cb_event *event)
 {
-	struct cb_count before, after;
-	volatile unsigned int spin;
-	int err;
-
-	err = cb_perf_read(counter, &before);
-	if (err)
-		return err;
-	for (spin = 0; spin < 1000; spin++)
-		;
-	err = cb_perf_read(counter, &after);
-	if (err)
-		return err;
-	return after.value > before.value ? 0 : -ENODATA;
+	if (event->page)
+		munmap(event->page, event->page_len);
+	if (event->fd >= 0)
+		close(event->fd);
+	*event = (cb_event){.fd = -1};
 }
 
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude_kernel, cb_counter **ret)
+static int event_open(uint32_t type, uint64_t config, uint64_t config1, int how, int group, cb_event *ret)
 {
 	struct perf_event_attr attr;
-	cb_counter *counter = calloc(1, sizeof(*counter));
-	int err;
 
-	if (!counter)
-		return -ENOMEM;
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = type;
 	attr.config = config;
 	attr.config1 = config1;
-	attr.pinned = 1;
-	attr.exclude_kernel = !!exclude_kernel;
+	attr.pinned = group < 0; /* the whole group then: never rotated, and an error when it cannot count */
+	attr.exclude_kernel = !!(how & CB_EXCLUDE_KERNEL);
+	attr.exclude_user = !!(how & CB_EXCLUDE_USER);
 	attr.exclude_hv = 1;
-	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	counter->mode = CB_READ_SYSCALL;
-	counter->fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (counter->fd < 0) {
-		err = -errno;
-		free(counter);
+	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	ret->fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+	return ret->fd < 0 ? -errno : 0;
+}
+
+/* Some virtual machines offer a PMU whose counters never move. */
+static int counts_at_all(const cb_counter *counter)
+{
+	struct cb_group before, after;
+	volatile unsigned int spin;
+	int err;
+
+	err = cb_group_read(counter, &before);
+	if (err)
 		return err;
-	}
-	err = counts_at_all(counter);
+	for (spin = 0; spin < 1000; spin++)
+		;
+	err = cb_group_read(counter, &after);
+	if (err)
+		return err;
+	return after.values[0] > before.values[0] ? 0 : -ENODATA;
+}
+
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret)
+{
+	cb_counter *counter = counter_new(CB_READ_SYSCALL);
+	int err;
+
+	if (!counter)
+		return -ENOMEM;
+	err = event_open(type, config, config1, how, -1, &counter->events[0]);
+	if (!err && how & CB_MUST_COUNT)
+		err = counts_at_all(counter);
 	if (err) {
 		cb_counter_destroy(counter);
 		return err;
 	}
-	map_page(counter);
+	map_page(&counter->events[0]);
+	if (counter->events[0].user)
+		counter->mode = CB_READ_USER;
 	*ret = counter;
+	return 0;
+}
+
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how)
+{
+	cb_event *event = &counter->events[1 + counter->others];
+	struct cb_group group;
+	int first = leader(counter); /* -1 for the first event beside ticks */
+	int err;
+
+	if (counter->others == CB_MAX_OTHERS)
+		return -E2BIG;
+	err = event_open(type, config, config1, how, first, event);
+	if (err) {
+		event_close(event);
+		return err == -EINVAL && first >= 0 ? -EBUSY : err; /* the kernel's word for "no room in the group" */
+	}
+	counter->others++;
+	err = cb_group_read(counter, &group);
+	if (err) {
+		counter->others--;
+		event_close(event);
+		if (first >= 0) { /* the group is in error now; this takes it out */
+			ioctl(first, PERF_EVENT_IOC_DISABLE, 0);
+			ioctl(first, PERF_EVENT_IOC_ENABLE, 0);
+		}
+		return err;
+	}
+	map_page(event);
+	counter->called += !event->user;
 	return 0;
 }
 
@@ -125,10 +192,8 @@ void cb_counter_destroy(cb_counter *counter)
 {
 	if (!counter)
 		return;
-	if (counter->page)
-		munmap(counter->page, counter->page_len);
-	if (counter->fd >= 0)
-		close(counter->fd);
+	for (size_t i = CB_MAX_EVENTS; i--;) /* the leader last */
+		event_close(&counter->events[i]);
 	free(counter);
 }
 

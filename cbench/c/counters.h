@@ -1,9 +1,12 @@
 /*
- * Counters: where a trial's number comes from.
+ * Counters: where a trial's number comes from, and what is counted beside it.
  *
  *   CB_READ_TICKS    x86 time stamp counter or arm64 cntvct: a clock, not cycles
  *   CB_READ_USER     perf_event counter read from user space (rdpmc, pmccntr)
  *   CB_READ_SYSCALL  perf_event counter read with read()
+ *
+ * The first event gives the trial's number; up to CB_MAX_OTHERS further ones
+ * are in the same perf_event group, so all of them count or none does.
  *
  * The read sequence for CB_READ_USER is the one documented at struct
  * perf_event_mmap_page in linux/perf_event.h and, for arm64, in
@@ -12,6 +15,8 @@
 #ifndef CB_COUNTERS_H
 #define CB_COUNTERS_H
 
+#include "reads.h"
+
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,38 +24,57 @@
 #include "reads.h"
 
 enum { CB_READ_TICKS = 0, CB_READ_USER = 1, CB_READ_SYSCALL = 2 };
+enum { CB_EXCLUDE_KERNEL = 1, CB_EXCLUDE_USER = 2, CB_MUST_COUNT = 4 };
+enum { CB_MAX_OTHERS = 7, CB_MAX_EVENTS = 1 + CB_MAX_OTHERS };
 
-typedef struct cb_counter {
-	int mode;
+typedef struct cb_event {
 	int fd;
+	int user; /* whether its page lets user space read it */
 	size_t page_len;
 	struct perf_event_mmap_page *page;
+} cb_event;
+
+/* events[0] gives the trial's number, except with CB_READ_TICKS: there it is unused. */
+typedef struct cb_counter {
+	int mode;
+	unsigned int others; /* how many events are in use from events[1] on */
+	unsigned int called; /* how many of these only read() can read */
+	cb_event events[CB_MAX_EVENTS];
 } cb_counter;
 
-/* What one read of a perf_event counter returns. */
-struct cb_count {
-	uint64_t value;
+/* One read() of the whole group. `values` are in the order of opening. */
+struct cb_group {
+	uint64_t events;
 	uint64_t enabled;
 	uint64_t running;
+	uint64_t values[CB_MAX_EVENTS];
 };
 
-/* A consistent view of the counter's page: `value` is the full 64-bit count. */
+/* A consistent view of an event's page: `value` is the full 64-bit count. */
 struct cb_view {
 	uint64_t value;
 	int64_t offset;
 	uint32_t lock;
 	uint32_t index;
 	uint16_t width;
-	int multiplexed;
+	uint64_t lag; /* time enabled less time running: grows when the event is not on the PMU */
 };
 
 int cb_ticks_create(cb_counter **ret);
-int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int exclude_kernel, cb_counter **ret);
+
+/* `how`: the flags above. With CB_MUST_COUNT, -ENODATA when it does not count a short loop. */
+int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
 int cb_counter_mode(const cb_counter *counter);
 
-int cb_perf_read(const cb_counter *counter, struct cb_count *ret);
-int cb_perf_view(const cb_counter *counter, struct cb_view *ret);
+/* One more event of the group. -EBUSY: the PMU has no room for it beside the others; -E2BIG: too many. */
+int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
+
+/* -EBUSY: the group is not on the PMU. -EOPNOTSUPP: there is no event at all. */
+int cb_group_read(const cb_counter *counter, struct cb_group *ret);
+
+/* -EAGAIN: user space may not read it now. */
+int cb_event_view(const cb_event *event, struct cb_view *ret);
 
 /* Ticks that pass over k dependent multiplications, k = 0..63 in turn: shows the counter's step. */
 int cb_ticks_deltas(uint64_t *deltas, size_t n);

@@ -19,6 +19,7 @@ typedef struct cb_reading {
 	uint64_t value;
 	uint64_t result;
 	uint32_t flags;
+	uint64_t others[CB_MAX_OTHERS]; /* the counter's further events, in the order of cb_counter_add() */
 } cb_reading;
 
 typedef struct cb_trial {
@@ -36,9 +37,10 @@ typedef struct cb_trial {
 	uint32_t irq_lines; /* how many of the following pairs are used; further lines are not kept */
 	uint32_t irq_line[CB_IRQ_MAX];
 	uint64_t irq_count[CB_IRQ_MAX];
+	uint64_t others[CB_MAX_OTHERS];
 } cb_trial;
 
-/* The only timed region. */
+/* The only timed region (timed.c). */
 int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n, cb_reading *ret);
 
 /*
@@ -46,7 +48,8 @@ int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n
  *
  * Looking at the interrupt counts runs so much of the kernel that the caches
  * and predictors are no longer the workload's. So run(state, rewarm) is called
- * once, untimed, between that look and the trial.
+ * once between that look and the trial, through the same timed region, which
+ * has to be warm as well; its value is thrown away.
  */
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);
@@ -54,9 +57,15 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 /* That clock now: rdtsc or cntvct_el0, as in quiet/noise/c/watch.c. */
 uint64_t cb_clock_now(void);
 
-/* Up to `max` trials, at least one, no further one begun after `budget_ns`. *ret: how many. */
+/*
+ * Up to `max` trials, at least one, no further one begun after `budget_ns`. *ret: how many.
+ * The stack of the trials begins `stack_offset` bytes (up to 64 KiB) lower than it would.
+ */
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
-		  uint64_t rewarm, uint64_t budget_ns, size_t max, cb_trial *trials, size_t *ret);
+		  uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
+
+/* What two reads of the counter differ by with nothing at all between them, n times. */
+int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 
 /* The empty workload: what a trial costs that does nothing. */
 uint64_t cb_empty_run(void *state, uint64_t n);

@@ -1,4 +1,4 @@
-"""One line in words: do the trials repeat, and if not, is it known why?"""
+"""Two lines in words: do the trials repeat, and to how much; what differs, and is it known why?"""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ MOST_NAMES = 8
 
 
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
-    """The verdict on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`."""
+    """Two lines on trials whose values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
+
+    The first: what repeats, and to how many units. The second: what differs, and why.
+    """
     floor = summary.floor
     if floor is None:
         span = f"no two of {summary.count:,} trials agree, they span {summary.range:,} {unit}"
-        return f"does not repeat: {span}; {_why(trials, virtual)}"
+        return f"does not repeat: {span}\n{_why(trials, virtual)}"
     line = f"{_head(trials, floor, unit, quantum)}: "
     line += f"{summary.at_floor:,} of {summary.count:,} trials on the floor {floor:,}"
     if summary.near_floor > summary.at_floor:
         line += f" ({summary.near_floor:,} within one step of {quantum})"
+    if not summary.range:
+        return f"{line}\nno trial differs, range 0 {unit}"
     differ = [trial for trial in trials if not _on(trial.value, floor, quantum)]
     if not differ:
-        return line
+        return f"{line}\nno trial differs by more than the counter's step"
     verb = "differs" if len(differ) == 1 else "differ"
-    return f"{line}; {len(differ):,} {verb}, {_why(differ, virtual)}"
+    return f"{line}\n{len(differ):,} {verb}, {_why(differ, virtual)}"
 
 
 def _on(value: int, floor: int, quantum: int) -> bool:
@@ -46,7 +51,8 @@ def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
         return f"repeats to the {one}"
     if all(_on(value, floor, quantum) for value in clean):
         return f"repeats to one step of the counter ({quantum} {unit})"
-    return f"does not repeat to the {one}"
+    span = max(clean) - min(clean)
+    return f"does not repeat to the {one}, undisturbed trials span {span:,} ({100 * span / min(clean):.4f} %)"
 
 
 def _why(trials: Sequence[Trial], virtual: bool) -> str:

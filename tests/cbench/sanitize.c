@@ -56,15 +56,75 @@ static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 	CHECK(cb_workload_find("memory", &workload) == 0);
 	CHECK(workload->create((uint64_t[]){1, 3}, 2, &memory) == -EINVAL);
 	CHECK(workload->create((uint64_t[]){1, 4098}, 2, &memory) == 0); /* not a whole number of words */
-	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 8, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 0, 8, trials, &done) == 0);
 	CHECK(done == 8 && trials[0].result == trials[7].result);
-	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 8, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 0, 8, trials, &done) == 0);
 	CHECK(done == 1 && trials[0].result == 24);
-	CHECK(cb_trials_run(counter, irqs, cb_memory_run, memory, 5000, 0, 1000000000, 2, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_memory_run, memory, 5000, 0, 1000000000, 0, 2, trials, &done) == 0);
 	CHECK(done == 2 && trials[0].result == trials[1].result);
-	CHECK(cb_trials_run(counter, irqs, cb_empty_run, NULL, 5, 0, 1000000000, 2, trials, &done) == 0);
+	CHECK(cb_trials_run(counter, irqs, cb_empty_run, NULL, 5, 0, 1000000000, 0, 2, trials, &done) == 0);
 	CHECK(trials[1].result == 5);
 	workload->destroy(memory);
+	return 0;
+}
+
+/* Every workload with parameters that its state takes, and with some that it refuses. */
+static int check_workloads(cb_counter *counter)
+{
+	static const struct {
+		const char *name;
+		size_t count;
+		uint64_t good[5];
+		uint64_t bad[5];
+	} cases[] = {
+		{"empty", 1, {3}, {0}},
+		{"hash", 1, {100}, {0}},
+		{"sieve", 1, {100}, {0}},
+		{"memory", 2, {1000, 4098}, {1, 3}},
+		{"chase", 5, {1000, 4100, 40, 0, 0}, {1, 64, 12, 0, 0}},
+		{"chase", 5, {1000, 4096, 64, 1, 1}, {1, 63, 64, 1, 0}},
+		{"chase", 5, {1000, 8192, 128, 0, 1}, {1, 4100, 64, 1, 1}},
+		{"copy", 2, {2, 512}, {1, 511}},
+		{"scale", 2, {2, 520}, {1, 0}},
+		{"add", 2, {2, 5000}, {1, UINT64_MAX}},
+		{"triad", 2, {2, 4096}, {1, 8}},
+		{"float", 1, {100}, {0}},
+		{"vector", 1, {100}, {0}},
+		{"branch", 3, {1000, 3, 1}, {1000, 4, 1}},
+		{"branch", 3, {1000, 2, 7}, {1000, 2, 0}},
+		{"syscall", 1, {10}, {0}},
+		{"fault", 1, {20}, {0}},
+		{"aliquot", 2, {154, 10000000}, {1, 0}},
+		{"etalon", 1, {2}, {0}},
+	};
+	static cb_trial trials[2];
+	const cb_workload *workload;
+	size_t done;
+
+	CHECK(cb_workload_find("hush", &workload) == -ENOENT);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		void *state = NULL, *start = NULL;
+		size_t len = 0;
+
+		CHECK(cb_workload_find(cases[i].name, &workload) == 0);
+		CHECK(!workload->create == !workload->destroy);
+		if (workload->create) {
+			CHECK(workload->create(cases[i].bad, cases[i].count, &state) == -EINVAL);
+			CHECK(workload->create(cases[i].good, cases[i].count + 1, &state) == -EINVAL);
+			CHECK(workload->create(cases[i].good, cases[i].count, &state) == 0);
+		}
+		if (workload->region) {
+			workload->region(state, &start, &len);
+			CHECK(start && len);
+		}
+		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 2, trials,
+				    &done) == 0);
+		CHECK(trials[0].result == trials[done - 1].result);
+		if (workload->destroy) {
+			workload->destroy(state);
+			workload->destroy(NULL);
+		}
+	}
 	return 0;
 }
 
@@ -80,15 +140,15 @@ static int check_signs(void)
 static int check_view(void)
 {
 	struct perf_event_mmap_page page;
-	cb_counter counter = {.mode = CB_READ_USER, .fd = -1, .page = &page};
+	cb_event event = {.fd = -1, .user = 1, .page = &page};
 	struct cb_view view;
 
 	memset(&page, 0, sizeof(page));
 	page.index = 1; /* scheduled, but the kernel does not allow user reads */
-	CHECK(cb_perf_view(&counter, &view) == -EAGAIN);
+	CHECK(cb_event_view(&event, &view) == -EAGAIN);
 	page.cap_user_rdpmc = 1;
 	page.index = 0; /* allowed, but not on the PMU now */
-	CHECK(cb_perf_view(&counter, &view) == -EAGAIN);
+	CHECK(cb_event_view(&event, &view) == -EAGAIN);
 	return 0;
 }
 
@@ -104,6 +164,7 @@ int main(void)
 	CHECK(cb_ticks_create(&counter) == 0);
 	CHECK(cb_ticks_deltas(deltas, 200) == 0);
 	CHECK(check_trials(counter, NULL) == 0);
+	CHECK(check_workloads(counter) == 0);
 	if (cb_irq_create(0, &irqs) == 0)
 		CHECK(check_trials(counter, irqs) == 0);
 	cb_counter_destroy(counter);
@@ -119,6 +180,5 @@ int main(void)
 	cb_irq_destroy(irqs);
 	cb_irq_destroy(NULL);
 	cb_counter_destroy(NULL);
-	cb_memory_destroy(NULL);
 	return 0;
 }

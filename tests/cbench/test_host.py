@@ -8,18 +8,19 @@ import pytest
 
 from cbench import host
 from cbench.choice import choose_cpus, default_cpu
-from cbench.model import Counter, Result, Session, Trial
+from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.workloads import find
 
 GUEST = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor sse\n"
+SETTLED = Settling((1,) * 20, (), True)
 SESSION = Session(
-    Counter("tsc", "TSC ticks", True, "a clock", "read", 25, 49), (Trial(1, 1),), 20, True, "all", "fixed", "none",
+    Counter("tsc", "TSC ticks", True, "a clock", "read", 25, 49), (Trial(1, 1),), SETTLED, "all", "fixed", "none",
     "/proc/interrupts", 0,
 )  # fmt: skip
 
 
 def result(isolated: bool, session: Session = SESSION) -> Result:
-    return Result(find("hash"), {"n": 1}, 0, isolated, session)
+    return Result(find("hash"), {"n": 1}, 0, isolated, (session,))
 
 
 def test_fields_of_cpuinfo_are_found_by_name() -> None:
@@ -45,8 +46,8 @@ def test_measuring_on_ordinary_cpus_only_is_said_with_the_way_out() -> None:
 
 def test_memory_that_could_not_be_locked_and_random_addresses_are_said() -> None:
     session = Session(
-        SESSION.counter, SESSION.trials, 20, True, "none (Cannot allocate memory)", "random (Operation not permitted)",
-        "none", "Permission denied", 0,
+        SESSION.counter, SESSION.trials, SESSION.settling, "none (Cannot allocate memory)",
+        "random (Operation not permitted)", "none", "Permission denied", 0,
     )  # fmt: skip
     said = "\n".join(host.missing([result(True, session)]))
     assert "RLIMIT_MEMLOCK" in said

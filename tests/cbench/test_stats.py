@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbench.stats.quantum import quantum
+from cbench.stats.settling import settled
 from cbench.stats.summary import floor, mode, percentile, summarise
-from cbench.stats.warmup import settled
 
 
 def test_the_mode_is_the_most_frequent_value_and_of_several_the_lowest() -> None:

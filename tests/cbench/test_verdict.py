@@ -9,6 +9,7 @@ from cbench.stats.summary import summarise
 from cbench.stats.verdict import verdict
 
 CLEAN = Trial(100, 1)
+NONE = "\nno trial differs, range 0 TSC ticks"
 
 
 def ticked(value: int, name: str = "LOC (Local timer interrupts)") -> Trial:
@@ -20,24 +21,24 @@ def said(trials: Sequence[Trial], quantum: int = 1, virtual: bool = False) -> st
 
 
 def test_trials_that_are_all_alike_repeat_to_the_tick() -> None:
-    assert said([CLEAN] * 1000) == "repeats to the tick: 1,000 of 1,000 trials on the floor 100"
+    assert said([CLEAN] * 1000) == "repeats to the tick: 1,000 of 1,000 trials on the floor 100" + NONE
 
 
 def test_differences_that_all_have_one_cause_are_named_with_their_lines() -> None:
     trials = [CLEAN] * 987 + [ticked(120)] * 11 + [ticked(130, "27 (virtio1-virtqueues)")] * 2
     assert said(trials) == (
-        "repeats to the tick: 987 of 1,000 trials on the floor 100; 13 differ, all interrupted (LOC 11, IRQ 27 2)"
+        "repeats to the tick: 987 of 1,000 trials on the floor 100\n13 differ, all interrupted (LOC 11, IRQ 27 2)"
     )
 
 
 def test_an_interrupted_trial_on_the_floor_is_no_difference() -> None:
-    assert said([CLEAN] * 8 + [ticked(100)] * 2) == "repeats to the tick: 10 of 10 trials on the floor 100"
+    assert said([CLEAN] * 8 + [ticked(100)] * 2) == "repeats to the tick: 10 of 10 trials on the floor 100" + NONE
 
 
 def test_what_nothing_explains_is_said_with_its_share_and_in_a_vm_with_the_suspect() -> None:
     trials = [CLEAN] * 6 + [ticked(120)] + [Trial(150, 1)] * 3
     assert said(trials, virtual=True) == (
-        "does not repeat to the tick: 6 of 10 trials on the floor 100; "
+        "does not repeat to the tick, undisturbed trials span 50 (50.0000 %): 6 of 10 trials on the floor 100\n"
         "4 differ, 1 interrupted (LOC 1), 3 unexplained (75 %; in a VM: likely the host)"
     )
     assert "host" not in said(trials)
@@ -46,13 +47,14 @@ def test_what_nothing_explains_is_said_with_its_share_and_in_a_vm_with_the_suspe
 def test_values_within_a_step_of_a_coarse_clock_repeat_to_the_step() -> None:
     trials = [CLEAN] * 5 + [Trial(124, 1), Trial(125, 1)]
     assert said(trials, quantum=25) == (
-        "repeats to one step of the counter (25 TSC ticks): 5 of 7 trials on the floor 100 (7 within one step of 25)"
+        "repeats to one step of the counter (25 TSC ticks): 5 of 7 trials on the floor 100 (7 within one step of 25)\n"
+        "no trial differs by more than the counter's step"
     )
 
 
 def test_trials_of_which_no_two_agree_do_not_repeat() -> None:
     assert said([Trial(1, 1), Trial(5, 1), ticked(9)]) == (
-        "does not repeat: no two of 3 trials agree, they span 8 TSC ticks; 1 interrupted (LOC 1), 2 unexplained (67 %)"
+        "does not repeat: no two of 3 trials agree, they span 8 TSC ticks\n1 interrupted (LOC 1), 2 unexplained (67 %)"
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cbench import workloads
 from cbench.loading import builtin
 from cbench.model import Params
+from cbench.workloads.thesis import hash_expected, memory_expected, sieve_expected
 from quiet.errors import UsageError
 
 
@@ -26,13 +27,13 @@ def naive_hash(n: int) -> int:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 123_456, 1_000_000])
 def test_hash_in_c_is_the_hash_computed_by_its_orbit(n: int) -> None:
-    assert run("hash", {"n": n}) == workloads.hash_expected({"n": n})
+    assert run("hash", {"n": n}) == hash_expected({"n": n})
 
 
 @given(st.integers(1, 3000))
 @settings(max_examples=40, deadline=None)
 def test_hash_is_the_formula_taken_n_times(n: int) -> None:
-    assert run("hash", {"n": n}) == naive_hash(n) == workloads.hash_expected({"n": n})
+    assert run("hash", {"n": n}) == naive_hash(n) == hash_expected({"n": n})
 
 
 def test_the_first_hash_values_are_those_worked_by_hand() -> None:
@@ -42,24 +43,24 @@ def test_the_first_hash_values_are_those_worked_by_hand() -> None:
 
 @pytest.mark.parametrize(("n", "primes"), [(3, 1), (4, 1), (5, 2), (9, 3), (100, 24), (10_000, 1228), (60_000, 6056)])
 def test_sieve_counts_the_odd_primes(n: int, primes: int) -> None:
-    assert run("sieve", {"n": n}) == primes == workloads.sieve_expected({"n": n})
+    assert run("sieve", {"n": n}) == primes == sieve_expected({"n": n})
 
 
 @given(st.integers(3, 5000))
 @settings(max_examples=40, deadline=None)
 def test_sieve_by_division_agrees_with_the_sieve_of_eratosthenes(n: int) -> None:
-    assert run("sieve", {"n": n}) == workloads.sieve_expected({"n": n})
+    assert run("sieve", {"n": n}) == sieve_expected({"n": n})
 
 
 @given(st.integers(1, 2000), st.integers(4, 1 << 20))
 @settings(max_examples=40, deadline=None)
 def test_memory_follows_the_generator_through_any_buffer(n: int, size: int) -> None:
-    assert run("memory", {"n": n, "size": size}) == workloads.memory_expected({"n": n, "size": size})
+    assert run("memory", {"n": n, "size": size}) == memory_expected({"n": n, "size": size})
 
 
 def test_memory_with_its_defaults_agrees() -> None:
     params = workloads.parameters(workloads.find("memory"), {}, quick=False)
-    assert run("memory", params) == workloads.memory_expected(params)
+    assert run("memory", params) == memory_expected(params)
 
 
 def test_the_first_memory_reads_are_those_worked_by_hand() -> None:

@@ -1,0 +1,55 @@
+/*
+ * aliquot: the aliquot sequence from a start, at most n terms of it.
+ *
+ * Each term is the sum of the proper divisors of the one before. The divisors
+ * are found by dividing by 2 and the odd numbers up to the square root of what
+ * is left: stresses the 64-bit divider. Should cost one 64-bit division (11
+ * cycles with its loop on Zen 3, more on older CPUs) for each odd number up to the second largest prime factor
+ * of a term or the square root of its largest, whichever is more. From 10^7
+ * the sequence has 154 terms, the start and the final 0 among them, and its
+ * largest is 32,812,701,817,256.
+ *
+ * Source: workload 0 of D. Flater, "Screening for Factors Affecting
+ * Application Performance in Profiling Measurements", NIST TN 1855 (2014).
+ */
+#include "workloads.h"
+
+/* The factor that p contributes to the sum of all divisors; *rest loses every p. */
+static uint64_t divide_out(uint64_t *rest, uint64_t p)
+{
+	uint64_t sum = 1, power = 1;
+
+	while (*rest % p == 0) {
+		*rest /= p;
+		power *= p;
+		sum += power;
+	}
+	return sum;
+}
+
+static uint64_t proper_divisors(uint64_t number)
+{
+	uint64_t rest = number;
+	uint64_t sum = divide_out(&rest, 2);
+
+	for (uint64_t p = 3; p * p <= rest; p += 2)
+		sum *= divide_out(&rest, p);
+	if (rest > 1)
+		sum *= rest + 1;
+	return sum - number;
+}
+
+/* Every term counts with its place in the sequence: result = 31 * result + term (mod 2^64). */
+__attribute__((noinline)) uint64_t cb_aliquot_run(void *state, uint64_t n)
+{
+	uint64_t term = *(const uint64_t *)state;
+	uint64_t result = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		result = 31 * result + term;
+		if (term == 0 || term > CB_ALIQUOT_MOST)
+			break;
+		term = proper_divisors(term);
+	}
+	return result;
+}

@@ -1,0 +1,15 @@
+/*
+ * empty: nothing.
+ *
+ * What a trial costs that does nothing: one call through a pointer between the
+ * two counter reads. Should cost at most 60 ticks or cycles, and every trial the
+ * same.
+ */
+#include "workloads.h"
+
+__attribute__((noinline)) uint64_t cb_nothing_run(void *state, uint64_t n)
+{
+	(void)state;
+	__asm__ volatile("" ::: "memory");
+	return n;
+}

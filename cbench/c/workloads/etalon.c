@@ -1,0 +1,43 @@
+/*
+ * etalon: reads a clock until n milliseconds have gone by.
+ *
+ * Work whose duration is known: stresses nothing but shows what the counter
+ * makes of it. Should cost n milliseconds of CLOCK_MONOTONIC_RAW whatever the
+ * CPU's frequency. Little spread here beside much spread in fixed work says
+ * that the work varies and not the clock.
+ *
+ * Source: the clock etalon (workload 4) of D. Flater, NIST TN 1855 (2014),
+ * section 3.2, there of ten seconds and checked with a wristwatch.
+ */
+#define _GNU_SOURCE
+#include "workloads.h"
+
+#include <time.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * n, when the deadline lay between the last two readings and no reading was
+ * before the one before it: elapsed to the resolution at which a program can
+ * read the clock. Else the nanoseconds that the clock said.
+ */
+__attribute__((noinline)) uint64_t cb_etalon_run(void *state, uint64_t n)
+{
+	uint64_t begin = now_ns(), deadline = begin + n * 1000000u;
+	uint64_t last = begin, now = begin;
+	int steady = 1;
+
+	(void)state;
+	while (now < deadline) {
+		last = now;
+		now = now_ns();
+		steady &= now >= last;
+	}
+	return steady && last <= deadline && now >= deadline ? n : now - begin;
+}

@@ -1,0 +1,44 @@
+/*
+ * float: n rounds of one chain of double operations: add, multiply, divide, square root.
+ *
+ * With u = s^2 a round takes s to sqrt(x / (1 - x)), x = 3.9 u / (1 + u)^2:
+ * the logistic map in another coordinate, which is chaotic, so the operands
+ * change from round to round, and stays between 0.3 and 6.3: never a denormal,
+ * an infinity or a NaN. Stresses the latency of the scalar floating point unit.
+ * Should cost three multiplications, two additions, two divisions and a root:
+ * 50 to 90 cycles a round (59 on Zen 3).
+ *
+ * Each operation is rounded by itself, as IEEE 754 says: compiled without
+ * contraction to fused multiply-add.
+ */
+#include "workloads.h"
+
+#include <string.h>
+
+static inline double root(double x)
+{
+#if defined(__x86_64__)
+	__asm__("sqrtsd %0, %0" : "+x"(x));
+#else
+	__asm__("fsqrt %d0, %d0" : "+w"(x));
+#endif
+	return x;
+}
+
+/* The last s, as the 64 bits it is made of. */
+__attribute__((noinline)) uint64_t cb_float_run(void *state, uint64_t n)
+{
+	uint64_t bits;
+	double s = 0.5;
+
+	(void)state;
+	for (uint64_t i = 0; i < n; i++) {
+		double u = s * s;
+		double t = 1.0 + u;
+		double x = 3.9 * u / (t * t);
+
+		s = root(x / (1.0 - x));
+	}
+	memcpy(&bits, &s, sizeof(bits));
+	return bits;
+}

@@ -1,0 +1,136 @@
+"""What `cbench compare` compares: the tests of a store, or of one of pyperf's own files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cbench.store import Store
+from cbench.store_groups import Group, grouped
+from cbench.store_open import is_store
+from quiet.errors import UsageError
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One test's values, a tuple a process; `clean` are those of its undisturbed trials, `cpu` None where unknown."""
+
+    name: str
+    test: str
+    workload: str
+    unit: str
+    quantum: int
+    cpu: int | None
+    host: str
+    processes: tuple[tuple[Number, ...], ...]
+    clean: tuple[tuple[Number, ...], ...]
+    cut_short: int = 0
+
+    @property
+    def trials(self) -> int:
+        return sum(len(values) for values in self.processes)
+
+    @property
+    def polluted(self) -> int:
+        return self.trials - sum(len(values) for values in self.clean)
+
+
+def load(text: str) -> tuple[list[Sample], bool]:
+    """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
+    path, selection = _split(text)
+    samples = _of_store(path) if is_store(path) else _of_pyperf(path)
+    if selection is None:
+        return samples, False
+    chosen = [sample for sample in samples if selection in (sample.name, sample.test, sample.workload)]
+    if not chosen:
+        raise UsageError(f"{path}: no {selection!r} in it; it has {_names(samples)}")
+    return chosen, True
+
+
+def _names(samples: Sequence[Sample]) -> str:
+    shown = [f"{sample.name!r}" for sample in samples[:8]]
+    return ", ".join(shown) + (f" and {len(samples) - 8} more" if len(samples) > 8 else "")
+
+
+def _split(text: str) -> tuple[Path, str | None]:
+    """At the first colon that ends a file's name: a file may have colons in it, and so may a test."""
+    if os.path.exists(text):
+        return Path(text), None
+    parts = text.split(":")
+    for length in range(1, len(parts)):
+        path = ":".join(parts[:length])
+        if path and os.path.isfile(path):
+            return Path(path), ":".join(parts[length:])
+    raise UsageError(f"{text}: no such file")
+
+
+def _of_store(path: Path) -> list[Sample]:
+    with Store.open(path) as store:
+        groups = grouped(store.series())
+    if not groups:
+        raise UsageError(f"{path}: no trials in it")
+    return [_of_group(group) for group in groups]
+
+
+def _of_group(group: Group) -> Sample:
+    host = group.series[0].run.host
+    return Sample(
+        name=group.name,
+        test=group.test,
+        workload=group.series[0].workload,
+        unit=group.unit,
+        quantum=max(series.quantum for series in group.series),
+        cpu=group.cpu,
+        host=str(host.get("cpu") or ""),
+        processes=tuple(tuple(series.values) for series in group.series),
+        clean=tuple(tuple(each.value for each in series.trials if not each.polluted) for series in group.series),
+        cut_short=sum(series.ended_ns is None for series in group.series),
+    )
+
+
+def _of_pyperf(path: Path) -> list[Sample]:
+    pyperf: Any = import_module("pyperf")
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path}: is a directory, not a file")
+        with open(path, "rb") as file:
+            start = file.read(1)
+        if start not in (b"{", b"\x1f"):
+            raise UsageError(f"{path}: neither a store of cbench nor a JSON file of pyperf")
+        suite = pyperf.BenchmarkSuite.load(str(path))
+        return [_of_benchmark(path, benchmark) for benchmark in suite]
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"{path}: not a JSON file of pyperf ({why})") from None
+
+
+def _of_benchmark(path: Path, benchmark: Any) -> Sample:
+    """Calibration runs have no values and are left out; our own exports say what the whole numbers are."""
+    metadata = benchmark.get_metadata()
+    unit = benchmark.get_unit()
+    whole = unit == "integer"
+    processes = tuple(tuple(run.values) for run in benchmark.get_runs() if run.values)
+    if not processes:
+        raise UsageError(f"{path}: {benchmark.get_name()} has no values")
+    if not all(math.isfinite(value) for values in processes for value in values):
+        raise UsageError(f"{path}: {benchmark.get_name()} has a value that is not finite")
+    return Sample(
+        name=benchmark.get_name(),
+        test=benchmark.get_name(),
+        workload=str(metadata.get("cbench_workload", "")),
+        unit=str(metadata.get("cbench_unit", unit)) if whole else unit,
+        quantum=int(metadata.get("cbench_quantum", 1)) if whole else 1,
+        cpu=None,
+        host=str(metadata.get("cpu_model_name", "")),
+        processes=processes,
+        clean=processes,
+    )

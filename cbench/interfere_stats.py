@@ -1,0 +1,89 @@
+"""How much a condition differs from the unloaded one: pure functions, numbers in, frozen results out.
+
+Trials of one visit (one measuring process) are alike, so an interval comes from resampling visits first and trials
+within them second: the two-stage bootstrap of A. C. Davison and D. V. Hinkley, "Bootstrap Methods and their
+Application" (1997), section 3.8. With few visits it is rather too narrow.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from cbench.stats.summary import floor
+
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+Visits = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Differences in % of the unloaded floor and median, and the interval of the latter."""
+
+    floor_pct: float
+    median_pct: float
+    low_pct: float
+    high_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """How much the unloaded visits differ among themselves, in % of their common median.
+
+    `drift_pct`: the last one's median against the first one's. `noise_pct`: the largest distance of a visit's median.
+    """
+
+    drift_pct: float
+    noise_pct: float
+
+
+def pooled(visits: Visits) -> list[int]:
+    return [value for visit in visits for value in visit]
+
+
+def lowest(values: Sequence[int]) -> tuple[int, bool]:
+    """The floor, or the minimum where no value repeats; and whether it is a floor."""
+    found = floor(values)
+    return (min(values), False) if found is None else (found, True)
+
+
+def percent(value: float, base: float) -> float:
+    return 100 * (value - base) / base if base else 0.0
+
+
+def baseline(visits: Visits) -> Baseline:
+    """Of the unloaded visits in the order in which they were made."""
+    middle = median(pooled(visits))
+    medians = [median(visit) for visit in visits]
+    noise = max(abs(percent(each, middle)) for each in medians)
+    return Baseline(percent(medians[-1], medians[0]), noise)
+
+
+def difference(loaded: Visits, unloaded: Visits, seed: int) -> Difference:
+    """Loaded against unloaded, with the 95 % percentile interval of the difference of the medians."""
+    dice = random.Random(seed)
+    drawn = sorted(percent(_resampled(loaded, dice), _resampled(unloaded, dice) or 1) for _ in range(RESAMPLES))
+    tail = round((1 - CONFIDENCE) / 2 * RESAMPLES)
+    ours, theirs = pooled(loaded), pooled(unloaded)
+    return Difference(
+        floor_pct=percent(lowest(ours)[0], lowest(theirs)[0]),
+        median_pct=percent(median(ours), median(theirs)),
+        low_pct=drawn[tail],
+        high_pct=drawn[-1 - tail],
+    )
+
+
+def _resampled(visits: Visits, dice: random.Random) -> float:
+    values: list[int] = []
+    for visit in dice.choices(visits, k=len(visits)):
+        values += dice.choices(visit, k=len(visit))
+    return median(values)
+
+
+def disturbs(found: Difference, base: Baseline) -> bool:
+    """Slower beyond doubt: the whole interval lies above what the unloaded visits differ by among themselves."""
+    return found.low_pct > base.noise_pct

@@ -1,0 +1,125 @@
+"""What a store looks like on disk: one SQLite file, a version number in it, and the steps from version to version.
+
+run: one command on one host. series: one workload with one set of parameters in one process on one CPU; `facts` is
+what was known before its trials, `ended` what was known after them. trial: one execution, one number. chunk: trials
+that were stored together, and when, on two clocks: ticks of quiet.noise.clock, as in trial.begin and trial.end, and
+nanoseconds since 1970. `process` numbers a workload's processes from 0, `position` counts from 0 in what is above.
+
+A number is an integer where it fits into SQLite's 64 bits with sign, else its decimal digits as text: exact always.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+from cbench.model import Named, Trial
+
+APPLICATION_ID = 0x63626E63  # "cbnc": `file` and we know by it whose file it is
+
+STEPS = (
+    """
+    CREATE TABLE run (
+        run INTEGER PRIMARY KEY, started_ns INTEGER NOT NULL, ended_ns INTEGER,
+        version TEXT NOT NULL, command TEXT NOT NULL, host TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE series (
+        series INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run, position INTEGER NOT NULL,
+        workload TEXT NOT NULL, params TEXT NOT NULL, cpu INTEGER NOT NULL, process INTEGER NOT NULL,
+        started_ns INTEGER NOT NULL, started_ticks ANY NOT NULL, ended_ns INTEGER, ended_ticks ANY,
+        facts TEXT NOT NULL, ended TEXT, UNIQUE (run, position)
+    ) STRICT;
+    CREATE TABLE trial (
+        series INTEGER NOT NULL REFERENCES series, position INTEGER NOT NULL,
+        value ANY NOT NULL, output ANY NOT NULL, "begin" ANY NOT NULL, "end" ANY NOT NULL,
+        valid INTEGER NOT NULL, migrated INTEGER NOT NULL,
+        context_switches INTEGER NOT NULL, page_faults INTEGER NOT NULL,
+        causes TEXT, interrupts TEXT, counts TEXT, traced TEXT, more TEXT, PRIMARY KEY (series, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE chunk (
+        series INTEGER NOT NULL REFERENCES series, first INTEGER NOT NULL, trials INTEGER NOT NULL,
+        stored_ns INTEGER NOT NULL, stored_ticks ANY NOT NULL
+    ) STRICT;
+    """,
+)
+VERSION = len(STEPS)
+
+NEW_RUN = "INSERT INTO run (started_ns, version, command, host) VALUES (?, ?, ?, ?)"
+NEW_SERIES = (
+    "INSERT INTO series (run, position, workload, params, cpu, process, started_ns, started_ticks, facts) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+NEW_CHUNK = "INSERT INTO chunk (series, first, trials, stored_ns, stored_ticks) VALUES (?, ?, ?, ?, ?)"
+NEW_TRIAL = (
+    'INSERT INTO trial (series, position, value, output, "begin", "end", valid, migrated, context_switches, '
+    "page_faults, causes, interrupts, counts, traced, more) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+TRIALS = (
+    'SELECT position, value, output, "begin", "end", valid, migrated, context_switches, page_faults, causes, '
+    "interrupts, counts, traced, more FROM trial WHERE series = ? ORDER BY position"
+)
+SERIES = (
+    "SELECT series, position, workload, params, cpu, process, started_ns, ended_ns, facts, ended, "
+    "started_ticks, ended_ticks FROM series WHERE run = ? ORDER BY position"
+)
+
+NUMBERS = ("value", "output", "begin", "end")
+WHOLE = ("valid", "migrated", "context_switches", "page_faults")
+TEXTS = ("causes", "interrupts", "counts", "traced")
+COLUMNS = (*NUMBERS, *WHOLE, *TEXTS, "more")
+
+_BITS = 2**63
+
+
+def number(value: int) -> int | str:
+    """As it is stored."""
+    return value if -_BITS <= value < _BITS else str(value)
+
+
+def integer(stored: int | str) -> int:
+    """As it was."""
+    return int(stored)
+
+
+def compact(content: object) -> str:
+    return json.dumps(content, separators=(",", ":"), default=_plain)
+
+
+def _plain(thing: object) -> object:
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return asdict(thing)
+    if isinstance(thing, Mapping):
+        return dict(thing)
+    if isinstance(thing, set | frozenset):
+        return sorted(thing)
+    raise TypeError(f"cannot be stored: {type(thing).__name__}")
+
+
+def pack(trial: Trial) -> tuple[object, ...]:
+    """A trial in the order of COLUMNS; what is empty is NULL, and a field that has no column is in `more`."""
+    each = {field.name: getattr(trial, field.name) for field in fields(trial)}
+    row: list[object] = [number(each.pop(name)) for name in NUMBERS]
+    row += [int(each.pop(name)) for name in WHOLE]
+    for name in TEXTS:
+        content = each.pop(name, None)
+        known = content is not None if name == "traced" else content  # nothing traced is not the same as not traced
+        row.append(compact(content) if known else None)
+    return (*row, compact(each) if each else None)
+
+
+def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
+    """The trial of a row of COLUMNS, and its counts."""
+    each = dict(zip(COLUMNS, row, strict=True))
+    content: dict[str, Any] = {name: integer(each[name]) for name in NUMBERS}
+    content |= {"valid": bool(each["valid"]), "migrated": bool(each["migrated"])}
+    content |= {name: each[name] for name in ("context_switches", "page_faults")}
+    content["causes"] = tuple(json.loads(each["causes"] or "[]"))
+    content["interrupts"] = json.loads(each["interrupts"] or "{}")
+    if each["traced"] is not None:
+        content["traced"] = tuple(Named(**part) for part in json.loads(each["traced"]))
+    counts: Mapping[str, int] = json.loads(each["counts"] or "{}")
+    content |= {"counts": counts, **json.loads(each["more"] or "{}")}
+    known = {field.name for field in fields(Trial)}
+    return Trial(**{name: value for name, value in content.items() if name in known}), counts

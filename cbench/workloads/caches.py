@@ -1,0 +1,79 @@
+"""Pointer chase: the load latency of one cache level.
+
+The cycle is drawn again here: by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) and Sattolo's algorithm (Information
+Processing Letters 22, 1986), on a list of indexes where the C exchanges pointers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cbench.model import Parameter, Params, Workload
+
+SEED = 1
+MOST_LINKS = 2**18
+"""Up to this many the cycle is drawn again in Python, in about 0.3 s."""
+MASK = 2**64 - 1
+
+
+def splitmix(seed: int) -> Iterator[int]:
+    """SplitMix64's numbers, 0 to 2**64 - 1."""
+    while True:
+        seed = (seed + 0x9E3779B97F4A7C15) & MASK
+        z = seed
+        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & MASK
+        yield z ^ z >> 31
+
+
+def cycle(count: int) -> list[int]:
+    """For each of `count` links the one it leads to: a single cycle through all of them."""
+    order, random = list(range(count)), splitmix(SEED)
+    for i in range(count - 1, 0, -1):
+        j = next(random) % i
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def chase_expected(params: Params) -> int | None:
+    """Where n steps from the first link lead (whole rounds change nothing); None for more than MOST_LINKS."""
+    count = params["size"] // params["stride"]
+    if count > MOST_LINKS:
+        return None
+    order, at = cycle(count), 0
+    for _ in range(params["n"] % count):
+        at = order[at]
+    return at
+
+
+PAGE = 4096
+MOST_FITTED = 4 * 2**20
+
+
+def _wrong(params: Params) -> str:
+    size, stride = params["size"], params["stride"]
+    if size < stride:
+        return f"size={size:,} has no room for one link every {stride:,} bytes"
+    if params["fit"] and (size % PAGE or PAGE % stride or size > MOST_FITTED):
+        return f"fit=1 takes whole pages of {PAGE:,} bytes, {MOST_FITTED:,} at most, and a stride that divides them"
+    return ""
+
+
+WORKLOADS = (
+    Workload(
+        name="chase",
+        function="chase",
+        stresses="the load latency of the cache level that holds the buffer (with small pages, the TLB too)",
+        cost="that latency a load: on Zen 3 4 cycles in L1, 12 in L2",
+        parameters=(
+            Parameter("n", 200_000, 20_000, "loads"),
+            Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 16, 2**34),
+            Parameter("stride", 64, 64, "bytes from one link to the next", 16, 2**30, 8),
+            Parameter("pages", 1, 1, "1: huge pages, 0: small", 0, 1),
+            Parameter("fit", 0, 0, "1: choose pages that do not compete for cache sets", 0, 1),
+        ),
+        expected=chase_expected,
+        check_limit=2**40,
+        check=_wrong,
+    ),
+)

@@ -1,0 +1,32 @@
+"""The way into the kernel: system calls and page faults."""
+
+from __future__ import annotations
+
+from cbench.model import Parameter, Workload
+
+MOST_PAGES = 262_144
+
+WORKLOADS = (
+    Workload(
+        name="syscall",
+        function="syscall",
+        stresses="the way into the kernel and back: getppid(2)",
+        cost="600 cycles a call (Zen 3, in a VM); less without mitigations, more with page table isolation",
+        parameters=(Parameter("n", 10_000, 1_000, "calls"),),
+        expected=lambda params: params["n"],  # calls that had the same answer
+        check_limit=2**40,
+        rewarm_share=4,
+        enters_kernel=True,
+    ),
+    Workload(
+        name="fault",
+        function="fault",
+        stresses="page faults: the first write to fresh small pages, which are given back at the end",
+        cost="8,300 cycles a page (Zen 3, in a VM); less without a VM",
+        parameters=(Parameter("n", 1_000, 100, "pages", 1, MOST_PAGES),),
+        expected=lambda params: params["n"] * (params["n"] + 1) // 2,  # page i holds i, and nothing else
+        check_limit=MOST_PAGES,
+        own_faults=lambda params: params["n"],
+        enters_kernel=True,
+    ),
+)

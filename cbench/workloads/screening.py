@@ -1,0 +1,118 @@
+"""Workloads 0 and 4 of D. Flater, "Screening for Factors Affecting Application Performance in Profiling Measurements".
+
+NIST Technical Note 1855 (2014), section 3.2: the aliquot sequence from 10^7, and the clock etalon of ten seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from cbench.model import Parameter, Params, Workload
+
+LARGEST = 10**15
+"""A larger term ends the sequence."""
+WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
+"""Enough to be certain below 3.8 * 10^18 (Y. Jiang, Y. Deng, Mathematics of Computation 83, 2014)."""
+
+
+def is_prime(number: int) -> bool:
+    """Miller and Rabin's test with fixed witnesses."""
+    if number < 2:
+        return False
+    for p in WITNESSES:
+        if number % p == 0:
+            return number == p
+    odd, twos = number - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for witness in WITNESSES:
+        x = pow(witness, odd, number)
+        if x in (1, number - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % number
+            if x == number - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def factor(number: int) -> int:
+    """A factor of a composite number, by Pollard's rho."""
+    if number % 2 == 0:
+        return 2
+    for step in range(1, number):
+        slow = fast = 2
+        found = 1
+        while found == 1:
+            slow = (slow * slow + step) % number
+            fast = (fast * fast + step) % number
+            fast = (fast * fast + step) % number
+            found = math.gcd(slow - fast, number)
+        if found != number:
+            return found
+    raise AssertionError(f"{number} is prime")
+
+
+def primes(number: int) -> Iterator[int]:
+    """The prime factors of a number, each as often as it occurs."""
+    if is_prime(number):
+        yield number
+    elif number > 1:
+        found = factor(number)
+        yield from primes(found)
+        yield from primes(number // found)
+
+
+def proper_divisors(number: int) -> int:
+    """Their sum, by the product of 1 + p + ... + p^k over their primes."""
+    result = 1
+    for p, k in Counter(primes(number)).items():
+        result *= sum(p**power for power in range(k + 1))
+    return result - number
+
+
+def aliquot(start: int) -> Iterator[int]:
+    """The terms from the start to 0, or to the first above LARGEST; without end where they go round."""
+    while 0 < start <= LARGEST:
+        yield start
+        start = proper_divisors(start)
+    yield start
+
+
+def aliquot_expected(params: Params) -> int:
+    """The first n terms, the k-th from the end taken 31^k times."""
+    result = 0
+    for _, term in zip(range(params["n"]), aliquot(params["start"]), strict=False):
+        result = (31 * result + term) % 2**64
+    return result
+
+
+WORKLOADS = (
+    Workload(
+        name="aliquot",
+        function="aliquot",
+        stresses="the 64-bit divider: the aliquot sequence of NIST TN 1855, divisors by trial division",
+        cost="11 cycles a division (Zen 3), 3.2 million of them from 10,000,000",
+        parameters=(
+            Parameter("n", 154, 40, "terms at most; from 10,000,000 there are 154", 1, 10_000),
+            Parameter("start", 10_000_000, 10_000_000, "first term", 1, LARGEST),
+        ),
+        expected=aliquot_expected,
+        check_limit=1_000,
+        rewarm_share=16,
+    ),
+    Workload(
+        name="etalon",
+        function="etalon",
+        stresses="nothing: reads the clock until a time is over, to see what the counter makes of a known duration",
+        cost="n milliseconds whatever the frequency: with the default use few trials and --warmup 0",
+        parameters=(Parameter("n", 10_000, 200, "milliseconds", 1, 1_000_000),),
+        expected=lambda params: params["n"],  # ended at the first reading after the deadline
+        check_limit=2**40,
+        rewarm_share=1_000,
+    ),
+)

@@ -1,0 +1,81 @@
+"""The three workloads of the thesis, each with a computation of its result that shares nothing with the C.
+
+Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
+"""
+
+from __future__ import annotations
+
+from cbench.model import Parameter, Params, Workload
+
+HASH_MODULUS = 123456
+WORD = 2**32
+
+
+def hash_expected(params: Params) -> int:
+    """x after n rounds, by finding where the orbit of x = 0 closes: at most 123,456 rounds for any n."""
+    first_seen: dict[int, int] = {}
+    orbit: list[int] = []
+    x = 0
+    while x not in first_seen:
+        first_seen[x] = len(orbit)
+        orbit.append(x)
+        x = ((x ^ 0x123) + 3 * x) % HASH_MODULUS
+    n, tail = params["n"], first_seen[x]
+    return orbit[n] if n < tail else orbit[tail + (n - tail) % (len(orbit) - tail)]
+
+
+def sieve_expected(params: Params) -> int:
+    """Primes among 3..n by the sieve of Eratosthenes."""
+    n = params["n"]
+    prime = bytearray([1]) * (n + 1)
+    prime[0:2] = bytes(min(2, n + 1))
+    for i in range(2, int(n**0.5) + 1):
+        if prime[i]:
+            prime[i * i :: i] = bytes(len(range(i * i, n + 1, i)))
+    return sum(prime[3:])
+
+
+def memory_expected(params: Params) -> int:
+    """The generator's last state, the buffer's words computed instead of stored."""
+    words = params["size"] // 4
+    x = value = 0
+    for _ in range(params["n"]):
+        x = (x * 1103515245 + 12345 + value) % WORD
+        value = (x * words >> 32) * 2654435761 % WORD
+    return x ^ value
+
+
+WORKLOADS = (
+    Workload(
+        name="hash",
+        function="hash",
+        stresses="the integer pipeline: one dependency chain, no memory access",
+        cost="8 to 12 cycles a round",
+        parameters=(Parameter("n", 1_000_000, 100_000, "rounds"),),
+        expected=hash_expected,
+        check_limit=2**40,
+        rewarm_share=16,
+    ),
+    Workload(
+        name="sieve",
+        function="sieve",
+        stresses="the divider and the branch predictor: trial division, no memory access",
+        cost="6 to 26 cycles a division, and one misprediction for most numbers",
+        parameters=(Parameter("n", 60_000, 10_000, "largest number tried", 3, 2**32 - 1),),
+        expected=sieve_expected,
+        check_limit=10_000_000,
+        rewarm_share=4,
+    ),
+    Workload(
+        name="memory",
+        function="memory",
+        stresses="the cache level that holds the buffer, and the TLB: dependent random reads",
+        cost="that level's load latency and about 6 cycles a read",
+        parameters=(
+            Parameter("n", 200_000, 20_000, "reads"),
+            Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 4, 2**34),
+        ),
+        expected=memory_expected,
+        check_limit=1_000_000,
+    ),
+)

@@ -1,0 +1,76 @@
+"""Clean trials, and the spread of several processes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cbench.model import Trial
+from cbench.stats.clean import CAUSES, FLOOR, clean, rule_for, summarise_clean
+from cbench.stats.spread import by_level, spread
+
+TICKED = ("interrupt LOC",)
+
+
+def test_a_clock_in_a_virtual_machine_is_judged_by_the_value_and_all_else_by_the_causes() -> None:
+    assert rule_for("TSC ticks", virtual=True) == FLOOR
+    assert rule_for("TSC ticks", virtual=False) == CAUSES
+    assert rule_for("cycles", virtual=True) == CAUSES
+
+
+def test_by_causes_a_slow_trial_is_clean_and_an_interrupted_one_is_not() -> None:
+    trials = [Trial(100, 1), Trial(900, 1), Trial(100, 1, TICKED)]
+    assert clean(trials, 1, CAUSES) == trials[:2]
+
+
+def test_by_the_floor_two_steps_are_clean_whatever_was_counted_beside_them() -> None:
+    trials = [Trial(100, 1), Trial(100, 1, TICKED), Trial(150, 1), Trial(151, 1), Trial(49, 1)]
+    found = summarise_clean(trials, 25, FLOOR)
+    assert (found.count, found.low, found.range, found.share) == (3, 100, 50, 0.6)
+
+
+def test_a_trial_that_was_not_fully_counted_makes_no_floor() -> None:
+    trials = [Trial(10, 1, valid=False)] * 5 + [Trial(100, 1)] * 2
+    assert summarise_clean(trials, 1, FLOOR).low == 100
+
+
+def test_of_no_trials_none_are_clean() -> None:
+    assert summarise_clean([], 1, CAUSES).range is None
+    assert clean([Trial(1, 1), Trial(2, 1)], 0, FLOOR) == []
+
+
+def test_variance_components_are_those_of_a_worked_example() -> None:
+    """By hand: means 2, 6, 10; MSW = 1, MSB = 48, n0 = 3, so the variance between is (48 - 1) / 3."""
+    found = spread([[1, 2, 3], [5, 6, 7], [9, 10, 11]])
+    assert found is not None
+    assert found.within == pytest.approx(1)
+    assert found.between**2 == pytest.approx(47 / 3)
+    assert found.share_between == pytest.approx(47 / 50)
+    assert (found.floors, found.medians) == (8, 8)
+
+
+def test_processes_that_all_measured_the_same_have_no_spread_at_all() -> None:
+    found = spread([[8_432_476] * 50] * 10)
+    assert found is not None
+    assert (found.floors, found.within, found.between, found.share_between) == (0, 0, 0, 0)
+
+
+def test_one_process_has_no_spread_between_processes() -> None:
+    assert spread([[1, 2, 3]]) is None
+    assert spread([[1, 2, 3], [5]]) is None
+
+
+@given(st.lists(st.lists(st.integers(0, 1000), min_size=2, max_size=20), min_size=2, max_size=6))
+def test_large_values_lose_no_digits(groups: list[list[int]]) -> None:
+    near, far = spread(groups), spread([[value + 2**60 for value in group] for group in groups])
+    assert near is not None
+    assert far is not None
+    assert far.within == pytest.approx(near.within)
+    assert far.between == pytest.approx(near.between)
+
+
+def test_floors_are_shown_by_level_only_where_the_factor_has_few() -> None:
+    assert by_level([0, 1, 0, 1], [100, 140, 102, 140]) == {"0": 101, "1": 140}
+    assert by_level([0, 0], [1, 2]) == {}
+    assert by_level([1, 2, 3, 4], [1, 2, 3, 4]) == {}

@@ -1,0 +1,431 @@
+"""The store: every value exact, every chunk whole, and nothing that was kept is lost again."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cbench.model import FAULT, INTERRUPT, Named, Trial
+from cbench.store import Store
+from cbench.store_open import is_store
+from cbench.store_records import Timeline
+from cbench.store_schema import COLUMNS, VERSION, pack, unpack
+from quiet.errors import QuietError, UsageError
+from quiet.noise import clock
+from tests.cbench.storing import HOST, facts, read, stored, trials
+
+UINT64 = st.integers(0, 2**64 - 1)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TRIALS = st.builds(
+    Trial,
+    value=UINT64,
+    output=UINT64,
+    causes=st.lists(NAMES, max_size=3).map(tuple),
+    context_switches=st.integers(0, 2**31),
+    page_faults=st.integers(0, 2**31),
+    interrupts=st.dictionaries(NAMES, st.integers(1, 2**40), max_size=3),
+    migrated=st.booleans(),
+    valid=st.booleans(),
+    begin=UINT64,
+    end=UINT64,
+    counts=st.dictionaries(NAMES, UINT64, max_size=3),
+    kernel=st.none() | UINT64,
+    traced=st.none() | st.lists(st.builds(Named, st.sampled_from([FAULT, INTERRUPT]), NAMES, UINT64)).map(tuple),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wider(Trial):
+    """A trial with a field that the store has no column for."""
+
+    novelty: int = 0
+
+
+@given(TRIALS)
+def test_a_trial_comes_back_as_it_was(trial: Trial) -> None:
+    assert unpack(pack(trial))[0] == trial
+
+
+@given(st.lists(TRIALS, min_size=1, max_size=5))
+def test_sqlite_keeps_every_bit_of_it(found: list[Trial]) -> None:
+    connection = sqlite3.connect(":memory:")
+    places = ", ".join("?" * len(COLUMNS))
+    kinds = ", ".join(f'"{name}" ANY' for name in COLUMNS)
+    connection.execute(f"CREATE TABLE t ({kinds}) STRICT")
+    connection.executemany(f"INSERT INTO t VALUES ({places})", [pack(trial) for trial in found])
+    assert [unpack(row)[0] for row in connection.execute("SELECT * FROM t")] == found
+    connection.close()
+
+
+def test_counts_are_kept_and_what_is_unknown_is_kept_with_them(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.create(path, HOST, []) as store:
+        store.add(store.begin(facts()), [Wider(5, 6, counts={"instructions": 2**63}, novelty=3)])
+    kept = read(path)[0].trials[0]
+    assert kept.counts == {"instructions": 2**63}
+    assert kept.value == 5
+    more = sqlite3.connect(path).execute("SELECT more FROM trial").fetchone()[0]
+    assert '"novelty":3' in more
+
+
+def test_a_run_keeps_its_host_its_command_and_its_times(tmp_path: Path) -> None:
+    before = time.time_ns()
+    path = stored(tmp_path / "s.db", [[1, 2], [3]])
+    with Store.open(path) as store:
+        (run,) = store.runs()
+    assert run.host == HOST
+    assert run.command == ("cbench", "run", "hash")
+    assert run.ended_ns is not None
+    assert before <= run.started_ns <= run.ended_ns <= time.time_ns()
+
+
+def test_series_keep_their_order_and_what_was_known_before_and_after(tmp_path: Path) -> None:
+    series = read(stored(tmp_path / "s.db", [[1, 2], [3]]))
+    assert [(s.process, s.position, s.values, s.test, s.cpu) for s in series] == [
+        (0, 0, [1, 2], "hash n=1000", 1),
+        (1, 1, [3], "hash n=1000", 1),
+    ]
+    assert series[0].warmup == [11, 7]
+    assert series[0].facts["stolen_ms"] == 0
+    assert (series[0].unit, series[0].quantum) == ("TSC ticks", 25)
+    assert all(s.ended_ns is not None for s in series)
+
+
+def test_parameters_that_are_drawn_for_each_process_are_no_part_of_the_test(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.create(path, HOST, []) as store:
+        for size in (100, 200):
+            for process, offset in enumerate((0, 64)):
+                store.begin(facts(process, workload="chase", params={"size": size, "offset": offset}))
+        store.begin(facts(0, workload="hash"))
+    assert [series.test for series in read(path)] == [
+        "chase size=100",
+        "chase size=100",
+        "chase size=200",
+        "chase size=200",
+        "hash n=1000",
+    ]
+    assert read(path)[1].params == {"size": 100, "offset": 64}
+
+
+def test_chunks_follow_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.create(path, HOST, []) as store:
+        first, second = store.begin(facts()), store.begin(facts(1))
+        for start in range(0, 30, 10):
+            store.add(first, trials(range(start, start + 10)))
+            store.add(second, trials([start]))
+        store.add(first, [])
+    kept = read(path)
+    assert kept[0].values == list(range(30))
+    assert [each.position for each in kept[0].trials] == list(range(30))
+    assert kept[1].values == [0, 10, 20]
+
+
+def test_a_second_run_is_added_to_the_first(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[1]])
+    stored(path, [[2]], cpu=3)
+    assert [(s.run.number, s.cpu, s.values) for s in read(path)] == [(1, 1, [1]), (2, 3, [2])]
+
+
+def test_the_time_of_a_trial_is_known_from_its_ticks(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.create(path, HOST, []) as store:
+        series = store.begin(facts())
+        time.sleep(0.05)
+        ticks, middle = clock.now(), time.time_ns()
+        time.sleep(0.05)
+        store.add(series, [Trial(1, 1, begin=ticks), Trial(1, 1)])
+    found = read(path)[0].trials
+    assert found[0].begin_ns is not None
+    assert abs(found[0].begin_ns - middle) < 30_000_000
+    assert found[1].begin_ns is None
+
+
+def test_between_two_moments_a_clock_runs_evenly() -> None:
+    line = Timeline([100, 200, 400], [1_000, 2_000, 2_200])
+    assert [line.of(t) for t in (99, 100, 150, 200, 300, 400, 401, 0)] == [
+        *(None, 1_000, 1_500, 2_000, 2_100, 2_200, None, None),
+    ]
+
+
+def test_a_closed_store_is_one_file(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[1]])
+    assert os.listdir(tmp_path) == ["s.db"]
+    assert is_store(path)
+
+
+def test_an_exception_in_the_middle_leaves_the_run_open_and_the_trials_kept(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+
+    def stopped() -> None:
+        with Store.create(path, HOST, []) as store:
+            store.add(store.begin(facts()), trials([4, 5]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    (series,) = read(path)
+    assert series.values == [4, 5]
+    assert series.run.ended_ns is None
+    assert series.ended_ns is None
+    assert series.unit == "TSC ticks"
+
+
+def test_a_store_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.create(path, HOST, []) as store:
+        series = store.begin(facts())
+        store.add(series, trials([1]))
+        assert read(path)[0].values == [1]
+        store.add(series, trials([2]))
+        assert read(path)[0].values == [1, 2]
+
+
+def plain(folder: Path) -> Path:
+    path = folder / "notes.txt"
+    path.write_text("these are my notes, " * 50)
+    return path
+
+
+def short(folder: Path) -> Path:
+    path = folder / "short.txt"
+    path.write_text("no")
+    return path
+
+
+def foreign(folder: Path) -> Path:
+    path = folder / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE mine (a)")
+    connection.commit()
+    connection.close()
+    return path
+
+
+def newer(folder: Path) -> Path:
+    path = stored(folder / "newer.db", [[1]])
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version={VERSION + 1}")
+    connection.close()
+    return path
+
+
+REFUSED = [
+    (plain, "not a store of cbench"),
+    (short, "not a store of cbench"),
+    (foreign, "an SQLite file, but not a store of cbench"),
+    (newer, f"made by a newer cbench (format {VERSION + 1}"),
+    (lambda folder: folder, "is a directory"),
+    (lambda folder: folder / "none" / "s.db", "there is no directory"),
+    (lambda _: Path("/dev/full"), "not an ordinary file"),
+    (lambda _: Path("/"), "the name of a file is missing"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_is_no_store_is_refused_and_left_as_it_is(
+    make: Callable[[Path], Path], message: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path)
+    before = path.read_bytes() if path.is_file() else None
+    for attempt in (lambda: Store.create(path, HOST, []), lambda: Store.open(path)):
+        with pytest.raises(UsageError) as caught:
+            attempt()
+        if before is not None or path.exists():
+            assert message in str(caught.value)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_file_that_is_missing_or_empty_has_nothing_to_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        Store.open(tmp_path / "s.db")
+    (tmp_path / "empty").touch()
+    with pytest.raises(UsageError, match="empty: nothing was stored"):
+        Store.open(tmp_path / "empty")
+    assert read(stored(tmp_path / "empty", [[1]]))[0].values == [1]
+
+
+def test_a_damaged_store_is_one_line(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [list(range(5000))])
+    content = bytearray(path.read_bytes())
+    content[5 * 4096 : -4096] = random.Random(1).randbytes(len(content) - 6 * 4096)
+    path.write_bytes(content)
+    with pytest.raises(QuietError, match="damaged") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+WRITER = """
+import sys
+from cbench.store import Store
+from quiet.errors import QuietError
+from tests.cbench.storing import HOST, facts, trials
+path, limit = sys.argv[1], int(sys.argv[2])
+if limit:
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    with Store.create(path, HOST, []) as store:
+        series, done = store.begin(facts()), 0
+        while done < 10**6:
+            store.add(series, trials(range(done, done + 100)))
+            done += 100
+            print(done, flush=True)
+except QuietError as error:
+    print(error)
+    sys.exit(error.exit_code)
+"""
+
+
+def writer(path: Path, limit: int = 0) -> subprocess.Popen[str]:
+    """Another process that stores 100 trials again and again and says how many it has stored."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(limit)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+@pytest.mark.parametrize("limit", [100_000, 400_000, 3_000_000])
+def test_a_full_disk_keeps_the_earlier_trials(limit: int, tmp_path: Path) -> None:
+    """The limit on a file's size gives the same kind of error from the kernel as a full disk or a quota."""
+    path = tmp_path / "s.db"
+    with writer(path, limit) as process:
+        assert process.stdout
+        *said, error = process.stdout.read().splitlines()
+    kept = int(said[-1])
+    assert process.returncode == 2
+    assert error.startswith(f"{path}: cannot be written to (disk, quota or file size limit?) [SQLITE_IOERR")
+    assert error.endswith(f"]; {kept:,} trials of this run are kept in it")
+    assert read(path)[0].values == list(range(kept))
+    stored(path, [[42]])
+    assert [len(series.trials) for series in read(path)] == [kept, 1]
+
+
+def test_a_disk_without_room_for_the_first_page_is_one_line(tmp_path: Path) -> None:
+    with writer(tmp_path / "s.db", 1000) as process:
+        assert process.stdout
+        (line,) = process.stdout.read().splitlines()
+    assert process.returncode == 2
+    assert line.endswith("; nothing was stored")
+
+
+def test_a_full_file_by_sqlites_own_limit_says_that_the_disk_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+
+    def fill() -> None:
+        with Store.create(path, HOST, []) as store:
+            store._connection.execute("PRAGMA max_page_count=40")
+            series = store.begin(facts())
+            for start in range(0, 10**6, 100):
+                store.add(series, trials(range(start, start + 100)))
+
+    with pytest.raises(QuietError, match="the disk is full") as caught:
+        fill()
+    kept = len(read(path)[0].trials)
+    assert kept
+    assert f"{kept:,} trials of this run are kept in it" in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kill_9_in_the_middle_keeps_everything_that_was_stored(seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    draw = random.Random(seed)
+    with writer(path) as process:
+        assert process.stdout
+        said = [process.stdout.readline() for _ in range(draw.randint(1, 40))]
+        time.sleep(draw.random() * 0.01)
+        process.send_signal(signal.SIGKILL)
+        said += process.stdout.read().splitlines(keepends=True)
+    complete = [int(line) for line in said if line.endswith("\n")]
+    values = read(path)[0].values
+    assert values == list(range(len(values)))
+    assert complete[-1] <= len(values) <= complete[-1] + 100
+    assert len(values) % 100 == 0
+    stored(path, [[1]])
+    assert len(read(path)) == 2
+
+
+def test_a_store_that_another_process_holds_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cbench.store_open.WAIT_S", 0.1)
+    path = stored(tmp_path / "s.db", [[1]])
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(QuietError, match="another process has held it") as caught:
+        Store.create(path, HOST, [])
+    assert "\n" not in str(caught.value)
+    holder.close()
+
+
+@pytest.fixture
+def shut() -> Iterator[Path]:
+    """A store in a folder that everybody may look into, and nobody except root may write."""
+    with tempfile.TemporaryDirectory() as name:
+        path = stored(Path(name) / "s.db", [[1, 2]])
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
+        yield path
+        path.parent.chmod(0o755)
+
+
+def as_nobody(attempt: Callable[[], object]) -> str:
+    """What an attempt gives, or its error's line, in a process without root's privileges."""
+    reader, writer = multiprocessing.Pipe(duplex=False)
+
+    def child() -> None:
+        if os.geteuid() == 0:
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+        try:
+            writer.send(str(attempt()))
+        except QuietError as error:
+            writer.send(str(error))
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    writer.close()
+    said = str(reader.recv())
+    process.join()
+    return said
+
+
+def test_a_folder_that_cannot_be_written_can_be_read(shut: Path) -> None:
+    assert as_nobody(lambda: [series.values for series in read(shut)]) == "[[1, 2]]"
+
+
+def test_a_file_or_folder_that_cannot_be_written_is_one_line(shut: Path) -> None:
+    assert as_nobody(lambda: Store.create(shut, HOST, [])) == f"{shut}: not writable"
+    other = shut.with_name("other.db")
+    said = as_nobody(lambda: Store.create(other, HOST, []))
+    assert said == f"{other}: cannot be opened or created [SQLITE_CANTOPEN]"
+
+
+def test_trials_are_plain_rows_for_whoever_has_sqlite(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[5, 6, 7]])
+    found = sqlite3.connect(path).execute("SELECT sum(value), count(*) FROM trial JOIN series USING (series)")
+    assert found.fetchone() == (18, 3)
+
+
+def test_records_are_frozen(tmp_path: Path) -> None:
+    (series,) = read(stored(tmp_path / "s.db", [[5]]))
+    for thing, name in ((series, "cpu"), (series.run, "host"), (series.trials[0], "position")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(thing, name, 1)

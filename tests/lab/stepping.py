@@ -1,0 +1,79 @@
+"""Inside a guest with cpufreq, as root: one frequency step to its end, and some that are ended before it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+POLICY = Path("/sys/devices/system/cpu/cpufreq/policy1")
+STEP = [sys.executable, "-P", "-m", "cbench", "step", "hash", "--cpu", "1", "--param", "n=20000", "--json"]
+PATIENCE_S = 60
+
+
+def state() -> list[str]:
+    """The settings of the policy that a step changes, or might change in passing."""
+    names = ("scaling_min_freq", "scaling_max_freq", "scaling_governor")
+    return [(POLICY / name).read_text().strip() for name in names]
+
+
+def journal() -> bool:
+    return Path("/run/quiet/journal.jsonl").exists()
+
+
+def ended_by(number: signal.Signals) -> dict[str, object]:
+    """A step that would take for ever gets a signal while it holds the frequency."""
+    before = state()
+    command = subprocess.Popen(
+        [*STEP, "--trials", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while state()[:2] != ["1000000", "1000000"] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    held = state()
+    command.send_signal(number)
+    out, err = command.communicate(timeout=PATIENCE_S)
+    left = {"after": state(), "journal": journal()}
+    restored = subprocess.run(["quiet", "restore"], capture_output=True, text=True, check=False)
+    return {
+        "before": before,
+        "held": held,
+        "code": command.returncode,
+        "out": out,
+        "err": err,
+        **left,
+        "restore": restored.returncode,
+        "restored": state(),
+    }
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
+    before = state()
+    whole = subprocess.run([*STEP, "--trials", "1500"], capture_output=True, text=True, check=False)
+    report: dict[str, object] = {
+        "before": before,
+        "code": whole.returncode,
+        "out": whole.stdout,
+        "err": whole.stderr,
+        "after": state(),
+        "journal": journal(),
+    }
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+        report[number.name] = ended_by(number)
+    wrong = subprocess.run([*STEP, "--from", "12345"], capture_output=True, text=True, check=False)
+    report["wrong"] = [wrong.returncode, wrong.stderr]
+    subprocess.run(["quiet", "apply", "--profile", "bench"], capture_output=True, check=True)
+    applied = state()
+    refused = subprocess.run(STEP, capture_output=True, text=True, check=False)
+    report["applied"] = [refused.returncode, refused.stderr, state() == applied]
+    Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""`cbench step` where a frequency driver is: the settings change, and are put back however it ends."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from tests.lab.guest import Machine, boot
+
+pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["cpufreq"], indirect=True)]
+
+
+@functools.cache
+def report(machine: Machine) -> dict[str, Any]:
+    result = boot(machine, "python -m tests.lab.stepping", timeout=600)
+    assert result.code == 0, result.output
+    made: dict[str, Any] = json.loads(result.files["report.json"])
+    return made
+
+
+def test_the_frequency_is_changed_at_half_time_and_put_back(machine: Machine) -> None:
+    made = report(machine)
+    assert made["code"] == 0, made["err"]
+    step = json.loads(made["out"])
+    assert (step["from_khz"], step["to_khz"], step["seen_khz"]) == (1_000_000, 3_000_000, [1_000_000, 3_000_000])
+    assert len(step["trials"]) == len(step["trials_ns"]) == 1500
+    assert 750 <= step["written_after"] < 1500
+    assert step["policy"]["driver"] == "acpi-cpufreq"
+    assert made["after"] == made["before"]
+    assert not made["journal"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_puts_the_frequency_back_before_the_command_ends(machine: Machine, name: str, code: int) -> None:
+    ended = report(machine)[name]
+    assert ended["held"][:2] == ["1000000", "1000000"]
+    assert ended["code"] == code
+    assert "Traceback" not in ended["err"]
+    assert ended["after"] == ended["before"]
+    assert not ended["journal"]
+
+
+def test_after_a_kill_quiet_restore_puts_the_frequency_back(machine: Machine) -> None:
+    ended = report(machine)["SIGKILL"]
+    assert ended["after"][:2] == ["1000000", "1000000"]
+    assert ended["journal"]
+    assert ended["restore"] == 0
+    assert ended["restored"] == ended["before"]
+
+
+def test_a_frequency_that_the_driver_does_not_offer_is_one_line_with_those_that_it_does(machine: Machine) -> None:
+    code, err = report(machine)["wrong"]
+    assert code == 2
+    assert "--from 12345: the driver offers 1000000, 2000000, 3000000 (kHz)" in err
+
+
+def test_where_a_profile_is_applied_a_step_is_refused_and_changes_nothing(machine: Machine) -> None:
+    code, err, same = report(machine)["applied"]
+    assert code == 3
+    assert "'bench' is applied to this host" in err
+    assert same
