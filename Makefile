@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo test check bench benchmarks lock clean
+.PHONY: help setup lab-setup demo test check bench benchmarks kmod lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,6 +50,10 @@ bench: setup ## measure on this machine: quiet it first when root is possible, a
 
 benchmarks: setup ## how fast and how exact quiet and cbench themselves are, beside comparable tools
 	@for file in tests/benchmarks/*.py; do [ -e "$$file" ] || continue; echo "==> $$file"; $(BIN)/python "$$file"; done
+
+# KDIR, ARCH and CROSS_COMPILE are the kernel's: KDIR=/path/to/a/kernel/build/tree builds for another one.
+kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)
+	@$(BIN)/python -m cbench.kmodule build/kmod
 
 lock: ## write requirements.lock anew: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \

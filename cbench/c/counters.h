@@ -10,7 +10,7 @@
  *
  * The read sequence for CB_READ_USER is the one documented at struct
  * perf_event_mmap_page in linux/perf_event.h and, for arm64, in
- * Documentation/arch/arm64/perf.rst.
+ * Documentation/arch/arm64/perf.rst. The reads themselves are in reads.h.
  */
 #ifndef CB_COUNTERS_H
 #define CB_COUNTERS_H
@@ -20,6 +20,8 @@
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "reads.h"
 
 enum { CB_READ_TICKS = 0, CB_READ_USER = 1, CB_READ_SYSCALL = 2 };
 enum { CB_EXCLUDE_KERNEL = 1, CB_EXCLUDE_USER = 2, CB_MUST_COUNT = 4 };

@@ -63,7 +63,7 @@ static inline uint64_t cb_ticks_now(void)
 }
 
 /* The number of an event counter is part of the instruction. Outside of the region of cycles, for it is long. */
-__attribute__((noinline, unused)) static uint64_t cb_pmevcntr_now(uint32_t index)
+__attribute__((__noinline__, __unused__)) static uint64_t cb_pmevcntr_now(uint32_t index)
 {
 	uint64_t value = 0;
 

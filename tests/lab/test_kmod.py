@@ -1,0 +1,144 @@
+"""The kernel module in real kernels: what it measures is right, what it refuses leaves no trace, and it goes away."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.lab import headers, kmod
+from tests.lab.debian import PackageError
+from tests.lab.drive_kmod import BAD, FUZZED, PARAMS, TRIALS
+from tests.lab.guest import boot
+from tests.lab.model import Machine
+
+pytestmark = [pytest.mark.lab]
+on_both_kernels = pytest.mark.parametrize("machine", ["isolated-6.1", "isolated-6.12"], indirect=True)
+ALARMS = re.compile(
+    r"\b(WARNING|BUG|Oops|Call Trace|stalls?|stalled|lockup|blocked for|scheduling while|protection fault)\b"
+)
+SERIES = [(name, stopped) for name in PARAMS for stopped in (False, True)]
+REASONS = {
+    "EINVAL 1": ["version"],
+    "EINVAL 2": ["flags", "counter", "region", "warmup"],
+    "EINVAL 3": ["workload", "name without end"],
+    "EINVAL 4": [
+        *("no parameter", "too many parameters", "parameter of nothing"),
+        *("sieve beyond 32 bits", "sieve's rewarm", "no buffer", "buffer above 1 GiB"),
+    ],
+    "EINVAL 5": ["no trials", "too many trials"],
+    "ENODEV 6": ["no such CPU"],
+    "EINVAL 7": ["another CPU"],
+    "ENOENT 10": ["cycles"],
+    "EFAULT 0": ["no room"],
+}
+EXPECTED = {what: reason for reason, requests in REASONS.items() for what in requests}
+
+
+@functools.cache
+def report(machine: Machine) -> dict[str, Any]:
+    try:
+        load = kmod.loading(machine)
+    except PackageError as error:
+        pytest.skip(f"no lab: {error}")
+    result = boot(machine, f"{load}exec python -m tests.lab.drive_kmod", timeout=300)
+    print(f"{machine.name}: {result.seconds:.0f} s with the boot\n{result.output}")
+    assert result.code == 0, result.output
+    found = json.loads(result.files["report.json"])
+    assert "broke" not in found, found["broke"]
+    return dict(found)
+
+
+@on_both_kernels
+@pytest.mark.parametrize(("name", "stopped"), SERIES)
+def test_workloads_give_in_the_kernel_what_they_must_give(machine: Machine, name: str, stopped: bool) -> None:
+    series = report(machine)["measured"][f"{name} {stopped}"]
+    assert series["outputs"] == [series["expected"]]
+    assert len(series["values"]) == TRIALS
+    assert series["cut_short"] == ""
+    assert 0 < series["overhead"] < min(series["values"])
+    assert max(series["values"]) > 0 < series["longest_ns"] < 100_000_000
+
+
+@on_both_kernels
+def test_without_a_pmu_the_clock_is_read_and_the_answer_says_so(machine: Machine) -> None:
+    series = report(machine)["measured"]["hash False"]
+    assert series["counter"] == "tsc"
+    assert series["why"].startswith("cycles unavailable in the kernel: no such hardware counter here")
+
+
+@on_both_kernels
+def test_what_would_take_too_long_is_refused_soon_and_told_what_would_do(machine: Machine) -> None:
+    found = report(machine)["too_long"]
+    assert re.search(r"^Refused: hash n=.* at most 100 ms are allowed; try --param n=\d+$", found["said"])
+    assert found["took_s"] < 20
+    assert found["fitting"] == 1
+    assert "interrupts would be off for" in found["rewarm"]
+
+
+@on_both_kernels
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_request_is_refused_with_its_reason(machine: Machine, what: str) -> None:
+    error, reason, _ = report(machine)["refused"][what]
+    assert f"{error} {reason}" == EXPECTED[what]
+
+
+@on_both_kernels
+def test_after_all_bad_requests_a_good_one_is_served(machine: Machine) -> None:
+    assert report(machine)["refused"]["good"] == [0, 0, 10]
+
+
+@on_both_kernels
+def test_only_root_may_and_only_bound_to_the_cpu(machine: Machine) -> None:
+    found = report(machine)["refused"]
+    assert found["not root"] == ["EPERM", 0, 0]
+    assert found["not root, open"].startswith("Refused: --in-kernel needs root")
+    assert found["not bound"] == ["EINVAL", 7, 0]
+    assert report(machine)["not an ioctl of ours"] == "ENOTTY"
+
+
+@on_both_kernels
+def test_one_measures_at_a_time_and_the_module_stays_meanwhile(machine: Machine) -> None:
+    found = report(machine)["disturbed"]
+    assert found["busy"].startswith("Refused: somebody else is measuring")
+    assert found["rmmod while used"] != 0
+
+
+@on_both_kernels
+def test_who_measures_can_be_killed(machine: Machine) -> None:
+    assert report(machine)["disturbed"]["killed_s"] < 5
+
+
+@on_both_kernels
+def test_a_cpu_that_goes_offline_ends_it_with_the_trials_until_then(machine: Machine) -> None:
+    found = report(machine)["disturbed"]
+    done, why = found["offline"]
+    assert 0 < done < 200_000
+    assert why.startswith("the CPU went offline")
+    assert found["on it"].startswith("UsageError: CPU 3 is not online")
+    assert found["online again"] == 3
+
+
+@on_both_kernels
+def test_random_requests_do_no_harm(machine: Machine) -> None:
+    ends = report(machine)["fuzzed"]["ends"]
+    assert sum(ends.values()) == FUZZED
+    assert len(ends) > 5, ends
+
+
+@on_both_kernels
+def test_the_module_goes_and_the_kernel_has_nothing_to_complain_of(machine: Machine) -> None:
+    found = report(machine)
+    assert found["rmmod"] == 0
+    assert not found["device left"]
+    assert "cbench: loading out-of-tree module" in found["dmesg"]
+    assert [line for line in found["dmesg"].splitlines() if ALARMS.search(line)] == []
+
+
+@pytest.mark.parametrize("machine", ["exact", "exact-6.12"], indirect=True)
+def test_the_module_builds_for_arm64_without_a_warning(machine: Machine) -> None:
+    assert headers.CROSS
+    assert kmod.built(machine).read_bytes()[:4] == b"\x7fELF"
