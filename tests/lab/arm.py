@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from tests.lab import arm_project, arm_root
-from tests.lab.kernels import Kernel, cached
+from tests.lab.kernels import Kernel
 from tests.lab.model import Machine
 
 TOOLS = {"qemu-system-aarch64": "qemu-system-arm", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
@@ -28,10 +28,9 @@ def missing() -> list[str]:
     return absent
 
 
-def prepare(machine: Machine) -> None:
+def prepare(kernel: Kernel) -> None:
     arm_root.ensure()
-    if kernel := cached(machine.series):
-        arm_project.ensure(kernel)
+    arm_project.ensure(kernel)
 
 
 def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:

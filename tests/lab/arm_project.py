@@ -34,7 +34,7 @@ def ensure(kernel: Kernel) -> Path:
     parts = [Path(__file__).with_name(name).read_bytes() for name in ("arm_project.py", "cpio.py", INIT.name)]
     key = cache.digest([*parts, str(compiled), kernel.version, *files])
     folder = cache.cache_dir() / "arm64-projects"
-    return cache.make(folder / key, lambda made: _build(made, kernel, compiled, files)) / "project.cpio"
+    return cache.make(folder / key, lambda made: _build(made, kernel, compiled, files), KEPT) / "project.cpio"
 
 
 def _files(top: Path) -> list[Path]:
@@ -69,13 +69,6 @@ def _build(made: Path, kernel: Kernel, compiled: Path, files: list[Path]) -> Non
             for number, (name, content) in enumerate(modules(kernel)):
                 archive.data(f"lib/lab-modules/{number:02}-{name}", content)
             archive.close()
-    _forget_old(made.parent)
-
-
-def _forget_old(folder: Path) -> None:
-    made = sorted((path for path in folder.iterdir() if path.name[0] != "."), key=lambda path: path.stat().st_mtime)
-    for path in made[:-KEPT]:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def modules(kernel: Kernel) -> list[tuple[str, bytes]]:

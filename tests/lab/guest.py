@@ -46,6 +46,7 @@ __all__ = [
     "Result",
     "boot",
     "missing",
+    "prepare",
 ]
 
 POLL_S = 0.1
@@ -67,9 +68,16 @@ class Shared:
 ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm}
 
 
-def missing(machine: Machine | None = None) -> list[str]:
-    """What has to be installed before the machine can boot (before the x86-64 ones can): names of packages."""
-    return ARCHITECTURES[machine.arch if machine else "x86_64"].missing()
+def missing(arch: str = "x86_64") -> list[str]:
+    """What has to be installed before a machine of this architecture can boot: names of packages."""
+    return ARCHITECTURES[arch].missing()
+
+
+def prepare(machine: Machine) -> kernels.Kernel:
+    """Make or fetch what the machine boots from and what is then kept; PackageError when that fails."""
+    kernel = kernels.ensure(machine.series)
+    ARCHITECTURES[machine.arch].prepare(kernel)
+    return kernel
 
 
 def boot(
@@ -95,11 +103,10 @@ def boot(
 
 
 def _boot(machine: Machine, shared: Shared, timeout: float, on_line: Callable[[str], None]) -> Result:
-    if lacking := missing(machine):
+    if lacking := missing(machine.arch):
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     architecture = ARCHITECTURES[machine.arch]
-    kernel = kernels.ensure(machine.series)
-    architecture.prepare(machine)
+    kernel = prepare(machine)
     with (
         ending_on_signals(),
         room_for_a_guest(cache_dir(), whole=machine.threads == "multi"),

@@ -69,8 +69,8 @@ class Architecture(Protocol):
     def missing(self) -> list[str]:
         """What has to be installed before anything can boot, by the names of packages."""
 
-    def prepare(self, machine: Machine) -> None:
-        """Make what takes long and is kept. PackageError when it cannot be fetched."""
+    def prepare(self, kernel: kernels.Kernel) -> None:
+        """Make what else is needed and is then kept. PackageError when it cannot be fetched."""
 
     def command(self, machine: Machine, kernel: kernels.Kernel, work: Path) -> list[str]:
         """Starts the emulator. The guest sees `work`/share at SHARED, and runs `sh SHARED/enter` as root."""

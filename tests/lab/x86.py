@@ -29,7 +29,7 @@ def missing() -> list[str]:
     return absent
 
 
-def prepare(machine: Machine) -> None:
+def prepare(kernel: Kernel) -> None:
     """Nothing but the kernel is needed."""
 
 
