@@ -28,14 +28,13 @@ def missing() -> list[str]:
     return absent
 
 
-def prepare(kernel: Kernel) -> None:
-    arm_root.ensure()
-    arm_project.ensure(kernel)
+def prepare(kernel: Kernel) -> tuple[Path, ...]:
+    return arm_root.ensure() / "base.cpio", arm_project.ensure(kernel)
 
 
-def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
+def command(machine: Machine, kernel: Kernel, made: tuple[Path, ...], work: Path) -> list[str]:
     with open(work / "root.cpio", "wb") as whole:
-        for archive in (arm_root.ensure() / "base.cpio", arm_project.ensure(kernel)):
+        for archive in made:
             with open(archive, "rb") as part:
                 shutil.copyfileobj(part, whole, 1 << 20)
     return emulator(machine, kernel.image, work / "root.cpio", work / "share")

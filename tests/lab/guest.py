@@ -73,11 +73,10 @@ def missing(arch: str = "x86_64") -> list[str]:
     return ARCHITECTURES[arch].missing()
 
 
-def prepare(machine: Machine) -> kernels.Kernel:
+def prepare(machine: Machine) -> tuple[kernels.Kernel, tuple[Path, ...]]:
     """Make or fetch what the machine boots from and what is then kept; PackageError when that fails."""
     kernel = kernels.ensure(machine.series)
-    ARCHITECTURES[machine.arch].prepare(kernel)
-    return kernel
+    return kernel, ARCHITECTURES[machine.arch].prepare(kernel)
 
 
 def boot(
@@ -106,7 +105,7 @@ def _boot(machine: Machine, shared: Shared, timeout: float, on_line: Callable[[s
     if lacking := missing(machine.arch):
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     architecture = ARCHITECTURES[machine.arch]
-    kernel = prepare(machine)
+    kernel, made = prepare(machine)
     with (
         ending_on_signals(),
         room_for_a_guest(cache_dir(), whole=machine.threads == "multi"),
@@ -114,7 +113,7 @@ def _boot(machine: Machine, shared: Shared, timeout: float, on_line: Callable[[s
     ):
         work = Path(temporary)
         _write_shared(work / "share", machine, shared)
-        command = architecture.command(machine, kernel, work)
+        command = architecture.command(machine, kernel, made, work)
         started = time.monotonic()
         code = _supervise(machine, command, work, started + timeout, on_line)
         seconds = time.monotonic() - started
