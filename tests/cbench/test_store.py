@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbench.model import FAULT, INTERRUPT, Named, Trial
@@ -56,11 +56,13 @@ class Wider(Trial):
     novelty: int = 0
 
 
+@settings(deadline=None)
 @given(TRIALS)
 def test_a_trial_comes_back_as_it_was(trial: Trial) -> None:
     assert unpack(pack(trial))[0] == trial
 
 
+@settings(deadline=None)
 @given(st.lists(TRIALS, min_size=1, max_size=5))
 def test_sqlite_keeps_every_bit_of_it(found: list[Trial]) -> None:
     connection = sqlite3.connect(":memory:")
