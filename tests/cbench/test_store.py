@@ -24,7 +24,7 @@ from cbench.model import FAULT, INTERRUPT, Named, Trial
 from cbench.store import Store
 from cbench.store_open import is_store
 from cbench.store_records import Timeline
-from cbench.store_schema import COLUMNS, VERSION, pack, unpack
+from cbench.store_schema import APPLICATION_ID, COLUMNS, VERSION, pack, unpack
 from quiet.errors import QuietError, UsageError
 from quiet.noise import clock
 from tests.cbench.storing import HOST, facts, read, stored, trials
@@ -357,6 +357,9 @@ def test_kill_9_in_the_middle_keeps_everything_that_was_stored(seed: int, tmp_pa
         time.sleep(draw.random() * 0.01)
         process.send_signal(signal.SIGKILL)
         said += process.stdout.read().splitlines(keepends=True)
+    assert is_store(path)
+    header = path.read_bytes()[:72]  # https://www.sqlite.org/fileformat.html: the application id is at 68
+    assert int.from_bytes(header[68:], "big") == APPLICATION_ID
     complete = [int(line) for line in said if line.endswith("\n")]
     values = read(path)[0].values
     assert values == list(range(len(values)))
