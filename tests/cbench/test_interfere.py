@@ -287,17 +287,20 @@ def test_however_the_command_ends_its_load_ends_with_it(sent: signal.Signals, co
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 40
-    found: list[psutil.Process] = []
-    while not found and command.poll() is None and time.monotonic() < deadline:
-        found = children(command.pid)
-        time.sleep(0.02)
-    if len(CPUS) < 2:  # nowhere to put a load
-        assert not found
-        return
-    assert found, "no load appeared"
-    command.send_signal(sent)
-    out, err = command.communicate(timeout=20)
+    try:
+        deadline = time.monotonic() + 40
+        found: list[psutil.Process] = []
+        while not found and command.poll() is None and time.monotonic() < deadline:
+            found = children(command.pid)
+            time.sleep(0.02)
+        if len(CPUS) < 2:  # nowhere to put a load
+            assert not found
+            return
+        assert found, "no load appeared"
+        command.send_signal(sent)
+        out, err = command.communicate(timeout=20)
+    finally:
+        command.kill()
     assert command.returncode == code
     assert out == ""
     assert "Traceback" not in err
