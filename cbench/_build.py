@@ -35,13 +35,12 @@ int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run,
 uint64_t cb_empty_run(void *state, uint64_t n);
 uint64_t cb_clock_now(void);
 
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 int cb_fix_addresses(int fixed, int *ret);
 int cb_addresses_fixed(int *ret);
 int cb_die_with_parent(int pid);
 int cb_lock_all(int future);
 int cb_lock_range(void *start, size_t len);
-
-int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 
 uint64_t cb_hash_run(void *state, uint64_t n);
 uint64_t cb_sieve_run(void *state, uint64_t n);
