@@ -16,7 +16,7 @@ from cbench.interfere_stats import lowest
 from cbench.model import Params, Result, Workload
 from cbench.step_frequency import Policy, held
 from quiet.errors import UsageError
-from quiet.host import Reader
+from quiet.host import Host, Reader
 from quiet.noise.clock import Clock, moment
 
 LEAST_SIDE = 5
@@ -58,7 +58,7 @@ def run(
     written: list[int] = []
     seen: list[int | None] = []
     first = moment()
-    with held(found, frequencies[0]) as change:
+    with held(Host(), found, frequencies[0]) as change:
 
         def progress(text: str, done: int, total: int) -> None:
             show(text, done, total)
