@@ -117,7 +117,7 @@ static int check_workloads(cb_counter *counter)
 			workload->region(state, &start, &len);
 			CHECK(start && len);
 		}
-		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 2, trials,
+		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 64, 2, trials,
 				    &done) == 0);
 		CHECK(trials[0].result == trials[done - 1].result);
 		if (workload->destroy) {
