@@ -1,6 +1,7 @@
 """`make demo`: the whole job once, on a real kernel in an emulator, so that nothing on this machine is touched.
 
-Without arguments it boots the guest and shows what happens there; `--in-guest` is what runs in it.
+Without arguments it boots the guest and shows what happens there (`--in-guest` is what runs in it), and then a second
+one that counts time in instructions, where work that nothing interrupts repeats to the cycle.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def main() -> int:
 
 
 def exact() -> int:
-    """The same work where time is counted in instructions; without the arm64 parts one line says so, and that is all."""
+    """The same work where time is counted in instructions. Without the arm64 parts one line says so."""
     machine = MACHINES["exact"]
     if missing := guest.missing(machine.arch):
         print(

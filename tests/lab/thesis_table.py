@@ -96,16 +96,15 @@ def lines(boot: Boot, reports: Mapping[str, Mapping[str, Any]]) -> Iterator[Line
             yield replace(clean_line(row, reports[row.key]), exact=True)
 
 
-COLUMNS = ("", "trials", "mode", "90th", "99th", "100th", "range", "thesis")
+COLUMNS: tuple[str, ...] = ("", "trials", "mode", "90th", "99th", "100th", "range", "thesis")
 
 
 def table(title: str, found: Sequence[Line]) -> str:
     rows = [COLUMNS]
     for each in found:
-        differences = (f"{value:+,}" if value else "0" for value in (each.p90, each.p99, each.p100))
-        rows.append(
-            (each.name, f"{each.trials:,}", f"{each.mode:,}", *differences, f"{each.range:,}", each.claim)  # type: ignore[arg-type]
-        )
+        differences = tuple(f"{value:+,}" if value else "0" for value in (each.p90, each.p99, each.p100))
+        numbers = (f"{each.trials:,}", f"{each.mode:,}", *differences, f"{each.range:,}")
+        rows.append((each.name, *numbers, each.claim))
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     text = [title]
     for row in rows:
