@@ -73,7 +73,7 @@ ISOLATED_CPU = 5
 ISOLATED = f"""
 quiet apply --profile bench --cpus {ISOLATED_CPU} || exit 1
 python -m tests.lab.drive_isolated {ISOLATED_CPU} 10000 1000 >$LAB_OUT/trials || exit 1
-quiet verify --duration 0.3 --threshold 1us --json >$LAB_OUT/verify
+quiet verify --duration 0.1 --threshold 1us --json >$LAB_OUT/verify
 [ $? -le 1 ] || exit 1
 quiet restore
 """
