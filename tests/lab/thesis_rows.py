@@ -16,7 +16,7 @@ CPU = {ONE: 0, MANY: 5}
 CLAIM = "0 cycles (its claim)"
 ISOLCPUS = "isolcpus=managed_irq,domain,4-15 irqaffinity=0"
 HASH = "cbench run hash --param n=10000"
-# Another task on every CPU. With 16 CPUs each works for some 0.2 ms and rests for 10 ms, for all of them share one clock:
+# Another task on every CPU. With 16 CPUs each works for some 0.2 ms and rests for 10 ms, for they share one clock:
 # of 16 that work all the time a trial would have a sixteenth.
 BUSY = """
 mkfifo /tmp/never
