@@ -24,7 +24,7 @@ from quiet.host import Reader
 DEVICE = "/dev/cbench"
 VERSION = 1
 # Those of cbench/c/workloads that the module has; the others use floating point, a system call, or too much time.
-WORKLOADS = ("empty", "hash", "sieve", "memory")
+WORKLOADS = ("empty", "hash", "sieve", "memory", "chase", "branch")
 PARAMS_MAX = 6
 TRIALS_MAX = 1_000_000
 REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000

@@ -93,7 +93,9 @@ def test_why_there_is_no_module_is_told_apart(tmp_path: Path, files: dict[str, s
 
 
 def test_a_workload_that_is_not_in_the_kernel_is_answered_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match=r"^float does not run in the kernel; empty, hash, sieve, memory.* do$"):
+    with pytest.raises(
+        UsageError, match=r"^float does not run in the kernel; empty, hash, sieve, memory, chase, branch do$"
+    ):
         inkernel.measure("float", {"n": 1}, 0, 1, 0, False)
 
 

@@ -27,6 +27,8 @@ PARAMS = {
     "hash": {"n": 50_000},
     "sieve": {"n": 5_000},
     "memory": {"n": 5_000, "size": 65_536},
+    "chase": {"n": 5_000, "size": 65_536, "stride": 64, "pages": 0, "fit": 0},
+    "branch": {"n": 5_000, "pattern": 3, "period": 8},
 }
 FIELDS = ["version", "flags", "workload", *(f"p{i}" for i in range(6)), "rewarm", "param_count", "cpu", "wanted"]
 FIELDS += ["pmu_type", "trials", "warmup", "max_region_ns", "trials_at"]
@@ -91,6 +93,9 @@ BAD: dict[str, dict[str, Any]] = {
     "parameter of nothing": {"param_count": 2},
     "sieve beyond 32 bits": {"workload": b"sieve", "p0": 2**32},
     "sieve's rewarm": {"workload": b"sieve", "rewarm": 2**32},
+    "chosen pages": {"workload": b"chase", "param_count": 5, "p1": 65536, "p2": 64, "p4": 1},
+    "links that overlap": {"workload": b"chase", "param_count": 5, "p1": 65536, "p2": 8},
+    "no such pattern": {"workload": b"branch", "param_count": 3, "p1": 4, "p2": 1},
     "no buffer": {"workload": b"memory", "param_count": 2, "p1": 3},
     "buffer above 1 GiB": {"workload": b"memory", "param_count": 2, "p1": 2**30 + 1},
     "no trials": {"trials": 0},
@@ -127,7 +132,7 @@ def fuzzed(device: int, rounds: int, seed: int) -> Report:
             for name in draw.sample(FIELDS, draw.randint(1, 4)):
                 small = name in ("version", "flags", "cpu", "wanted", "pmu_type", "trials", "warmup", "param_count")
                 changes[name] = draw.choice(numbers) % (2**32 if small else 2**64)
-            changes["workload"] = draw.choice([b"hash", b"sieve", b"memory", b"empty", draw.randbytes(32)])
+            changes["workload"] = draw.choice([*(name.encode() for name in inkernel.WORKLOADS), draw.randbytes(32)])
             request = packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(inkernel.REQUEST.size))
             if not 0 < changes.get("trials", 10) <= 1000:
                 request[136:144] = bytes(8)  # no such room
