@@ -23,8 +23,17 @@ from quiet.host import Reader
 
 DEVICE = "/dev/cbench"
 VERSION = 1
-# Those of cbench/c/workloads that the module has; the others use floating point, a system call, or too much time.
-WORKLOADS = ("empty", "hash", "sieve", "memory", "chase", "branch")
+# Those of cbench/c/workloads that the module has, with their parameters in its order (None: must be given); the others
+# use floating point, a system call, or too much time.
+PARAMETERS: dict[str, dict[str, int | None]] = {
+    "empty": {"n": None},
+    "hash": {"n": None},
+    "sieve": {"n": None},
+    "memory": {"n": None, "size": None},
+    "chase": {"n": None, "size": None, "stride": None, "pages": 1, "fit": 0},
+    "branch": {"n": None, "pattern": None, "period": None},
+}
+WORKLOADS = tuple(PARAMETERS)
 PARAMS_MAX = 6
 TRIALS_MAX = 1_000_000
 REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
@@ -109,17 +118,17 @@ def measure(
 ) -> Measured:
     """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded times.
 
-    `params` in the order of the workload's parameters. `rewarm`: n of an untimed call before each trial, with
+    `rewarm`: n of an untimed call before each trial, with
     interrupts off too; 0: none. `counter`: auto, cycles or ticks. `stop_machine` holds every other CPU during a trial.
 
     UsageError for what no module can do; Refused when it is not loaded, not allowed, or does not do this here.
     """
-    _check(function, params, trials, warmup)
+    numbers = _checked(function, params, trials, warmup)
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))
-    numbers = [*params.values()] + [0] * (PARAMS_MAX - len(params))
-    head = (VERSION, STOP_MACHINE if stop_machine else 0, function.encode(), *numbers, rewarm)
-    middle = (len(params), cpu, COUNTERS[counter], pmu_type(cpu), trials, warmup, max_region_ns)
+    padded = [*numbers, *[0] * (PARAMS_MAX - len(numbers))]
+    head = (VERSION, STOP_MACHINE if stop_machine else 0, function.encode(), *padded, rewarm)
+    middle = (len(numbers), cpu, COUNTERS[counter], pmu_type(cpu), trials, warmup, max_region_ns)
     REQUEST.pack_into(request, 0, *head, *middle, written.buffer_info()[0], *[0] * 9)
     with opened() as device, bound(cpu):
         answer = ask(device, request)
@@ -130,14 +139,23 @@ def measure(
     return Measured(tuple(used[0::2]), tuple(used[1::2]), _counter(answer), answer.width, answer.region_ns, why)
 
 
-def _check(function: str, params: Mapping[str, int], trials: int, warmup: int) -> None:
+def _checked(function: str, params: Mapping[str, int], trials: int, warmup: int) -> list[int]:
+    """The parameters in the module's order."""
     if function not in WORKLOADS:
         raise UsageError(f"{function} does not run in the kernel; {', '.join(WORKLOADS)} do")
-    for name, value in params.items():
+    known = PARAMETERS[function]
+    missing = {name for name, value in known.items() if value is None} - params.keys()
+    if wrong := sorted(missing | params.keys() - known.keys()):
+        raise UsageError(
+            f"{function} in the kernel: {', '.join(wrong)}: missing or unknown; it takes {', '.join(known)}"
+        )
+    numbers = {name: params.get(name, value or 0) for name, value in known.items()}
+    for name, value in numbers.items():
         if not 0 <= value < 2**64:
             raise UsageError(f"--param {name}={value}: not a number from 0 to 2^64 - 1")
     if not 1 <= trials <= TRIALS_MAX or not 0 <= warmup <= TRIALS_MAX:
         raise UsageError(f"in the kernel: 1 to {TRIALS_MAX:,} trials, at most as many for the warm-up")
+    return list(numbers.values())
 
 
 @contextlib.contextmanager

@@ -107,6 +107,14 @@ def test_numbers_out_of_range_are_wrong_usage(trials: int, warmup: int, n: int) 
         inkernel.measure("hash", {"n": n}, 0, trials, warmup, False)
 
 
+@pytest.mark.parametrize("params", [{"n": 1}, {"n": 1, "size": 4, "offset": 0}, {}])
+def test_a_parameter_that_is_missing_or_unknown_is_named(params: dict[str, int]) -> None:
+    with pytest.raises(
+        UsageError, match=r"^memory in the kernel: .*(size|offset).*: missing or unknown; it takes n, size"
+    ):
+        inkernel.measure("memory", params, 0, 1, 0, False)
+
+
 def answer(reason: Reason, error: int, **more: int) -> Answer:
     rest = dict.fromkeys(("counter", "width", "done", "overhead", "region_ns", "fitting_n", "pmu_error"), 0)
     return Answer(error, reason, **{**rest, **more})
