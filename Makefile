@@ -14,6 +14,7 @@ C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] quiet/noise/c/
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup
 WORKLOADS := hash sieve memory
 KERNELS := 6.12 6.1
+ARM_KERNELS := 6.1-arm64
 
 # The first Python that is new enough.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -78,9 +79,12 @@ $(STAMP): pyproject.toml setup.py $(wildcard requirements.lock) $(C_SOURCES)
 
 comma := ,
 
-lab-setup: setup # what boots kernels: the emulator and two of Debian's kernels, unpacked into a cache
+lab-setup: setup # what boots kernels: the emulators, Debian's kernels and an arm64 root, unpacked into a cache
 	@tests/lab/needs.sh lab
 	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
+	@tests/lab/needs.sh arm
+	@$(BIN)/python -m tests.lab.kernels --quiet $(ARM_KERNELS)
+	@$(BIN)/python -m tests.lab.arm_root
 
 clean: ## remove what was built here (the kernels stay in ~/.cache/quiet-lab)
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

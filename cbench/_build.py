@@ -39,6 +39,7 @@ int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 uint64_t cb_empty_run(void *state, uint64_t n);
 uint64_t cb_clock_now(void);
 
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 int cb_fix_addresses(int fixed, int *ret);
 int cb_addresses_fixed(int *ret);
 int cb_die_with_parent(int pid);
@@ -53,7 +54,6 @@ typedef struct {
     void (*region)(const void *state, void **start, size_t *len);
 } cb_workload;
 int cb_workload_find(const char *name, const cb_workload **ret);
-int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 
 uint64_t cb_hash_run(void *state, uint64_t n);
 """

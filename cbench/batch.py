@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from cbench import counters, host, layout, runner, usercode, wire, workloads
-from cbench.model import Counter, Layout, Params, Result, Session, Trial, Workload
+from cbench import counters, host, incore, layout, runner, usercode, wire, workloads
+from cbench.model import PLAIN, Counter, Layout, Params, Result, Session, Trial, Workload
 from cbench.stats.clean import rule_for, summarise_clean
 from quiet.errors import QuietError, UsageError
 from quiet.host import Host
@@ -43,6 +43,8 @@ class Options:
     events: tuple[str, ...] | None = None
     until_clean: int | None = None
     plan: layout.Plan = layout.SINGLE
+    in_kernel: bool = False
+    stop_machine: bool = False
 
 
 def options(
@@ -55,6 +57,8 @@ def options(
     events: str = counters.AUTO,
     until_clean: int | None = None,
     plan: layout.Plan | None = None,
+    in_kernel: bool = False,
+    stop_machine: bool = False,
 ) -> Options:
     """UsageError for what cannot be measured so. `trials` None: as many as `until_clean` is likely to take."""
     if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
@@ -69,9 +73,15 @@ def options(
         raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if not (math.isfinite(timeout) and timeout > 0):
         raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0")
+    if stop_machine and not in_kernel:
+        raise UsageError("--stop-machine needs --in-kernel: no user process can hold the other CPUs")
+    if in_kernel and (events != counters.AUTO or (plan and (plan.vary or plan.base != PLAIN))):
+        raise UsageError("--in-kernel counts nothing beside the counter, and has no addresses, environment or stack")
     discarded = None if warmup == "auto" else int(warmup)
     chosen = counters.parse_events(events)
-    return Options(trials, discarded, counter, timeout, trace, chosen, until_clean, plan or layout.SINGLE)
+    place = plan or layout.SINGLE
+    trials = until_clean if in_kernel and until_clean else trials  # there all of them are
+    return Options(trials, discarded, counter, timeout, trace, chosen, until_clean, place, in_kernel, stop_machine)
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
@@ -120,10 +130,14 @@ def measure(
     `show` gets a text, trials done and trials wanted. `keep` makes the keeper of each process's trials.
     """
     layout.check(options.plan, chosen)
+    for workload, settings in zip(chosen, params, strict=True) if options.in_kernel else ():
+        incore.check(workload, settings, options.counter)
     expected = [workloads.expected_output(w, p) for w, p in zip(chosen, params, strict=True)]
     results: list[Result] = []
-    following = Follower(Host(), frozenset(cpus)) if options.trace else nullcontext()
-    with runner.away_from(set(cpus)), following as follower:
+    tracing = options.trace and not options.in_kernel
+    following = Follower(Host(), frozenset(cpus)) if tracing else nullcontext()
+    away = nullcontext() if options.in_kernel else runner.away_from(set(cpus))
+    with away, following as follower:
         for workload, settings, output in zip(chosen, params, expected, strict=True):
             for cpu in cpus:
                 one = One(workload, settings, cpu, options, show, follower, keep)
@@ -173,10 +187,23 @@ class One:
             self.show(f"{title}: {phase}", done, self.options.trials)
 
         keeper = self.keep(self.workload, self.cpu, number, job) if self.keep else None
+        if self.options.in_kernel:
+            return self._in_kernel(params, keeper)
         enough = self._enough if self.options.until_clean else None
         return runner.run(
             self.workload, job, self.options.timeout, progress, self.follower, keeper=keeper, enough=enough
         )
+
+    def _in_kernel(self, params: Params, keeper: runner.Keeper | None) -> Session:
+        options = self.options
+        session = incore.session(
+            self.workload, params, self.cpu, options.trials, options.warmup, options.counter, options.stop_machine
+        )
+        if keeper:
+            keeper.begin({"counter": session.counter, "pages": session.pages}, session.settling)
+            keeper.add(session.trials)
+            keeper.finish(session)
+        return session
 
     def _enough(self, trials: Sequence[Trial], counter: Counter) -> bool:
         rule = rule_for(counter.unit, host.virtual())

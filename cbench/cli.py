@@ -65,6 +65,12 @@ Subtract = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep every trial in this file as it is measured.")
 ]
+InKernel = Annotated[
+    bool, typer.Option("--in-kernel", help="Measure in the kernel, interrupts off; needs root and `make kmod`.")
+]
+StopMachine = Annotated[
+    bool, typer.Option("--stop-machine", help="With --in-kernel: hold every other CPU during each trial.")
+]
 NoTrace = Annotated[
     bool,
     typer.Option(
@@ -106,6 +112,8 @@ def run(
     stack: Stack = 0,
     subtract: Subtract = False,
     output: Output = None,
+    in_kernel: InKernel = False,
+    stop_machine: StopMachine = False,
     param: Params = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
     timeout: Timeout = 60,
@@ -134,6 +142,8 @@ def run(
         base=Layout(aslr, environment, stack),
         subtract=subtract,
         output=output,
+        in_kernel=in_kernel,
+        stop_machine=stop_machine,
         command=sys.argv,
     )
     try:

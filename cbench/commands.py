@@ -41,6 +41,8 @@ class Request:
     base: Layout = PLAIN
     subtract: bool = False
     output: Path | None = None
+    in_kernel: bool = False
+    stop_machine: bool = False
     command: list[str] = field(default_factory=list)
 
 
@@ -83,6 +85,8 @@ def _options(request: Request) -> batch.Options:
         events=request.events,
         until_clean=request.until_clean,
         plan=layout.plan(request.processes, request.vary, request.seed, request.base),
+        in_kernel=request.in_kernel,
+        stop_machine=request.stop_machine,
     )
 
 

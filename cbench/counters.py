@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,7 +78,7 @@ def attempts(event: Event, cpu: int, host: Reader | None = None) -> list[Attempt
         cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
         if not number.isdecimal() or cpu not in cpulist.parse(cpus):
             continue
-        if device.startswith("armv8") and event.armv8 is not None:
+        if device.startswith("armv8") and event.armv8 is not None and _implemented(host, device, event.armv8_name):
             found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]
         elif device in ("cpu_core", "cpu_atom"):
             if raw is not None:
@@ -88,6 +88,12 @@ def attempts(event: Event, cpu: int, host: Reader | None = None) -> list[Attempt
     if raw is not None and not found:
         found.append((events.RAW, raw, 0))
     return [*found, (*event.generic, 0)] if event.generic else found
+
+
+def _implemented(host: Reader, device: str, name: str) -> bool:
+    """Whether sysfs lists the event for this PMU: an event that it lacks opens all the same, and counts nothing."""
+    folder = f"{DEVICES}/{device}/events"
+    return not name or not host.names(folder) or host.exists(f"{folder}/{name}")
 
 
 def reason(error: int) -> str:
@@ -163,16 +169,20 @@ def parse_events(text: str) -> tuple[str, ...] | None:
     return chosen
 
 
-def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with what is counted beside it: `wanted`, or for None what suits it and can be had.
+def add_events(
+    counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int, silent: Mapping[str, str] | None = None
+) -> Counter:
+    """The counter with what is counted beside it: `wanted`, or for None what suits it, less those in `silent`.
 
     What cannot be had is left out with its reason; UsageError when it was asked for by name.
     """
-    chosen = _automatic(counter) if wanted is None else [name for name in wanted if name != counter.name]
+    silent = silent or {}
+    chosen = [name for name in _automatic(counter) if name not in silent] if wanted is None else list(wanted)
+    chosen = [name for name in chosen if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
         chosen = [events.IN_KERNEL, *chosen]
     got: list[str] = []
-    left_out: dict[str, str] = {}
+    left_out = dict(silent)
     for name in chosen:
         event, mode = _known(name)
         error = -errno.ENOENT

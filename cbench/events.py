@@ -17,12 +17,16 @@ AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing to count. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor."""
+    """One thing to count. `generic`: (type, config) that the kernel maps by itself; `raw`: config by CPU vendor.
+
+    `armv8_name`: under which sysfs lists the event when the PMU implements it, "" where only the number is known.
+    """
 
     unit: str
     meaning: str
     generic: tuple[int, int] | None = None
     armv8: int | None = None
+    armv8_name: str = ""
     raw: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -36,17 +40,19 @@ def _misses(cache: int) -> tuple[int, int]:
 
 
 EVENTS: Mapping[str, Event] = {
-    "cycles": Event("cycles", "core cycles", (HARDWARE, 0), 0x11),
-    "instructions": Event("instructions", "instructions retired", (HARDWARE, 1), 0x08),
-    "branches": Event("branches", "branches retired", (HARDWARE, 4), 0x21),
-    "branch-misses": Event("mispredictions", "mispredicted branches", (HARDWARE, 5), 0x10),
-    "l1d-misses": Event("misses", "reads that missed the first data cache", _misses(0), 0x03),
-    "l2-misses": Event("misses", "accesses that missed the second cache", None, 0x17, {AMD: 0x0964, INTEL: 0x10D1}),
-    "llc-misses": Event("misses", "reads that missed the last-level cache", _misses(2), 0x37),
-    "dtlb-misses": Event("misses", "reads that missed the data TLB", _misses(3), 0x05),
-    "itlb-misses": Event("misses", "fetches that missed the instruction TLB", _misses(4), 0x02),
-    "interrupts": Event("interrupts", "interrupts taken by the core", None, 0x86, {AMD: 0x2C, INTEL: 0x01CB}),
-    "smis": Event("interrupts", "system management interrupts taken by the core", None, None, {AMD: 0x2B}),
+    "cycles": Event("cycles", "core cycles", (HARDWARE, 0), 0x11, "cpu_cycles"),
+    "instructions": Event("instructions", "instructions retired", (HARDWARE, 1), 0x08, "inst_retired"),
+    "branches": Event("branches", "branches retired", (HARDWARE, 4), 0x21, "br_retired"),
+    "branch-misses": Event("mispredictions", "mispredicted branches", (HARDWARE, 5), 0x10, "br_mis_pred"),
+    "l1d-misses": Event("misses", "reads that missed the first data cache", _misses(0), 0x03, "l1d_cache_refill"),
+    "l2-misses": Event(
+        "misses", "accesses that missed the second cache", None, 0x17, "l2d_cache_refill", {AMD: 0x0964, INTEL: 0x10D1}
+    ),
+    "llc-misses": Event("misses", "reads that missed the last-level cache", _misses(2), 0x37, "ll_cache_miss_rd"),
+    "dtlb-misses": Event("misses", "reads that missed the data TLB", _misses(3), 0x05, "l1d_tlb_refill"),
+    "itlb-misses": Event("misses", "fetches that missed the instruction TLB", _misses(4), 0x02, "l1i_tlb_refill"),
+    "interrupts": Event("interrupts", "interrupts taken by the core", None, 0x86, "", {AMD: 0x2C, INTEL: 0x01CB}),
+    "smis": Event("interrupts", "system management interrupts taken by the core", None, None, "", {AMD: 0x2B}),
     "task-clock": Event("ns", "time on the CPU", (SOFTWARE, 1)),
     "page-faults": Event("faults", "page faults", (SOFTWARE, 2)),
     "context-switches": Event("switches", "context switches", (SOFTWARE, 3)),
@@ -63,7 +69,8 @@ MODES = {"u": "in user mode only", "k": "in the kernel only"}
 IN_KERNEL = "instructions:k"
 """Counts nothing unless the kernel runs between two reads in user mode: tells whether it did."""
 
-AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", "interrupts")
+INTERRUPTS = "interrupts"
+AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", INTERRUPTS)
 """What is counted beside cycles when nothing else is asked for."""
 AUTOMATIC_USER = ("instructions:u", "branch-misses:u")
 """The same where the kernel may not be counted."""

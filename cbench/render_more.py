@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 Row = Mapping[str, Any]
+OWN = ("process", "trials", "floor", "median", "clean", "clean_range")
+"""What a process's row has beside the levels of its factors."""
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 """Which of the discarded trials are shown; the last one too."""
 
@@ -47,10 +49,8 @@ def processes(console: Console, group: Sequence[Row]) -> None:
         rows = found["each"]
         if len(rows) < 2:
             continue
-        names = [
-            name for name in rows[0] if name not in ("process", "trials", "floor", "median", "clean", "clean_range")
-        ]
-        table = Table("process", *(escape(name) for name in names), "floor", "median", "clean", "range of the clean")
+        names = [name for name in rows[0] if name not in OWN and len({row[name] for row in rows}) > 1]
+        table = Table("process", *(escape(name) for name in names), "floor", "median", "clean", "clean range")
         for row in rows:
             lowest = "no value repeats" if row["floor"] is None else f"{row['floor']:,}"
             width = "-" if row["clean_range"] is None else f"{row['clean_range']:,}"

@@ -16,14 +16,17 @@ from cbench.interfere_stats import lowest
 from cbench.model import Params, Result, Workload
 from cbench.step_frequency import Policy, held
 from quiet.errors import UsageError
-from quiet.host import Reader
+from quiet.host import Host, Reader
 from quiet.noise.clock import Clock, moment
 
 LEAST_SIDE = 5
 """Trials on each side of a shift."""
 
 SEEN = 0.02
-"""A smaller change of the median time is not called an effect of the step."""
+"""A smaller change of the median time is not called an effect of the step,"""
+
+GROUPS = 8
+"""nor one that is not twice as large as what this many groups of trials differ by on one side of it."""
 
 Show = Callable[[str, int, int], None]
 
@@ -55,7 +58,7 @@ def run(
     written: list[int] = []
     seen: list[int | None] = []
     first = moment()
-    with held(found, frequencies[0]) as change:
+    with held(Host(), found, frequencies[0]) as change:
 
         def progress(text: str, done: int, total: int) -> None:
             show(text, done, total)
@@ -95,6 +98,13 @@ def shift(times: Sequence[float]) -> int:
     return max(range(LEAST_SIDE, count - LEAST_SIDE + 1), key=between)
 
 
+def wobble(times: Sequence[float]) -> float:
+    """How far the median of a group of successive trials lies from that of all of them, at most, as a share."""
+    size = max(len(times) // GROUPS, 1)
+    middle = median(times)
+    return max(abs(median(times[at : at + size]) / middle - 1) for at in range(0, len(times) - size + 1, size))
+
+
 def step_dict(stepped: Stepped, found: Policy, frequencies: tuple[int, int], host: dict[str, object]) -> dict[str, Any]:
     """The object of `cbench step --json`."""
     result = stepped.result
@@ -103,6 +113,7 @@ def step_dict(stepped: Stepped, found: Policy, frequencies: tuple[int, int], hos
     before, after = (_side(values[side], stepped.times[side]) for side in sides)
     at = shift(stepped.times)
     ratio = after["median_ns"] / before["median_ns"]
+    least = max(SEEN, *(2 * wobble(stepped.times[side]) for side in sides))
     made: dict[str, Any] = {
         "workload": result.workload.name,
         "params": dict(result.params),
@@ -115,7 +126,8 @@ def step_dict(stepped: Stepped, found: Policy, frequencies: tuple[int, int], hos
         "seen_khz": list(stepped.seen),
         "written_after": stepped.written,
         "shift_at": at,
-        "shift_seen": abs(ratio - 1) > SEEN,
+        "shift_seen": abs(ratio - 1) > least,
+        "shift_least": least,
         "time_ratio": ratio,
         "before": before,
         "after": after,
@@ -148,4 +160,5 @@ def verdict(made: dict[str, Any]) -> str:
     )
     if made["shift_seen"]:
         return f"{line}; the series shifts at trial {made['shift_at']:,}"
-    return f"{line}; no shift of {SEEN:.0%} or more in the series: the step had no effect on the speed here"
+    least = f"{100 * made['shift_least']:.1f} %"
+    return f"{line}; no shift beyond {least} in the series: the step had no visible effect on the speed here"

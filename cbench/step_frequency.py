@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -79,13 +80,12 @@ def checked(found: Policy, option: str, khz: int | None, default: int) -> int:
 
 
 @contextlib.contextmanager
-def held(found: Policy, khz: int) -> Iterator[Change]:
+def held(host: Host, found: Policy, khz: int) -> Iterator[Change]:
     """Inside, the frequency is `khz` until the yielded function sets another; afterwards all is as before.
 
     Raises Refused where it may not or cannot be set, Incomplete when it could not be put back.
     """
-    host = Host()
-    source = f"cbench step, process {os.getpid()}"
+    source = f"cbench step, process {os.getpid()}, {time.monotonic_ns()}"  # nobody else's
     try:
         _begin(host, found, source)
         _set(host, found, khz)

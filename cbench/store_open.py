@@ -44,10 +44,10 @@ def for_writing(path: Path) -> sqlite3.Connection:
     try:
         # What says whose file it is comes first: nothing may be changed in one that is not ours.
         version = _version(path, connection)
+        if version < VERSION:
+            _upgrade(connection)  # before there is a log: the file by itself shall say what it is
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        if version < VERSION:
-            _upgrade(connection)
     except (sqlite3.Error, QuietError) as error:
         connection.close()
         if isinstance(error, sqlite3.Error):
@@ -85,13 +85,12 @@ def close(connection: sqlite3.Connection, written: bool) -> None:
 
 
 def is_store(path: Path) -> bool:
-    """Whether this looks like a store: SQLite's file header with our number in it (bytes 68 to 71)."""
+    """Whether this is a file of SQLite's; for_reading() says whether it is a store."""
     try:
         with open(path, "rb") as file:
-            header = file.read(72)
+            return file.read(16) == b"SQLite format 3\0"
     except OSError:
         return False
-    return header.startswith(b"SQLite format 3\0") and int.from_bytes(header[68:72], "big") == APPLICATION_ID
 
 
 def _check(path: Path, exists: bool) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
 from cbench.model import Named, Trial
@@ -70,6 +70,9 @@ WHOLE = ("valid", "migrated", "context_switches", "page_faults")
 TEXTS = ("causes", "interrupts", "counts", "traced")
 COLUMNS = (*NUMBERS, *WHOLE, *TEXTS, "more")
 
+KNOWN = frozenset(field.name for field in fields(Trial))
+DEFAULTS = {field.name: field.default for field in fields(Trial) if field.default is not MISSING}
+
 _BITS = 2**63
 
 
@@ -106,7 +109,8 @@ def pack(trial: Trial) -> tuple[object, ...]:
         content = each.pop(name, None)
         known = content is not None if name == "traced" else content  # nothing traced is not the same as not traced
         row.append(compact(content) if known else None)
-    return (*row, compact(each) if each else None)
+    rest = {name: value for name, value in each.items() if name not in DEFAULTS or value != DEFAULTS[name]}
+    return (*row, compact(rest) if rest else None)
 
 
 def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
@@ -115,11 +119,11 @@ def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
     content: dict[str, Any] = {name: integer(each[name]) for name in NUMBERS}
     content |= {"valid": bool(each["valid"]), "migrated": bool(each["migrated"])}
     content |= {name: each[name] for name in ("context_switches", "page_faults")}
-    content["causes"] = tuple(json.loads(each["causes"] or "[]"))
-    content["interrupts"] = json.loads(each["interrupts"] or "{}")
+    content["causes"] = tuple(json.loads(each["causes"])) if each["causes"] else ()
+    content["interrupts"] = json.loads(each["interrupts"]) if each["interrupts"] else {}
     if each["traced"] is not None:
         content["traced"] = tuple(Named(**part) for part in json.loads(each["traced"]))
-    counts: Mapping[str, int] = json.loads(each["counts"] or "{}")
-    content |= {"counts": counts, **json.loads(each["more"] or "{}")}
-    known = {field.name for field in fields(Trial)}
-    return Trial(**{name: value for name, value in content.items() if name in known}), counts
+    counts: Mapping[str, int] = json.loads(each["counts"]) if each["counts"] else {}
+    more = json.loads(each["more"]) if each["more"] else {}
+    content |= {"counts": counts, **{name: more[name] for name in more if name in KNOWN}}
+    return Trial(**content), counts

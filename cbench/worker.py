@@ -25,6 +25,8 @@ from quiet.placement import place
 
 REGIONS = 2000
 """Empty timed regions that are measured,"""
+SPIN, SPINS = 100_000, 60
+"""Rounds of hash, and how many times, to wait for an interrupt: some 20 ms."""
 EMPTY = 50
 """and trials of the empty workload."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
@@ -114,6 +116,33 @@ def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
     )
 
 
+def opened(job: wire.Job) -> tuple[Counter, Any]:
+    """The counter and what is counted beside it, without what opens but counts nothing."""
+    counter, handle = counters.choose(job.counter, job.cpu)
+    counter = counters.add_events(counter, handle, job.events, job.cpu)
+    if job.events is None and events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
+        lib.cb_counter_destroy(handle)
+        counter, handle = counters.choose(job.counter, job.cpu)
+        silent = {events.INTERRUPTS: "opens, but counted none of the interrupts that came"}
+        counter = counters.add_events(counter, handle, None, job.cpu, silent)
+    return counter, handle
+
+
+def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
+    """False when interrupts came within timed regions and the event saw none; they are waited for a short while."""
+    spin = Series(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)
+    came = counted = 0
+    for _ in range(SPINS):
+        for trial in spin.run(1):
+            counted += trial.counts[events.INTERRUPTS]
+            if trial.counts.get(events.IN_KERNEL, 0):
+                came += sum(trial.interrupts.values())
+        if counted or came > 1:
+            break
+    spin.close()
+    return bool(counted) or came < 2
+
+
 def kernel_counted(counter: Counter) -> bool:
     """Whether the counter tells that the kernel ran within a timed region: when an empty one has none of it."""
     counts = dict(zip(counter.others, counter.baseline, strict=True))
@@ -147,8 +176,7 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> Settling
 def measure(job: wire.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
     loaded = load(job)
-    counter, handle = counters.choose(job.counter, job.cpu)
-    counter = counters.add_events(counter, handle, job.events, job.cpu)
+    counter, handle = opened(job)
     counter = calibrated(counter, handle, job.cpu)
     series = Series(
         handle,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab import guest, kernels
+from tests.lab import guest
+from tests.lab.debian import PackageError
 from tests.lab.machines import MACHINES
 
 SKIPPED: dict[str, str] = {}
@@ -24,20 +25,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def lab() -> None:
-    """The emulator is installed; otherwise the test is skipped with what to install."""
-    if absent := guest.missing():
-        _skip("the emulator", f"not installed: {', '.join(absent)} (`make test` installs them when it may)")
+    """The emulator of x86-64 is installed; otherwise the test is skipped with what to install."""
+    _need_emulator("x86_64")
 
 
 @pytest.fixture
-def machine(request: pytest.FixtureRequest, lab: None) -> guest.Machine:
-    """The machine that the test is parametrized with (by name, indirectly), with its kernel at hand."""
+def machine(request: pytest.FixtureRequest) -> guest.Machine:
+    """The machine that the test is parametrized with (by name, indirectly), with all that it boots from at hand."""
     wanted = MACHINES[request.param]
+    _need_emulator(wanted.arch)
     try:
-        kernels.ensure(wanted.series)
-    except kernels.KernelError as error:
-        _skip(f"kernel {wanted.series}", str(error))
+        guest.prepare(wanted)
+    except PackageError as error:
+        _skip(f"machine {wanted.name}", str(error))
     return wanted
+
+
+def _need_emulator(arch: str) -> None:
+    if absent := guest.missing(arch):
+        _skip(f"the {arch} emulator", f"not installed: {', '.join(absent)} (`make test` installs them when it may)")
 
 
 def _skip(what: str, why: str) -> None:

@@ -19,6 +19,9 @@ from statistics import NormalDist
 EXACT_UP_TO = 60
 """With at most this many values in all the distribution is counted out, with more it is taken for normal."""
 
+ENUMERATED = 4
+"""The search for a ratio ends when so many are left for each value; these are sorted."""
+
 Number = int | float
 
 
@@ -141,16 +144,34 @@ def _rank(m: int, n: int, alpha: float) -> tuple[int, float, bool]:
 def nth_ratio(a: Sequence[Number], b: Sequence[Number], k: int) -> float:
     """The k-th smallest (from 1) of all b/a, both sorted and positive, without making all of them."""
     low, high = b[0] / a[-1], b[-1] / a[0]
-    if _count(a, b, low) >= k:
+    below, upto = _count(a, b, low), len(a) * len(b)
+    if below >= k:
         return low
-    while True:  # low has fewer than k ratios up to it, high has k or more
+    while upto - below > ENUMERATED * (len(a) + len(b)):  # low has fewer than k ratios up to it, high k or more
         middle = low + (high - low) / 2
         if not low < middle < high:
             return high
-        if _count(a, b, middle) >= k:
-            high = middle
+        count = _count(a, b, middle)
+        if count >= k:
+            high, upto = middle, count
         else:
-            low = middle
+            low, below = middle, count
+    return sorted(_between(a, b, low, high))[k - below - 1]
+
+
+def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) -> list[float]:
+    """All b/a above `low` and at most `high`."""
+    found: list[float] = []
+    start = 0
+    for divisor in a:
+        while start < len(b) and b[start] / divisor <= low:
+            start += 1
+        for at in range(start, len(b)):
+            ratio = b[at] / divisor
+            if ratio > high:
+                break
+            found.append(ratio)
+    return found
 
 
 def _count(a: Sequence[Number], b: Sequence[Number], limit: float) -> int:

@@ -74,6 +74,8 @@ WORKLOADS = (
         parameters=(
             Parameter("n", 200_000, 20_000, "reads"),
             Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 4, 2**34),
+            Parameter("pages", 1, 1, "1: huge pages, 0: small", 0, 1),
+            Parameter("offset", 0, 0, "bytes from the beginning of a page to the buffer", 0, 4096, 64),
         ),
         expected=memory_expected,
         check_limit=1_000_000,

@@ -24,9 +24,10 @@ def periods(count: int = PERIODS) -> list[int]:
 def calibrate(differences: Sequence[int]) -> tuple[float, int]:
     """The loop's period and the clock's step, from differences between its readings.
 
-    The period is the mean without those that were interrupted (ten times the median).
+    The period is the mean without those that were interrupted (ten times the median). Where a tick is longer than
+    the loop, as arm64's counters can have it, most differences are none and the others one tick.
     """
-    usual = median(differences)
+    usual = max(median(differences), 1)
     counts = Counter(each for each in differences if each <= 10 * usual)
     kept = counts.total()
     common = sorted(value for value, count in counts.items() if count * 50 > kept)

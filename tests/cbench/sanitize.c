@@ -54,8 +54,8 @@ static int check_trials(cb_counter *counter, cb_irq_source *irqs)
 	size_t done;
 
 	CHECK(cb_workload_find("memory", &workload) == 0);
-	CHECK(workload->create((uint64_t[]){1, 3}, 2, &memory) == -EINVAL);
-	CHECK(workload->create((uint64_t[]){1, 4098}, 2, &memory) == 0); /* not a whole number of words */
+	CHECK(workload->create((uint64_t[]){1, 3, 1, 0}, 4, &memory) == -EINVAL);
+	CHECK(workload->create((uint64_t[]){1, 4098, 0, 64}, 4, &memory) == 0); /* not a whole number of words */
 	CHECK(cb_trials_run(counter, irqs, cb_hash_run, NULL, 1000, 10, 1000000000, 0, 8, trials, &done) == 0);
 	CHECK(done == 8 && trials[0].result == trials[7].result);
 	CHECK(cb_trials_run(counter, irqs, cb_sieve_run, NULL, 100, 0, 0, 0, 8, trials, &done) == 0);
@@ -117,7 +117,7 @@ static int check_workloads(cb_counter *counter)
 			workload->region(state, &start, &len);
 			CHECK(start && len);
 		}
-		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 2, trials,
+		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 64, 2, trials,
 				    &done) == 0);
 		CHECK(trials[0].result == trials[done - 1].result);
 		if (workload->destroy) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -206,6 +207,13 @@ def test_a_process_that_was_cut_short_is_noted(a: Path, tmp_path: Path) -> None:
     with Store.create(path, HOST, []) as store:
         store.add(store.begin(facts(4)), trials([1_000_000, 1_000_001]))
     assert one(a, path)["notes"] == ["B: 1 of 5 processes cut short"]
+
+
+def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE mine (a)")
+    connection.close()
+    fails(a, tmp_path / "other.db", "an SQLite file, but not a store of cbench")
 
 
 def fails(a: object, b: object, message: str, **changes: Any) -> None:

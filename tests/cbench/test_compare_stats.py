@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb, exp, isclose, log
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cbench.stats import compare as outcomes
@@ -54,6 +54,7 @@ def test_with_many_ties_the_normal_approximation_is_scipys() -> None:
     assert isclose(found.p, 0.027095201796419822, rel_tol=1e-9)
 
 
+@settings(deadline=None)
 @given(SMALL, SMALL)
 def test_the_exact_p_is_the_share_of_all_choices_that_are_as_extreme(a: list[int], b: list[int]) -> None:
     def distance(b_values: Sequence[int], a_values: Sequence[int]) -> int:
@@ -69,6 +70,7 @@ def test_the_exact_p_is_the_share_of_all_choices_that_are_as_extreme(a: list[int
     assert isclose(rank_sum(a, b).p, extreme / comb(len(pool), len(b)), rel_tol=1e-12)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_the_tail_counts_choices(m: int, n: int) -> None:
     counts = [0] * (m * n + 1)
@@ -90,6 +92,7 @@ def test_exact_and_normal_agree_where_one_hands_over_to_the_other() -> None:
     assert isclose(exact.p, normal.p, rel_tol=0.2)
 
 
+@settings(deadline=None)
 @given(VALUES, VALUES, st.data())
 def test_the_nth_ratio_is_found_without_sorting_them_all(a: list[int], b: list[int], data: st.DataObject) -> None:
     ratios = sorted(y / x for x in a for y in b)
@@ -129,6 +132,7 @@ def test_a_ratio_of_nothing_is_an_error() -> None:
 MIRRORED = {outcomes.LOWER: outcomes.HIGHER, outcomes.HIGHER: outcomes.LOWER}
 
 
+@settings(deadline=None)
 @given(PROCESSES, PROCESSES, st.sampled_from(["median", "min", "mean"]), st.none() | st.floats(0.001, 0.5))
 def test_swapping_the_sides_mirrors_the_answer(
     a: list[list[int]], b: list[list[int]], headline: str, margin: float | None
@@ -145,6 +149,7 @@ def test_swapping_the_sides_mirrors_the_answer(
     assert back.outcome == MIRRORED.get(there.outcome, there.outcome)
 
 
+@settings(deadline=None)
 @given(PROCESSES, PROCESSES, st.sampled_from(["median", "min", "mean"]), st.integers(1, 10))
 def test_the_unit_makes_no_difference(a: list[list[int]], b: list[list[int]], headline: str, power: int) -> None:
     def scaled(side: list[list[int]]) -> list[list[int]]:

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbench.model import FAULT, INTERRUPT, Named, Trial
 from cbench.store import Store
 from cbench.store_open import is_store
 from cbench.store_records import Timeline
-from cbench.store_schema import COLUMNS, VERSION, pack, unpack
+from cbench.store_schema import APPLICATION_ID, COLUMNS, VERSION, pack, unpack
 from quiet.errors import QuietError, UsageError
 from quiet.noise import clock
 from tests.cbench.storing import HOST, facts, read, stored, trials
@@ -56,11 +56,13 @@ class Wider(Trial):
     novelty: int = 0
 
 
+@settings(deadline=None)
 @given(TRIALS)
 def test_a_trial_comes_back_as_it_was(trial: Trial) -> None:
     assert unpack(pack(trial))[0] == trial
 
 
+@settings(deadline=None)
 @given(st.lists(TRIALS, min_size=1, max_size=5))
 def test_sqlite_keeps_every_bit_of_it(found: list[Trial]) -> None:
     connection = sqlite3.connect(":memory:")
@@ -355,6 +357,9 @@ def test_kill_9_in_the_middle_keeps_everything_that_was_stored(seed: int, tmp_pa
         time.sleep(draw.random() * 0.01)
         process.send_signal(signal.SIGKILL)
         said += process.stdout.read().splitlines(keepends=True)
+    assert is_store(path)
+    header = path.read_bytes()[:72]  # https://www.sqlite.org/fileformat.html: the application id is at 68
+    assert int.from_bytes(header[68:], "big") == APPLICATION_ID
     complete = [int(line) for line in said if line.endswith("\n")]
     values = read(path)[0].values
     assert values == list(range(len(values)))

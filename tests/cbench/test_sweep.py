@@ -255,7 +255,10 @@ def test_ctrl_c_keeps_nothing_and_says_so(tmp_path: Path) -> None:
     assert "cells of 20 trials" in command.stderr.readline()
     time.sleep(0.5)
     command.send_signal(signal.SIGINT)
-    out, err = command.communicate(timeout=20)
+    try:
+        out, err = command.communicate(timeout=20)
+    finally:
+        command.kill()
     assert command.returncode == 130
     assert out == ""
     assert "interrupted, nothing was kept" in err

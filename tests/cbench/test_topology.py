@@ -36,10 +36,8 @@ def found(root: Path, cpu: int) -> dict[str, int | str]:
 
 def test_a_machine_with_everything_has_one_cpu_for_each_place(tmp_path: Path) -> None:
     """Two nodes of four cores of two threads; two cores share a cache. CPU n's sibling is n + 8."""
-    shared = {
-        cpu: f"{cpu % 8 // 2 * 2}-{cpu % 8 // 2 * 2 + 1},{cpu % 8 // 2 * 2 + 8}-{cpu % 8 // 2 * 2 + 9}"
-        for cpu in range(16)
-    }
+    pairs = ("0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15")
+    shared = {cpu: pairs[cpu % 8 // 2] for cpu in range(16)}
     root = plant(tmp_path, machine(cpus=16, threads=2, nodes=2) | cached(16, shared))
     assert found(root, 2) == {SIBLING: 10, CACHE: 3, FAR: 1, NODE: 4}
     assert found(root, 13) == {SIBLING: 5, CACHE: 4, FAR: 6, NODE: 1}

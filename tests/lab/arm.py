@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from tests.lab import arm_project, arm_root
-from tests.lab.kernels import Kernel, cached
+from tests.lab.kernels import Kernel
 from tests.lab.model import Machine
 
 TOOLS = {"qemu-system-aarch64": "qemu-system-arm", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
@@ -28,24 +28,26 @@ def missing() -> list[str]:
     return absent
 
 
-def prepare(machine: Machine) -> None:
-    arm_root.ensure()
-    if kernel := cached(machine.series):
-        arm_project.ensure(kernel)
+def prepare(kernel: Kernel) -> tuple[Path, ...]:
+    return arm_root.ensure() / "base.cpio", arm_project.ensure(kernel)
 
 
-def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
-    archives = (arm_root.ensure() / "base.cpio", arm_project.ensure(kernel))
+def command(machine: Machine, kernel: Kernel, made: tuple[Path, ...], work: Path) -> list[str]:
     with open(work / "root.cpio", "wb") as whole:
-        for archive in archives:
+        for archive in made:
             with open(archive, "rb") as part:
                 shutil.copyfileobj(part, whole, 1 << 20)
+    return emulator(machine, kernel.image, work / "root.cpio", work / "share")
+
+
+def emulator(machine: Machine, image: Path, root: Path, share: Path) -> list[str]:
+    """The command that starts it; nothing is looked at."""
     line = ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "cortex-a72", "-m", machine.memory]
     line += ["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]
     line += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
-    line += ["-fsdev", f"local,id=lab,path={work / 'share'},security_model=none"]
+    line += ["-fsdev", f"local,id=lab,path={share},security_model=none"]
     line += ["-device", "virtio-9p-pci,fsdev=lab,mount_tag=lab"]
-    line += ["-kernel", str(kernel.image), "-initrd", str(work / "root.cpio")]
+    line += ["-kernel", str(image), "-initrd", str(root)]
     line += ["-append", " ".join(part for part in (APPEND, machine.append) if part)]
     return [*line, *(machine.qemu_options or ("-smp", str(machine.cpus)))]
 

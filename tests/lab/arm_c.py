@@ -33,7 +33,7 @@ def ensure(include: Path) -> Path:
     builders = [CHECKOUT / (name.replace(".", "/") + ".py") for name in BUILDERS]
     version = _run([COMPILER, "--version"]).splitlines()[0]
     key = cache.digest([Path(__file__).read_bytes(), *sources, *builders, version, include.parent.name])
-    return cache.make(cache.cache_dir() / "arm64-c" / key, lambda made: _build(made, include))
+    return cache.make(cache.cache_dir() / "arm64-c" / key, lambda made: _build(made, include), keep=10)
 
 
 def _build(made: Path, include: Path) -> None:

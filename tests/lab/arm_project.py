@@ -30,26 +30,27 @@ def ensure(kernel: Kernel) -> Path:
     """The archive for this kernel and the checkout as it is now."""
     root = arm_root.ensure()
     compiled = arm_c.ensure(root / "include")
-    files = [path for part in PARTS for path in _files(CHECKOUT / part)]
+    taken = [path for part in PARTS for path in files(CHECKOUT / part)]
     parts = [Path(__file__).with_name(name).read_bytes() for name in ("arm_project.py", "cpio.py", INIT.name)]
-    key = cache.digest([*parts, str(compiled), kernel.version, *files])
+    key = cache.digest([*parts, str(compiled), kernel.version, *taken])
     folder = cache.cache_dir() / "arm64-projects"
-    return cache.make(folder / key, lambda made: _build(made, kernel, compiled, files)) / "project.cpio"
+    return cache.make(folder / key, lambda made: _build(made, kernel, compiled, taken), KEPT) / "project.cpio"
 
 
-def _files(top: Path) -> list[Path]:
+def files(top: Path) -> list[Path]:
+    """The files of a part of the checkout, without what was built in it."""
     if top.name in NO_PART or top.name.endswith(BUILT):
         return []
     if not top.is_dir():
         return [top]
-    return [path for entry in sorted(top.iterdir()) for path in _files(entry)]
+    return [path for entry in sorted(top.iterdir()) for path in files(entry)]
 
 
-def _build(made: Path, kernel: Kernel, compiled: Path, files: list[Path]) -> None:
+def _build(made: Path, kernel: Kernel, compiled: Path, taken: list[Path]) -> None:
     at = str(CHECKOUT).strip("/")
     with tempfile.TemporaryDirectory(prefix=".pack-", dir=made.parent) as temporary:
         copy = Path(temporary) / "checkout"
-        for path in files:
+        for path in taken:
             target = copy / path.relative_to(CHECKOUT)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
@@ -69,13 +70,6 @@ def _build(made: Path, kernel: Kernel, compiled: Path, files: list[Path]) -> Non
             for number, (name, content) in enumerate(modules(kernel)):
                 archive.data(f"lib/lab-modules/{number:02}-{name}", content)
             archive.close()
-    _forget_old(made.parent)
-
-
-def _forget_old(folder: Path) -> None:
-    made = sorted((path for path in folder.iterdir() if path.name[0] != "."), key=lambda path: path.stat().st_mtime)
-    for path in made[:-KEPT]:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def modules(kernel: Kernel) -> list[tuple[str, bytes]]:

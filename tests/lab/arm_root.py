@@ -1,7 +1,7 @@
 """The arm64 machines' root: Debian's arm64 packages and Python's, unpacked on this machine and packed as a cpio.
 
 `ensure()` gives the folder of it in the lab's cache: `base.cpio` (the root, without the project), and `include`
-(Python's headers for arm64, see arm_c.py). `python -m tests.lab.arm_root` makes all that an arm64 machine boots from.
+(Python's headers for arm64, see arm_c.py). `python -m tests.lab.arm_root` makes it.
 The guest's Python finds its modules compiled already, where this machine's is of the same version: emulated, that
 would take longer than the rest of the boot.
 """
@@ -13,12 +13,15 @@ import fnmatch
 import os
 import py_compile
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from tests.lab import cache, debian, wheels
 from tests.lab.cpio import Archive
+from tests.lab.debian import PackageError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGES = (
@@ -47,16 +50,22 @@ SITE = "usr/lib/python3/dist-packages"
 
 def ensure() -> Path:
     """The folder with the root: cached, or made now. PackageError when Debian or PyPI cannot be reached."""
-    lock, project = CHECKOUT / "requirements.lock", CHECKOUT / "pyproject.toml"
+    return cache.make(_final(), _build, keep=3)
+
+
+def _final() -> Path:
+    """Where the root is kept: another place when anything changes that it is made from."""
     folder = Path(__file__).parent
     parts = [(folder / name).read_bytes() for name in ("arm_root.py", "cpio.py", "wheels.py")]
-    needed = wheels.wanted(project.read_text(), lock.read_text())
-    key = cache.digest([*parts, "".join(needed), str(sys.implementation.cache_tag)])
-    final = cache.cache_dir() / "arm64-roots" / key
-    return cache.make(final, lambda made: _build(made, project.read_text(), lock.read_text()))
+    key = cache.digest([*parts, *wheels.wanted(*_requirements()), str(sys.implementation.cache_tag)])
+    return cache.cache_dir() / "arm64-roots" / key
 
 
-def _build(made: Path, project: str, lock: str) -> None:
+def _requirements() -> tuple[str, str]:
+    return (CHECKOUT / "pyproject.toml").read_text(), (CHECKOUT / "requirements.lock").read_text()
+
+
+def _build(made: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=made.parent) as temporary:
         work = Path(temporary)
         packages, headers, root = (work / name for name in ("packages", "headers", "root"))
@@ -70,7 +79,7 @@ def _build(made: Path, project: str, lock: str) -> None:
         debian.download([HEADERS], headers, debian.ARM)
         debian.unpack(headers, headers)
         shutil.copytree(headers / "usr/include", made / "include")
-        wheels.install(project, lock, root / SITE)
+        wheels.install(*_requirements(), root / SITE)
         compile_python(root, "/")
         with open(made / "base.cpio", "wb") as file:
             _pack(Archive(file), root)
@@ -108,3 +117,21 @@ def compile_python(root: Path, at: str) -> None:
         workers=0,
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
     )
+
+
+def main() -> int:
+    if _final().is_dir():
+        return 0
+    print("==> making the arm64 root from Debian's packages (50 MB to fetch)", flush=True)
+    started = time.monotonic()
+    try:
+        ensure()
+    except (PackageError, subprocess.TimeoutExpired, OSError) as error:
+        print(f"no arm64 root: {error}", file=sys.stderr)
+        return 1
+    print(f"    done in {time.monotonic() - started:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,10 +16,11 @@ def cache_dir() -> Path:
     return Path(base).expanduser() / "quiet-lab"
 
 
-def make(final: Path, build: Callable[[Path], None]) -> Path:
+def make(final: Path, build: Callable[[Path], None], keep: int = 0) -> Path:
     """The folder `final`; where it is not there, `build` fills one beside it, which is then renamed.
 
-    Whoever wants another folder of the same parent waits meanwhile: a build must not need one of its siblings.
+    Whoever wants another folder of the same parent waits meanwhile: a build must not need one of its siblings. Of
+    these, the latest `keep` stay (0: all).
     """
     if final.is_dir():
         return final
@@ -31,7 +33,15 @@ def make(final: Path, build: Callable[[Path], None]) -> Path:
                 made.mkdir()
                 build(made)
                 made.rename(final)
+            if keep:
+                _forget(final.parent, keep)
     return final
+
+
+def _forget(folder: Path, keep: int) -> None:
+    made = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    for path in sorted(made, key=lambda path: path.stat().st_ctime)[:-keep]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:

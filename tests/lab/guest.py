@@ -4,9 +4,9 @@
     result.code, result.output, result.files, result.seconds
 
 The checkout and the commands of its virtual environment are in the guest at the same paths as here (see x86.py and
-arm.py), and what is written there vanishes with it. Script, output and exit status travel through a shared
-directory, never over the console: kernel messages cannot mix with output. What the script leaves in $LAB_OUT
-comes back in `files`.
+arm.py), and what is written there vanishes with it. Script, output and exit status travel through a shared directory,
+never over the console: kernel messages cannot mix with output. Files that are given are in $LAB_IN; what the script
+leaves in $LAB_OUT comes back in `files`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab import arm, kernels, x86
@@ -44,19 +46,37 @@ __all__ = [
     "Result",
     "boot",
     "missing",
+    "prepare",
 ]
 
 POLL_S = 0.1
 TAIL_LINES = 40
 PRELUDE_FAILED = 125
 EMULATOR_FAULT = "Oops: int3"
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a guest is given to do."""
+
+    script: str
+    env: Mapping[str, str]
+    give: tuple[Path, ...]
+
+
 # How guests of each architecture are started.
 ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm}
 
 
-def missing(machine: Machine | None = None) -> list[str]:
-    """What has to be installed before the machine can boot (before the x86-64 ones can): names of packages."""
-    return ARCHITECTURES[machine.arch if machine else "x86_64"].missing()
+def missing(arch: str = "x86_64") -> list[str]:
+    """What has to be installed before a machine of this architecture can boot: names of packages."""
+    return ARCHITECTURES[arch].missing()
+
+
+def prepare(machine: Machine) -> tuple[kernels.Kernel, tuple[Path, ...]]:
+    """Make or fetch what the machine boots from and what is then kept; PackageError when that fails."""
+    kernel = kernels.ensure(machine.series)
+    return kernel, ARCHITECTURES[machine.arch].prepare(kernel)
 
 
 def boot(
@@ -65,36 +85,35 @@ def boot(
     *,
     timeout: float,
     env: Mapping[str, str] | None = None,
+    give: Iterable[Path] = (),
     on_line: Callable[[str], None] | None = None,
 ) -> Result:
     """Run a bash script as root in a fresh guest, when a core is free for it; `timeout` includes the boot.
 
     Where the emulator has its known fault, the guest is booted again, up to three times in all.
     """
+    shared = Shared(script, env or {}, tuple(give))
     for _ in range(2):
         try:
-            return _boot(machine, script, timeout, env or {}, on_line or (lambda line: None))
+            return _boot(machine, shared, timeout, on_line or (lambda line: None))
         except EmulatorFaultError:
             print("the emulator has failed (not the kernel in it): once more", file=sys.stderr, flush=True)
-    return _boot(machine, script, timeout, env or {}, on_line or (lambda line: None))
+    return _boot(machine, shared, timeout, on_line or (lambda line: None))
 
 
-def _boot(
-    machine: Machine, script: str, timeout: float, env: Mapping[str, str], on_line: Callable[[str], None]
-) -> Result:
-    if lacking := missing(machine):
+def _boot(machine: Machine, shared: Shared, timeout: float, on_line: Callable[[str], None]) -> Result:
+    if lacking := missing(machine.arch):
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
     architecture = ARCHITECTURES[machine.arch]
-    kernel = kernels.ensure(machine.series)
-    architecture.prepare(machine)
+    kernel, made = prepare(machine)
     with (
         ending_on_signals(),
         room_for_a_guest(cache_dir(), whole=machine.threads == "multi"),
         tempfile.TemporaryDirectory(prefix=f"quiet-lab-{os.getpid()}-") as temporary,
     ):
         work = Path(temporary)
-        _write_shared(work / "share", machine, script, env)
-        command = architecture.command(machine, kernel, work)
+        _write_shared(work / "share", machine, shared)
+        command = architecture.command(machine, kernel, made, work)
         started = time.monotonic()
         code = _supervise(machine, command, work, started + timeout, on_line)
         seconds = time.monotonic() - started
@@ -102,17 +121,21 @@ def _boot(
         return Result(code, _text(work / "share/output"), seconds, _tail(work), files)
 
 
-def _write_shared(share: Path, machine: Machine, script: str, env: Mapping[str, str]) -> None:
+def _write_shared(share: Path, machine: Machine, shared: Shared) -> None:
     (share / "out").mkdir(parents=True)
+    (share / "in").mkdir()
+    for path in shared.give:
+        shutil.copy(path, share / "in")
     (share / "output").touch()
     exports = {
         "PATH": f"{CHECKOUT}/.venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/tmp/lab-home",
         "TMPDIR": "/tmp",
         "LC_ALL": "C.UTF-8",
+        "LAB_IN": f"{SHARED}/in",
         "LAB_OUT": f"{SHARED}/out",
         "LAB_MACHINE": machine.name,
-        **env,
+        **shared.env,
     }
     lines = [*ARCHITECTURES[machine.arch].entering()]
     lines += [*(f"export {name}={shlex.quote(value)}" for name, value in exports.items())]
@@ -128,7 +151,7 @@ def _write_shared(share: Path, machine: Machine, script: str, env: Mapping[str, 
     ]
     (share / "enter").write_text("\n".join(lines) + "\n")
     (share / "prelude").write_text(machine.prelude + "\n")
-    (share / "script").write_text(script + "\n")
+    (share / "script").write_text(shared.script + "\n")
 
 
 def _supervise(

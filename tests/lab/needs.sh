@@ -1,5 +1,5 @@
 #!/bin/bash
-# needs.sh build|lab: make sure that what builds the project (or boots its test machines) is installed.
+# needs.sh build|lab|arm: make sure that what builds the project (or boots its test machines) is installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
 # may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
@@ -23,8 +23,14 @@ lab)
     has iasl || missing+=(acpica-tools)
     has file || missing+=(file)
     ;;
+arm)
+    has qemu-system-aarch64 || missing+=(qemu-system-arm)
+    has aarch64-linux-gnu-gcc || missing+=(gcc-aarch64-linux-gnu)
+    [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing+=(libc6-dev-arm64-cross)
+    has depmod || missing+=(kmod)
+    ;;
 *)
-    echo "usage: needs.sh build|lab" >&2
+    echo "usage: needs.sh build|lab|arm" >&2
     exit 2
     ;;
 esac

@@ -28,6 +28,7 @@ def journal() -> bool:
 def ended_by(number: signal.Signals) -> dict[str, object]:
     """A step that would take for ever gets a signal while it holds the frequency."""
     before = state()
+    print(f"ended by {number.name}", flush=True)  # for whoever looks at a guest that takes too long
     command = subprocess.Popen(
         [*STEP, "--trials", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -37,7 +38,10 @@ def ended_by(number: signal.Signals) -> dict[str, object]:
     time.sleep(1)
     held = state()
     command.send_signal(number)
-    out, err = command.communicate(timeout=PATIENCE_S)
+    try:
+        out, err = command.communicate(timeout=PATIENCE_S)
+    finally:
+        command.kill()
     left = {"after": state(), "journal": journal()}
     restored = subprocess.run(["quiet", "restore"], capture_output=True, text=True, check=False)
     return {
@@ -55,7 +59,7 @@ def ended_by(number: signal.Signals) -> dict[str, object]:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
     before = state()
-    whole = subprocess.run([*STEP, "--trials", "1500"], capture_output=True, text=True, check=False)
+    whole = subprocess.run([*STEP, "--trials", "3000"], capture_output=True, text=True, check=False)
     report: dict[str, object] = {
         "before": before,
         "code": whole.returncode,

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["cpufreq"], i
 
 @functools.cache
 def report(machine: Machine) -> dict[str, Any]:
-    result = boot(machine, "python -m tests.lab.stepping", timeout=600)
+    result = boot(machine, "python -m tests.lab.stepping", timeout=900)
     assert result.code == 0, result.output
     made: dict[str, Any] = json.loads(result.files["report.json"])
     return made
@@ -26,8 +26,8 @@ def test_the_frequency_is_changed_at_half_time_and_put_back(machine: Machine) ->
     assert made["code"] == 0, made["err"]
     step = json.loads(made["out"])
     assert (step["from_khz"], step["to_khz"], step["seen_khz"]) == (1_000_000, 3_000_000, [1_000_000, 3_000_000])
-    assert len(step["trials"]) == len(step["trials_ns"]) == 1500
-    assert 750 <= step["written_after"] < 1500
+    assert len(step["trials"]) == len(step["trials_ns"]) == 3000
+    assert 1500 <= step["written_after"] < 3000
     assert step["policy"]["driver"] == "acpi-cpufreq"
     assert made["after"] == made["before"]
     assert not made["journal"]

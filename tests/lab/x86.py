@@ -29,8 +29,9 @@ def missing() -> list[str]:
     return absent
 
 
-def prepare(machine: Machine) -> None:
+def prepare(kernel: Kernel) -> tuple[Path, ...]:
     """Nothing but the kernel is needed."""
+    return ()
 
 
 def entering() -> list[str]:
@@ -47,7 +48,7 @@ def entering() -> list[str]:
     ]
 
 
-def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
+def command(machine: Machine, kernel: Kernel, made: tuple[Path, ...], work: Path) -> list[str]:
     for path in (kernel.root, work, CHECKOUT):
         if any(character.isspace() for character in str(path)):
             raise GuestError(f"{machine.name}: virtme-ng cannot handle the space in {path}")

@@ -250,6 +250,12 @@ def test_the_period_and_the_step_of_a_clock_that_goes_by_tens() -> None:
     assert step == 10
 
 
+def test_a_tick_may_be_longer_than_the_loop() -> None:
+    period, step = calibration.calibrate([0, 0, 1] * 3000 + [900])
+    assert period == pytest.approx(1 / 3)
+    assert step == 1
+
+
 @given(st.floats(10, 100), st.integers(1, 3))
 def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_no_whole_number_of_them(step: float, least: int) -> None:
     readings = [

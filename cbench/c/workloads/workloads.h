@@ -50,6 +50,7 @@ uint64_t cb_sieve_run(void *state, uint64_t n);
 typedef struct cb_memory {
 	uint32_t *words;
 	uint64_t count;
+	size_t offset; /* of the words in what was mapped, in bytes */
 } cb_memory;
 
 void cb_memory_fill(const cb_memory *memory);
