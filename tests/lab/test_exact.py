@@ -48,7 +48,9 @@ def test_whatever_is_not_interrupted_takes_the_same_number_of_cycles(machine: Ma
     assert len(trials) == 1000
     assert 0 < len(polluted) < 500
     assert len(clean) == 1, clean.most_common(5)
-    assert all(trials[number] > min(clean) for number in polluted)
+    # An interrupt just before or after the counter's readings is in the counts, and adds nothing.
+    assert min(trials) == min(clean)
+    assert any(trials[number] > min(clean) for number in polluted)
 
 
 @EXACT
