@@ -112,6 +112,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kmod: {error}\n")
         return error.exit_code
     sys.stdout.write(f"built {module}\n")
+    if "KDIR" in os.environ:
+        return 0
     host = Reader()
     if (locked := _locked(host)) is not None or host.text("/proc/sys/kernel/modules_disabled") != "0":
         sys.stdout.write(f"it cannot be loaded as it is: {locked or why_absent(host)}\n")

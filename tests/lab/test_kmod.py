@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab import headers, kmod
+from tests.lab import kmod
 from tests.lab.debian import PackageError
 from tests.lab.drive_kmod import BAD, FUZZED, PARAMS, TRIALS
 from tests.lab.guest import boot
@@ -139,7 +139,49 @@ def test_the_module_goes_and_the_kernel_has_nothing_to_complain_of(machine: Mach
     assert [line for line in found["dmesg"].splitlines() if ALARMS.search(line)] == []
 
 
-@pytest.mark.parametrize("machine", ["exact", "exact-6.12"], indirect=True)
-def test_the_module_builds_for_arm64_without_a_warning(machine: Machine) -> None:
-    assert headers.CROSS
-    assert kmod.built(machine).read_bytes()[:4] == b"\x7fELF"
+on_exact_machines = pytest.mark.parametrize("machine", ["exact", "exact-6.12"], indirect=True)
+RUN = "cbench run hash sieve --param n=10000 --warmup 5 --cpu 0 --json --trials"
+EXACT = f"{RUN} 1000 --in-kernel >$LAB_OUT/off && {RUN} 300 --in-kernel --stop-machine >$LAB_OUT/stopped && "
+EXACT += f"{RUN} 50 >$LAB_OUT/user && rmmod cbench; dmesg >$LAB_OUT/dmesg"
+USER_CONSTANT = 2  # cycles by which user space may differ: the call, the landing pads, one branch between the reads
+
+
+@functools.cache
+def exact(machine: Machine) -> dict[str, str]:
+    try:
+        load = kmod.loading(machine)
+    except PackageError as error:
+        pytest.skip(f"no lab: {error}")
+    result = boot(machine, load + EXACT, timeout=300)
+    assert result.code == 0, result.output
+    return result.files
+
+
+def results(machine: Machine, which: str) -> dict[str, dict[str, Any]]:
+    return {each["workload"]: each for each in json.loads(exact(machine)[which])["results"]}
+
+
+@on_exact_machines
+@pytest.mark.parametrize("workload", ["hash", "sieve"])
+@pytest.mark.parametrize(("which", "trials"), [("off", 1000), ("stopped", 300)])
+def test_with_interrupts_off_every_trial_takes_the_same_cycles(
+    machine: Machine, workload: str, which: str, trials: int
+) -> None:
+    assert json.loads(exact(machine)[which])["counter"]["name"] == "cycles"
+    series = results(machine, which)[workload]["trials"]
+    assert len(series) == trials
+    assert len(set(series)) == 1, sorted(set(series))
+
+
+@on_exact_machines
+@pytest.mark.parametrize("workload", ["hash", "sieve"])
+def test_user_space_and_the_kernel_agree_but_for_a_constant(machine: Machine, workload: str) -> None:
+    kernel, user = results(machine, "off")[workload]["floor"], results(machine, "user")[workload]["floor"]
+    assert abs(kernel - user) <= USER_CONSTANT, (kernel, user)
+
+
+@on_exact_machines
+def test_the_arm64_kernels_have_nothing_to_complain_of(machine: Machine) -> None:
+    log = exact(machine)["dmesg"]
+    assert "cbench: loading out-of-tree module" in log
+    assert [line for line in log.splitlines() if ALARMS.search(line)] == []
