@@ -88,7 +88,9 @@ def refusal(answer: Answer, function: str, params: Mapping[str, int], cpu: int, 
         case Reason.NO_MEMORY:
             return Refused(f"{function} {settings}: the kernel has not that much memory to spare")
         case Reason.NO_CYCLES:
-            return UsageError(f"counter cycles is unavailable in the kernel: {said(-answer.pmu_error)}; use ticks")
+            return UsageError(
+                f"counter cycles is unavailable in the kernel: {said(-answer.pmu_error)}; use {counters.ticks_name()}"
+            )
         case Reason.TOO_LONG:
             return Refused(
                 f"{function} {settings}: interrupts would be off for {_ms(answer.region_ns)} or more a trial, "
