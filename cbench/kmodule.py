@@ -52,7 +52,7 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
-    """The module, built below `folder`; `make` is `make -C TREE` with what a cross-build needs.
+    """The module, built in `folder`; `make` is `make -C TREE` with what a cross-build needs.
 
     UsageError with the first line that says what is wrong; the build's output goes to stderr before.
     """
@@ -73,7 +73,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
         lines = said.splitlines() or ["no message"]
         why = next((line for line in lines if "rror" in line or "not found" in line), lines[-1])
         raise UsageError(f"the module does not build: {why.strip()}")
-    return sources / f"{NAME}.ko"
+    return Path(shutil.copy(sources / f"{NAME}.ko", folder.resolve()))
 
 
 def why_absent(host: Reader | None = None) -> str:
