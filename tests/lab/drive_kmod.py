@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cbench import inkernel, workloads
+from cbench import inkernel, inkernel_wire, workloads
 from quiet.errors import QuietError
 
 CPU = 3
@@ -40,11 +40,11 @@ Report = dict[str, Any]
 
 def packed(**changes: Any) -> bytearray:
     asked = dict.fromkeys(FIELDS, 0) | {"trials_at": ROOM.buffer_info()[0]} | VALID | changes
-    return bytearray(inkernel.REQUEST.pack(*(asked[name] for name in FIELDS), *[0] * 9))
+    return bytearray(inkernel_wire.REQUEST.pack(*(asked[name] for name in FIELDS), *[0] * 9))
 
 
 def answered(device: int, request: bytearray) -> list[Any]:
-    answer = inkernel.ask(device, request)
+    answer = inkernel_wire.ask(device, request)
     return [errno.errorcode.get(answer.error, 0), answer.reason, answer.done]
 
 
@@ -84,7 +84,7 @@ BAD: dict[str, dict[str, Any]] = {
     "version": {"version": 2},
     "flags": {"flags": 2},
     "counter": {"wanted": 3},
-    "region": {"max_region_ns": inkernel.REGION_MAX_NS + 1},
+    "region": {"max_region_ns": inkernel_wire.REGION_MAX_NS + 1},
     "warmup": {"warmup": 1_000_001},
     "workload": {"workload": b"float"},
     "name without end": {"workload": b"h" * 32},
@@ -133,7 +133,9 @@ def fuzzed(device: int, rounds: int, seed: int) -> Report:
                 small = name in ("version", "flags", "cpu", "wanted", "pmu_type", "trials", "warmup", "param_count")
                 changes[name] = draw.choice(numbers) % (2**32 if small else 2**64)
             changes["workload"] = draw.choice([*(name.encode() for name in inkernel.WORKLOADS), draw.randbytes(32)])
-            request = packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(inkernel.REQUEST.size))
+            request = (
+                packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(inkernel_wire.REQUEST.size))
+            )
             if not 0 < changes.get("trials", 10) <= 1000:
                 request[136:144] = bytes(8)  # no such room
             end = str(answered(device, request)[:2])
@@ -185,7 +187,7 @@ def disturbed(report: Report, device: int) -> None:
 
 def another_number(device: int) -> str:
     try:
-        fcntl.ioctl(device, inkernel.RUN + 1, bytearray(inkernel.REQUEST.size))
+        fcntl.ioctl(device, inkernel_wire.RUN + 1, bytearray(inkernel_wire.REQUEST.size))
     except OSError as error:
         return errno.errorcode[error.errno or 0]
     return "accepted"
