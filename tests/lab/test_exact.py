@@ -63,3 +63,17 @@ def test_a_module_built_here_is_loaded_there(machine: Machine, tmp_path: Path) -
     result = boot(machine, script, timeout=TIMEOUT_S, give=[tmp_path / "hello.ko"])
     assert result.code == 0, result.output
     assert result.output.splitlines()[-2:] == ["hello: in", "hello: out"]
+
+
+@A72
+def test_nothing_interrupts_an_isolated_cpu_of_sixteen_while_it_is_measured(machine: Machine) -> None:
+    script = f"quiet apply --profile bench && {HASH} --cpu 5 >$LAB_OUT/run && quiet restore"
+    result = boot(machine, script, timeout=TIMEOUT_S)
+    assert result.code == 0, result.output
+    (run,) = lists(result, "run")["results"]
+    assert run["isolated"]
+    assert run["polluted"] == []
+    # All CPUs share one clock, so the ticks of the others show in some trials.
+    floor, times = Counter(run["trials"]).most_common(1)[0]
+    assert floor == min(run["trials"])
+    assert times > 900
