@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo test check bench benchmarks kmod lock clean
+.PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,6 +28,10 @@ help: ## list the targets
 
 demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmark there, quiet and not (root not needed)
 	@$(BIN)/python -m tests.lab.demo
+
+# JSON=FILE also writes every row to that file.
+thesis: setup lab-setup ## the thesis's table of variability, measured anew on machines that are exact (a few minutes)
+	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
 test: setup ## every test, with those that boot real kernels (under 30 minutes on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
