@@ -45,6 +45,15 @@ class Options:
     plan: layout.Plan = layout.SINGLE
     in_kernel: bool = False
     stop_machine: bool = False
+    asked: bool = True
+
+    def trials_of(self, workload: Workload) -> int:
+        """How many trials a process has; `asked`: somebody gave a number."""
+        return self.trials if self.asked or workload.trials is None else min(self.trials, workload.trials)
+
+    def warmup_of(self, workload: Workload) -> int | None:
+        """How many trials are discarded, None: until settled."""
+        return self.warmup if self.asked or workload.trials is None else self.warmup or 0
 
 
 def options(
@@ -59,6 +68,7 @@ def options(
     plan: layout.Plan | None = None,
     in_kernel: bool = False,
     stop_machine: bool = False,
+    asked: bool = True,
 ) -> Options:
     """UsageError for what cannot be measured so. `trials` None: as many as `until_clean` is likely to take."""
     if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
@@ -81,7 +91,9 @@ def options(
     chosen = counters.parse_events(events)
     place = plan or layout.SINGLE
     trials = until_clean if in_kernel and until_clean else trials  # there all of them are
-    return Options(trials, discarded, counter, timeout, trace, chosen, until_clean, place, in_kernel, stop_machine)
+    return Options(
+        trials, discarded, counter, timeout, trace, chosen, until_clean, place, in_kernel, stop_machine, asked
+    )
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
@@ -171,8 +183,8 @@ class One:
             params=params,
             rewarm=params["n"] // self.workload.rewarm_share,
             cpu=self.cpu,
-            trials=self.options.trials,
-            warmup=self.options.warmup,
+            trials=self.options.trials_of(self.workload),
+            warmup=self.options.warmup_of(self.workload),
             counter=self.options.counter,
             events=self.options.events,
             enters_kernel=self.workload.enters_kernel,
@@ -184,7 +196,7 @@ class One:
             title += f", process {number + 1} of {self.options.plan.processes}"
 
         def progress(phase: str, done: int) -> None:
-            self.show(f"{title}: {phase}", done, self.options.trials)
+            self.show(f"{title}: {phase}", done, self.options.trials_of(self.workload))
 
         keeper = self.keep(self.workload, self.cpu, number, job) if self.keep else None
         if self.options.in_kernel:

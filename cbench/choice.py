@@ -9,6 +9,7 @@ from quiet import cpulist
 from quiet.choose import parse_wish
 from quiet.errors import UsageError
 from quiet.host import Reader
+from quiet.placement import reachable
 
 
 def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
@@ -22,7 +23,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
     Raises UsageError for a CPU that is not online.
     """
     if not texts:
-        return [default_cpu(isolated, frozenset(os.sched_getaffinity(0)))]
+        return [default_cpu(isolated, frozenset(os.sched_getaffinity(0)) | reachable(isolated))]
     online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
     chosen: list[int] = []
     for text in texts:

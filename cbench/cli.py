@@ -32,7 +32,7 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
 Workloads = Annotated[
     list[str],
-    typer.Argument(metavar="WORKLOAD...", help="hash, sieve, memory, FILE.c:FUNCTION, LIB.so:FUNCTION"),
+    typer.Argument(metavar="WORKLOAD...", help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION."),
 ]
 Trials = Annotated[int | None, typer.Option(help="Trials of each workload (1000, with --quick 200).")]
 Cpus = Annotated[

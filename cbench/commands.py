@@ -87,6 +87,7 @@ def _options(request: Request) -> batch.Options:
         plan=layout.plan(request.processes, request.vary, request.seed, request.base),
         in_kernel=request.in_kernel,
         stop_machine=request.stop_machine,
+        asked=request.trials is not None or request.until_clean is not None,
     )
 
 

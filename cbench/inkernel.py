@@ -1,61 +1,50 @@
 """Trials in the kernel, with interrupts off: the client of the module in cbench/kmod (docs/kernel-module.md).
 
-The structures are those of cbench/kmod/cbench_kmod.h, field by field.
+What goes through the device is in inkernel_wire.py.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
-import errno
-import fcntl
 import os
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 from cbench import counters, kmodule
+from cbench.inkernel_wire import (
+    COUNTERS,
+    PARAMS_MAX,
+    REGION_NS,
+    REQUEST,
+    STOP_MACHINE,
+    TRIALS_MAX,
+    VERSION,
+    Answer,
+    Reason,
+    ask,
+    refusal,
+    said,
+)
 from cbench.model import Counter
 from quiet import cpulist
 from quiet.errors import QuietError, Refused, UsageError
 from quiet.host import Reader
 
 DEVICE = "/dev/cbench"
-VERSION = 1
-# Those of cbench/c/workloads that the module has; the others use floating point, a system call, or too much time.
-WORKLOADS = ("empty", "hash", "sieve", "memory")
-PARAMS_MAX = 6
-TRIALS_MAX = 1_000_000
-REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
-STOP_MACHINE = 1
-COUNTERS = {"auto": 0, "cycles": 1, "ticks": 2}
-
-REQUEST = struct.Struct("<II32s6QQ6IQQ4IQQQiI")
-RUN = 3 << 30 | REQUEST.size << 16 | 0xC8 << 8 | 1  # _IOWR(0xC8, 1, struct cbench_request)
-
-
-class Reason(IntEnum):
-    """Why the module did not do all of what was asked."""
-
-    DONE = 0
-    BAD_VERSION = 1
-    BAD_REQUEST = 2
-    BAD_WORKLOAD = 3
-    BAD_PARAM = 4
-    BAD_TRIALS = 5
-    CPU_OFFLINE = 6
-    NOT_BOUND = 7
-    BUSY = 8
-    NO_MEMORY = 9
-    NO_CYCLES = 10
-    TOO_LONG = 11
-    SIGNAL = 12
-    CPU_GONE = 13
-    COUNTER_LOST = 14
+# Those of cbench/c/workloads that the module has, with their parameters in its order (None: must be given); the others
+# use floating point, a system call, or too much time.
+PARAMETERS: dict[str, dict[str, int | None]] = {
+    "empty": {"n": None},
+    "hash": {"n": None},
+    "sieve": {"n": None},
+    "memory": {"n": None, "size": None},
+    "chase": {"n": None, "size": None, "stride": None, "pages": 1, "fit": 0},
+    "branch": {"n": None, "pattern": None, "period": None},
+}
+WORKLOADS = tuple(PARAMETERS)
 
 
-OTHER_VERSION = "the loaded module is of another version of cbench: as root, rmmod cbench, then build and load this one"
 CUT_SHORT = {
     Reason.TOO_LONG: "trials took longer than interrupts may be off",
     Reason.SIGNAL: "interrupted by a signal",
@@ -80,21 +69,6 @@ class Measured:
     cut_short: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the module wrote, and the ioctl's errno (0: none)."""
-
-    error: int
-    reason: int
-    counter: int
-    width: int
-    done: int
-    overhead: int
-    region_ns: int
-    fitting_n: int
-    pmu_error: int
-
-
 def measure(
     function: str,
     params: Mapping[str, int],
@@ -109,35 +83,44 @@ def measure(
 ) -> Measured:
     """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded times.
 
-    `params` in the order of the workload's parameters. `rewarm`: n of an untimed call before each trial, with
+    `rewarm`: n of an untimed call before each trial, with
     interrupts off too; 0: none. `counter`: auto, cycles or ticks. `stop_machine` holds every other CPU during a trial.
 
     UsageError for what no module can do; Refused when it is not loaded, not allowed, or does not do this here.
     """
-    _check(function, params, trials, warmup)
+    numbers = _checked(function, params, trials, warmup)
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))
-    numbers = [*params.values()] + [0] * (PARAMS_MAX - len(params))
-    head = (VERSION, STOP_MACHINE if stop_machine else 0, function.encode(), *numbers, rewarm)
-    middle = (len(params), cpu, COUNTERS[counter], pmu_type(cpu), trials, warmup, max_region_ns)
+    padded = [*numbers, *[0] * (PARAMS_MAX - len(numbers))]
+    head = (VERSION, STOP_MACHINE if stop_machine else 0, function.encode(), *padded, rewarm)
+    middle = (len(numbers), cpu, COUNTERS[counter], pmu_type(cpu), trials, warmup, max_region_ns)
     REQUEST.pack_into(request, 0, *head, *middle, written.buffer_info()[0], *[0] * 9)
     with opened() as device, bound(cpu):
         answer = ask(device, request)
     if answer.error:
-        raise _refusal(answer, function, params, cpu, max_region_ns)
+        raise refusal(answer, function, params, cpu, max_region_ns)
     used = written[: 2 * answer.done]
     why = CUT_SHORT.get(Reason(answer.reason), "")
     return Measured(tuple(used[0::2]), tuple(used[1::2]), _counter(answer), answer.width, answer.region_ns, why)
 
 
-def _check(function: str, params: Mapping[str, int], trials: int, warmup: int) -> None:
+def _checked(function: str, params: Mapping[str, int], trials: int, warmup: int) -> list[int]:
+    """The parameters in the module's order."""
     if function not in WORKLOADS:
         raise UsageError(f"{function} does not run in the kernel; {', '.join(WORKLOADS)} do")
-    for name, value in params.items():
+    known = PARAMETERS[function]
+    missing = {name for name, value in known.items() if value is None} - params.keys()
+    if wrong := sorted(missing | params.keys() - known.keys()):
+        raise UsageError(
+            f"{function} in the kernel: {', '.join(wrong)}: missing or unknown; it takes {', '.join(known)}"
+        )
+    numbers = {name: params.get(name, value or 0) for name, value in known.items()}
+    for name, value in numbers.items():
         if not 0 <= value < 2**64:
             raise UsageError(f"--param {name}={value}: not a number from 0 to 2^64 - 1")
     if not 1 <= trials <= TRIALS_MAX or not 0 <= warmup <= TRIALS_MAX:
         raise UsageError(f"in the kernel: 1 to {TRIALS_MAX:,} trials, at most as many for the warm-up")
+    return list(numbers.values())
 
 
 @contextlib.contextmanager
@@ -180,58 +163,11 @@ def _not_there(cpu: int, error: Exception) -> QuietError:
     return Refused(f"CPU {cpu}: this process may not run there ({why}); start it with `quiet run`, or from that cpuset")
 
 
-def ask(device: int, request: bytearray) -> Answer:
-    """One ioctl. What the module wrote is read also where it ends with an error."""
-    error = 0
-    try:
-        fcntl.ioctl(device, RUN, request)
-    except OSError as failure:
-        error = failure.errno or errno.EIO
-    return Answer(error, *REQUEST.unpack(request)[-9:-1])
-
-
-def _refusal(answer: Answer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
-    settings = " ".join(f"{name}={value:,}" for name, value in params.items())
-    match answer.reason:
-        case Reason.DONE if answer.error == errno.ENOTTY:
-            return Refused(OTHER_VERSION)
-        case Reason.DONE if answer.error == errno.EPERM:
-            return Refused("--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off")
-        case Reason.BAD_VERSION | Reason.BAD_WORKLOAD:
-            return Refused(OTHER_VERSION)
-        case Reason.BAD_PARAM:
-            return UsageError(f"{function} in the kernel does not take {settings}")
-        case Reason.CPU_OFFLINE | Reason.NOT_BOUND:
-            return Refused(f"CPU {cpu} went offline, or this process was moved off it")
-        case Reason.BUSY:
-            return Refused("somebody else is measuring in the kernel: wait until that has ended")
-        case Reason.NO_MEMORY:
-            return Refused(f"{function} {settings}: the kernel has not that much memory to spare")
-        case Reason.NO_CYCLES:
-            return UsageError(f"counter cycles is unavailable in the kernel: {_why(-answer.pmu_error)}; use ticks")
-        case Reason.TOO_LONG:
-            return Refused(
-                f"{function} {settings}: interrupts would be off for {_ms(answer.region_ns)} or more a trial, "
-                f"at most {limit_ns / 1e6:g} ms are allowed; try --param n={max(1, answer.fitting_n)}"
-            )
-        case Reason.SIGNAL:
-            return Refused("interrupted by a signal before the first trial")
-    return Refused(f"the kernel module refused: {os.strerror(answer.error)} (reason {answer.reason})")
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:,.0f} ms" if ns < 3600 * 10**9 else "hours"
-
-
-def _why(error: int) -> str:
-    return f"{counters.REASONS.get(error, os.strerror(error))} [{errno.errorcode.get(error, error)}]"
-
-
 def _counter(answer: Answer) -> Counter:
     if answer.counter == COUNTERS["cycles"]:
         return Counter("cycles", "cycles", True, "", "perf_event, read in the kernel", overhead=answer.overhead)
     name = counters.ticks_name()
-    why = f"cycles unavailable in the kernel: {_why(-answer.pmu_error)}" if answer.pmu_error else "asked for"
+    why = f"cycles unavailable in the kernel: {said(-answer.pmu_error)}" if answer.pmu_error else "asked for"
     unit = dict(counters.TICKS.values())[name]
     return Counter(name, unit, True, why, "clock read in the kernel", overhead=answer.overhead)
 

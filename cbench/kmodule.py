@@ -52,7 +52,7 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
-    """The module, built below `folder`; `make` is `make -C TREE` with what a cross-build needs.
+    """The module, built in `folder`; `make` is `make -C TREE` with what a cross-build needs.
 
     UsageError with the first line that says what is wrong; the build's output goes to stderr before.
     """
@@ -73,7 +73,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
         lines = said.splitlines() or ["no message"]
         why = next((line for line in lines if "rror" in line or "not found" in line), lines[-1])
         raise UsageError(f"the module does not build: {why.strip()}")
-    return sources / f"{NAME}.ko"
+    return Path(shutil.copy(sources / f"{NAME}.ko", folder.resolve()))
 
 
 def why_absent(host: Reader | None = None) -> str:
@@ -112,6 +112,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kmod: {error}\n")
         return error.exit_code
     sys.stdout.write(f"built {module}\n")
+    if "KDIR" in os.environ:
+        return 0
     host = Reader()
     if (locked := _locked(host)) is not None or host.text("/proc/sys/kernel/modules_disabled") != "0":
         sys.stdout.write(f"it cannot be loaded as it is: {locked or why_absent(host)}\n")

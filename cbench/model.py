@@ -33,7 +33,8 @@ class Workload:
     should take. `check` says what is wrong with parameters that are each within bounds, "" when nothing is.
     `own_faults` says how many page faults of a trial are the workload's own work and pollute nothing. `buffers`: how
     many buffers of the parameter `size` there are. `enters_kernel`: whether the function itself calls the kernel; None
-    where that is not known.
+    where that is not known. `trials`: how many there are, and none before them, when nobody asks for a number; for
+    workloads that take seconds.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Workload:
     check: Callable[[Params], str] | None = None
     own_faults: Callable[[Params], int] | None = None
     buffers: int = 1
+    trials: int | None = None
 
     @property
     def builtin(self) -> bool:

@@ -21,6 +21,21 @@ def isolated_cpus() -> CpuSet:
     return record.cpus.isolated if record else Facts(reader).boot_isolated
 
 
+def reachable(cpus: CpuSet) -> CpuSet:
+    """Those of these CPUs that place() would find usable, though the own affinity may be narrower (isolcpus=)."""
+    before = os.sched_getaffinity(0)
+    found = set(cpus & before)
+    for cpu in cpus - before:
+        try:
+            os.sched_setaffinity(0, {cpu})
+        except OSError:
+            if os.geteuid() != 0:
+                continue
+        found.add(cpu)
+    os.sched_setaffinity(0, before)
+    return frozenset(found)
+
+
 def place(cpu: int, pid: int = 0) -> None:
     """Move a process (0: the caller) to the cgroup that owns a CPU, and pin it to that CPU.
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion"]
-COMPILERS = [c for c in ("gcc-12", "gcc-14", "gcc", "clang", "aarch64-linux-gnu-gcc") if shutil.which(c)]
+FOUND = [path for c in ("gcc", "gcc-14", "clang", "aarch64-linux-gnu-gcc") if (path := shutil.which(c))]
+COMPILERS = list({Path(path).resolve(): Path(path).name for path in FOUND}.values())
+"""Each once, whatever its names."""
 EVERY_COMPILER = pytest.mark.parametrize(
     "compiler", COMPILERS or [pytest.param("", marks=pytest.mark.skip("no C compiler"))]
 )

@@ -21,8 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "reads.h"
-
 enum { CB_READ_TICKS = 0, CB_READ_USER = 1, CB_READ_SYSCALL = 2 };
 enum { CB_EXCLUDE_KERNEL = 1, CB_EXCLUDE_USER = 2, CB_MUST_COUNT = 4 };
 enum { CB_MAX_OTHERS = 7, CB_MAX_EVENTS = 1 + CB_MAX_OTHERS };

@@ -66,5 +66,9 @@ int cb_job_run(struct cb_job *job, struct cbench_trial *trials);
 /* states.c: -EINVAL for a parameter, -ENOMEM */
 int cb_kernel_memory_create(const u64 *params, size_t count, int node, void **ret);
 void cb_kernel_memory_destroy(void *state);
+int cb_kernel_chase_create(const u64 *params, size_t count, int node, void **ret);
+void cb_kernel_chase_destroy(void *state);
+int cb_kernel_branch_create(const u64 *params, size_t count, int node, void **ret);
+void cb_kernel_branch_destroy(void *state);
 
 #endif

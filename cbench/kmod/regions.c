@@ -40,6 +40,9 @@ noinline notrace u64 cb_empty_run(void *state, u64 n)
 	CB_REGION(cycles, cb_pmc_now(index), name)                                                 \
 	CB_REGION(ticks, cb_ticks_now(), name)
 
+#define CB_STATE(function)                                                                         \
+	.create = cb_kernel_##function##_create, .destroy = cb_kernel_##function##_destroy
+
 #define CB_FUNCTIONS(function)                                                                     \
 	.name = #function, .run = cb_##function##_run, .cycles = cycles_##function,                \
 	.ticks = ticks_##function
@@ -48,18 +51,17 @@ CB_REGIONS(empty)
 CB_REGIONS(hash)
 CB_REGIONS(sieve)
 CB_REGIONS(memory)
+CB_REGIONS(chase)
+CB_REGIONS(branch)
 
 const struct cb_kernel_workload cb_empty = { CB_FUNCTIONS(empty), .max_n = U64_MAX };
 
 static const struct cb_kernel_workload workloads[] = {
 	{ CB_FUNCTIONS(hash), .max_n = U64_MAX },
 	{ CB_FUNCTIONS(sieve), .max_n = U32_MAX },
-	{
-		CB_FUNCTIONS(memory),
-		.max_n = U64_MAX,
-		.create = cb_kernel_memory_create,
-		.destroy = cb_kernel_memory_destroy,
-	},
+	{ CB_FUNCTIONS(memory), CB_STATE(memory), .max_n = U64_MAX },
+	{ CB_FUNCTIONS(chase), CB_STATE(chase), .max_n = U64_MAX },
+	{ CB_FUNCTIONS(branch), CB_STATE(branch), .max_n = U64_MAX },
 };
 
 const struct cb_kernel_workload *cb_kernel_workload_find(const char *name)

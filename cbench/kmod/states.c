@@ -8,6 +8,8 @@
 
 /* Left to everybody else, in bytes. */
 #define SPARE (64ull << 20)
+#define LINKS_MAX (4ull << 20) /* linked in a second or so, and nobody may interrupt that */
+#define BRANCHES_MAX (64ull << 20)
 #define QUIETLY (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /*
@@ -53,4 +55,73 @@ void cb_kernel_memory_destroy(void *state)
 
 	kvfree(memory->words);
 	kfree(memory);
+}
+
+/* params: n, size and stride in bytes, pages (1: huge, 0: small), fit (0: pages as they come). */
+int cb_kernel_chase_create(const u64 *params, size_t count, int node, void **ret)
+{
+	cb_chase *chase;
+	void *start;
+	int err;
+
+	if (count != 5 || params[1] > CBENCH_SIZE_MAX || params[2] < sizeof(cb_link) ||
+	    params[2] % sizeof(char *) || params[1] < params[2] ||
+	    params[1] / params[2] > LINKS_MAX || params[3] > 1 || params[4])
+		return -EINVAL;
+	chase = kzalloc(sizeof(*chase), GFP_KERNEL);
+	if (!chase)
+		return -ENOMEM;
+	chase->stride = params[2];
+	chase->count = params[1] / params[2];
+	chase->mapped = chase->count * chase->stride;
+	err = buffer(chase->mapped, params[3], node, &start);
+	if (err) {
+		kfree(chase);
+		return err;
+	}
+	chase->start = start;
+	cb_chase_fill(chase);
+	*ret = chase;
+	return 0;
+}
+
+void cb_kernel_chase_destroy(void *state)
+{
+	cb_chase *chase = state;
+
+	kvfree(chase->start);
+	kfree(chase);
+}
+
+/* params: n, pattern, period. */
+int cb_kernel_branch_create(const u64 *params, size_t count, int node, void **ret)
+{
+	cb_branch *branch;
+	void *start;
+	int err;
+
+	if (count != 3 || !params[0] || params[0] > BRANCHES_MAX ||
+	    params[1] > CB_BRANCH_RANDOM || !params[2])
+		return -EINVAL;
+	branch = kzalloc(sizeof(*branch), GFP_KERNEL);
+	if (!branch)
+		return -ENOMEM;
+	branch->count = params[0];
+	err = buffer(branch->count, true, node, &start);
+	if (err) {
+		kfree(branch);
+		return err;
+	}
+	branch->taken = start;
+	cb_branch_fill(branch, params[1], params[2]);
+	*ret = branch;
+	return 0;
+}
+
+void cb_kernel_branch_destroy(void *state)
+{
+	cb_branch *branch = state;
+
+	kvfree(branch->taken);
+	kfree(branch);
 }

@@ -52,7 +52,8 @@ def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
     if all(_on(value, floor, quantum) for value in clean):
         return f"repeats to one step of the counter ({quantum} {unit})"
     span = max(clean) - min(clean)
-    return f"does not repeat to the {one}, undisturbed trials span {span:,} ({100 * span / min(clean):.4f} %)"
+    share = f" ({100 * span / min(clean):.4f} %)" if min(clean) else ""
+    return f"does not repeat to the {one}, undisturbed trials span {span:,}{share}"
 
 
 def _why(trials: Sequence[Trial], virtual: bool) -> str:

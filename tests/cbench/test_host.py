@@ -10,6 +10,7 @@ from cbench import host
 from cbench.choice import choose_cpus, default_cpu
 from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.workloads import find
+from quiet.placement import reachable
 
 GUEST = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor sse\n"
 SETTLED = Settling((1,) * 20, (), True)
@@ -68,3 +69,16 @@ def test_the_first_usable_isolated_cpu_is_chosen_else_the_last(
 def test_cpus_keep_the_order_in_which_they_were_asked_for() -> None:
     last = max(os.sched_getaffinity(0))
     assert choose_cpus([str(last), "0", str(last)], frozenset()) == list(dict.fromkeys([last, 0]))
+
+
+def test_a_cpu_outside_of_the_own_affinity_is_reachable_and_the_affinity_stays() -> None:
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        return
+    last = max(before)
+    try:
+        os.sched_setaffinity(0, before - {last})
+        assert reachable(frozenset({last})) == {last}
+        assert os.sched_getaffinity(0) == before - {last}
+    finally:
+        os.sched_setaffinity(0, before)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cbench import inkernel, kmodule
-from cbench.inkernel import Answer, Reason
+from cbench import inkernel, inkernel_wire, kmodule
+from cbench.inkernel_wire import Answer, Reason
 from quiet.errors import Refused, UsageError
 from quiet.host import Reader
 from tests.c_code import EVERY_COMPILER
@@ -26,18 +26,18 @@ OFFSETS = (0, 8, 40, 88, 96, 128, 136, 152, 176)
 @EVERY_COMPILER
 def test_structures_are_laid_out_in_python_as_in_c(compiler: str, tmp_path: Path) -> None:
     facts = {
-        "sizeof(struct cbench_request)": inkernel.REQUEST.size,
+        "sizeof(struct cbench_request)": inkernel_wire.REQUEST.size,
         "sizeof(struct cbench_trial)": 16,
-        "CBENCH_RUN": inkernel.RUN,
-        "CBENCH_VERSION": inkernel.VERSION,
-        "CBENCH_PARAMS_MAX": inkernel.PARAMS_MAX,
-        "CBENCH_TRIALS_MAX": inkernel.TRIALS_MAX,
-        "CBENCH_REGION_DEFAULT_NS": inkernel.REGION_NS,
-        "CBENCH_REGION_MAX_NS": inkernel.REGION_MAX_NS,
-        "CBENCH_STOP_MACHINE": inkernel.STOP_MACHINE,
-        "CBENCH_BEST": inkernel.COUNTERS["auto"],
-        "CBENCH_CYCLES": inkernel.COUNTERS["cycles"],
-        "CBENCH_TICKS": inkernel.COUNTERS["ticks"],
+        "CBENCH_RUN": inkernel_wire.RUN,
+        "CBENCH_VERSION": inkernel_wire.VERSION,
+        "CBENCH_PARAMS_MAX": inkernel_wire.PARAMS_MAX,
+        "CBENCH_TRIALS_MAX": inkernel_wire.TRIALS_MAX,
+        "CBENCH_REGION_DEFAULT_NS": inkernel_wire.REGION_NS,
+        "CBENCH_REGION_MAX_NS": inkernel_wire.REGION_MAX_NS,
+        "CBENCH_STOP_MACHINE": inkernel_wire.STOP_MACHINE,
+        "CBENCH_BEST": inkernel_wire.COUNTERS["auto"],
+        "CBENCH_CYCLES": inkernel_wire.COUNTERS["cycles"],
+        "CBENCH_TICKS": inkernel_wire.COUNTERS["ticks"],
         **{f"CBENCH_{reason.name}": reason for reason in Reason},
         **{f"offsetof(struct cbench_request, {f})": at for f, at in zip(FIELDS, OFFSETS, strict=True)},
     }
@@ -93,7 +93,9 @@ def test_why_there_is_no_module_is_told_apart(tmp_path: Path, files: dict[str, s
 
 
 def test_a_workload_that_is_not_in_the_kernel_is_answered_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match=r"^float does not run in the kernel; empty, hash, sieve, memory.* do$"):
+    with pytest.raises(
+        UsageError, match=r"^float does not run in the kernel; empty, hash, sieve, memory, chase, branch do$"
+    ):
         inkernel.measure("float", {"n": 1}, 0, 1, 0, False)
 
 
@@ -103,6 +105,14 @@ def test_a_workload_that_is_not_in_the_kernel_is_answered_with_those_that_are() 
 def test_numbers_out_of_range_are_wrong_usage(trials: int, warmup: int, n: int) -> None:
     with pytest.raises(UsageError):
         inkernel.measure("hash", {"n": n}, 0, trials, warmup, False)
+
+
+@pytest.mark.parametrize("params", [{"n": 1}, {"n": 1, "size": 4, "offset": 0}, {}])
+def test_a_parameter_that_is_missing_or_unknown_is_named(params: dict[str, int]) -> None:
+    with pytest.raises(
+        UsageError, match=r"^memory in the kernel: .*(size|offset).*: missing or unknown; it takes n, size"
+    ):
+        inkernel.measure("memory", params, 0, 1, 0, False)
 
 
 def answer(reason: Reason, error: int, **more: int) -> Answer:
@@ -119,7 +129,7 @@ def answer(reason: Reason, error: int, **more: int) -> Answer:
         (answer(Reason.BAD_PARAM, errno.EINVAL), UsageError, "hash in the kernel does not take n=5"),
         (answer(Reason.BUSY, errno.EBUSY), Refused, "somebody else is measuring"),
         (answer(Reason.NO_MEMORY, errno.ENOMEM), Refused, "memory to spare"),
-        (answer(Reason.NO_CYCLES, errno.ENOENT, pmu_error=-errno.ENOENT), UsageError, r"\[ENOENT\]; use ticks"),
+        (answer(Reason.NO_CYCLES, errno.ENOENT, pmu_error=-errno.ENOENT), UsageError, r"\[ENOENT\]; use (tsc|cntvct)$"),
         (answer(Reason.TOO_LONG, errno.ETIME, region_ns=3 * 10**9, fitting_n=7), Refused, r"3,000 ms .* --param n=7$"),
         (answer(Reason.TOO_LONG, errno.ETIME, region_ns=2**64 - 1, fitting_n=7), Refused, r"off for hours or more"),
         (answer(Reason.SIGNAL, errno.EINTR), Refused, "by a signal"),
@@ -128,7 +138,7 @@ def answer(reason: Reason, error: int, **more: int) -> Answer:
     ],
 )
 def test_each_refusal_is_one_line_that_says_what_to_do(given: Answer, kind: type, line: str) -> None:
-    failure = inkernel._refusal(given, "hash", {"n": 5}, 3, inkernel.REGION_NS)
+    failure = inkernel_wire.refusal(given, "hash", {"n": 5}, 3, inkernel_wire.REGION_NS)
     assert type(failure) is kind
     assert re.search(line, str(failure))
     assert "\n" not in str(failure)

@@ -13,6 +13,8 @@ from quiet.host import Reader
 from tests.trees import CPU, machine, plant
 
 RECORDED = Path(__file__).parents[2].parent / "shared" / "hosts"
+MOST_CPUS = 16
+"""Of a large machine every so many are looked at."""
 ARCHIVES = sorted(RECORDED.glob("*.tar.*")) if RECORDED.is_dir() else []
 
 
@@ -102,7 +104,7 @@ def test_on_recorded_machines_every_place_is_what_its_name_says(archive: Path, t
         tar.extractall(tmp_path, filter=_plain)
     facts = Facts(Reader(str(next(path for path in tmp_path.iterdir() if path.is_dir()))))
     assert facts.online
-    for cpu in facts.online:
+    for cpu in sorted(facts.online)[:: max(len(facts.online) // MOST_CPUS, 1)]:
         near = {place.name: place for place in places(facts, cpu)}
         assert all((place.cpu is None) == bool(place.reason) for place in near.values())
         assert cpu not in {place.cpu for place in near.values()}
@@ -123,6 +125,9 @@ def _plain(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
     name = "/" + member.name.partition("/")[2]
     if not name.startswith(("/sys/devices/system/cpu/", "/sys/devices/system/node/")) or ".." in name:
         return None
-    if not (member.isfile() or member.isdir()):
+    folder, _, last = name.rpartition("/")
+    if "/cache/" in folder and last not in ("type", "size", "level", "shared_cpu_list"):
         return None
-    return member.replace(mode=member.mode | 0o700 if member.isdir() else member.mode | 0o400, deep=False)
+    if not member.isfile() or last.endswith(("siblings", "cpus", "_map")) or "/huge" in folder:
+        return None
+    return member.replace(mode=member.mode | 0o400, deep=False)

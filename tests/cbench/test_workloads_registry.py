@@ -15,7 +15,7 @@ from cbench.batch import check_memory
 from cbench.loading import builtin
 from cbench.model import Workload
 from quiet.errors import UsageError
-from tests.cbench.running import cbench, error_line
+from tests.cbench.running import cbench, measured
 
 REGISTRY = Path(__file__).parents[2] / "cbench" / "c" / "workloads" / "registry.c"
 EVERY = pytest.mark.parametrize("workload", workloads.WORKLOADS, ids=lambda workload: workload.name)
@@ -85,9 +85,8 @@ def test_what_is_called_untimed_before_a_trial_is_no_more_than_the_trial(workloa
     ],
 )
 def test_a_parameter_that_will_not_do_is_one_clear_line(name: str, setting: str, line: str) -> None:
-    done = cbench("run", name, "--quick", "--trials", "1", "--param", setting)
-    assert done.returncode == 2
-    assert error_line(done).startswith(line)
+    with pytest.raises(UsageError, match=f"^{re.escape(line)}"):
+        measured(name, params=[setting])
 
 
 def test_a_parameter_of_one_workload_leaves_the_others_alone() -> None:

@@ -7,8 +7,11 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+DAY_S = 86_400
 
 
 def cache_dir() -> Path:
@@ -20,9 +23,10 @@ def make(final: Path, build: Callable[[Path], None], keep: int = 0) -> Path:
     """The folder `final`; where it is not there, `build` fills one beside it, which is then renamed.
 
     Whoever wants another folder of the same parent waits meanwhile: a build must not need one of its siblings. Of
-    these, the latest `keep` stay (0: all).
+    these, the latest `keep` stay (0: all), and whatever was wanted within a day: others may wait to use it.
     """
     if final.is_dir():
+        os.utime(final)  # when it was last wanted
         return final
     final.parent.mkdir(parents=True, exist_ok=True)
     with open(final.parent / ".lock", "w") as lock:
@@ -40,8 +44,9 @@ def make(final: Path, build: Callable[[Path], None], keep: int = 0) -> Path:
 
 def _forget(folder: Path, keep: int) -> None:
     made = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    for path in sorted(made, key=lambda path: path.stat().st_ctime)[:-keep]:
-        shutil.rmtree(path, ignore_errors=True)
+    for path in sorted(made, key=lambda path: path.stat().st_mtime)[:-keep]:
+        if time.time() - path.stat().st_mtime > DAY_S:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:

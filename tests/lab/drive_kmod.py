@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cbench import inkernel, workloads
+from cbench import inkernel, inkernel_wire, workloads
 from quiet.errors import QuietError
 
 CPU = 3
@@ -27,6 +27,8 @@ PARAMS = {
     "hash": {"n": 50_000},
     "sieve": {"n": 5_000},
     "memory": {"n": 5_000, "size": 65_536},
+    "chase": {"n": 5_000, "size": 65_536, "stride": 64, "pages": 0, "fit": 0},
+    "branch": {"n": 5_000, "pattern": 3, "period": 8},
 }
 FIELDS = ["version", "flags", "workload", *(f"p{i}" for i in range(6)), "rewarm", "param_count", "cpu", "wanted"]
 FIELDS += ["pmu_type", "trials", "warmup", "max_region_ns", "trials_at"]
@@ -38,11 +40,11 @@ Report = dict[str, Any]
 
 def packed(**changes: Any) -> bytearray:
     asked = dict.fromkeys(FIELDS, 0) | {"trials_at": ROOM.buffer_info()[0]} | VALID | changes
-    return bytearray(inkernel.REQUEST.pack(*(asked[name] for name in FIELDS), *[0] * 9))
+    return bytearray(inkernel_wire.REQUEST.pack(*(asked[name] for name in FIELDS), *[0] * 9))
 
 
 def answered(device: int, request: bytearray) -> list[Any]:
-    answer = inkernel.ask(device, request)
+    answer = inkernel_wire.ask(device, request)
     return [errno.errorcode.get(answer.error, 0), answer.reason, answer.done]
 
 
@@ -82,7 +84,7 @@ BAD: dict[str, dict[str, Any]] = {
     "version": {"version": 2},
     "flags": {"flags": 2},
     "counter": {"wanted": 3},
-    "region": {"max_region_ns": inkernel.REGION_MAX_NS + 1},
+    "region": {"max_region_ns": inkernel_wire.REGION_MAX_NS + 1},
     "warmup": {"warmup": 1_000_001},
     "workload": {"workload": b"float"},
     "name without end": {"workload": b"h" * 32},
@@ -91,6 +93,9 @@ BAD: dict[str, dict[str, Any]] = {
     "parameter of nothing": {"param_count": 2},
     "sieve beyond 32 bits": {"workload": b"sieve", "p0": 2**32},
     "sieve's rewarm": {"workload": b"sieve", "rewarm": 2**32},
+    "chosen pages": {"workload": b"chase", "param_count": 5, "p1": 65536, "p2": 64, "p4": 1},
+    "links that overlap": {"workload": b"chase", "param_count": 5, "p1": 65536, "p2": 8},
+    "no such pattern": {"workload": b"branch", "param_count": 3, "p1": 4, "p2": 1},
     "no buffer": {"workload": b"memory", "param_count": 2, "p1": 3},
     "buffer above 1 GiB": {"workload": b"memory", "param_count": 2, "p1": 2**30 + 1},
     "no trials": {"trials": 0},
@@ -127,8 +132,10 @@ def fuzzed(device: int, rounds: int, seed: int) -> Report:
             for name in draw.sample(FIELDS, draw.randint(1, 4)):
                 small = name in ("version", "flags", "cpu", "wanted", "pmu_type", "trials", "warmup", "param_count")
                 changes[name] = draw.choice(numbers) % (2**32 if small else 2**64)
-            changes["workload"] = draw.choice([b"hash", b"sieve", b"memory", b"empty", draw.randbytes(32)])
-            request = packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(inkernel.REQUEST.size))
+            changes["workload"] = draw.choice([*(name.encode() for name in inkernel.WORKLOADS), draw.randbytes(32)])
+            request = (
+                packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(inkernel_wire.REQUEST.size))
+            )
             if not 0 < changes.get("trials", 10) <= 1000:
                 request[136:144] = bytes(8)  # no such room
             end = str(answered(device, request)[:2])
@@ -180,7 +187,7 @@ def disturbed(report: Report, device: int) -> None:
 
 def another_number(device: int) -> str:
     try:
-        fcntl.ioctl(device, inkernel.RUN + 1, bytearray(inkernel.REQUEST.size))
+        fcntl.ioctl(device, inkernel_wire.RUN + 1, bytearray(inkernel_wire.REQUEST.size))
     except OSError as error:
         return errno.errorcode[error.errno or 0]
     return "accepted"

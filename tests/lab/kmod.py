@@ -14,7 +14,7 @@ from tests.lab import cache, headers, kernels
 from tests.lab.debian import run
 from tests.lab.model import CHECKOUT, Machine
 
-STRICT = "KCFLAGS=-Werror"  # besides Kbuild's own -Wall -Wextra
+STRICT = ("W=1", "KCFLAGS=-Werror")  # W=1 is where Kbuild has -Wextra
 SUFFIXES = (".c", ".h")
 
 
@@ -38,7 +38,7 @@ def built(machine: Machine) -> Path:
 def _build(made: Path, version: str, arch: str) -> None:
     make = headers.make_command(version, arch)
     folder = made / "build"
-    module = kmodule.build(folder, make, STRICT, "W=1")
+    module = kmodule.build(folder, make, *STRICT)
     cross = headers.CROSS if arch == "arm64" else ""
     run([f"{cross}strip", "--strip-debug", "-o", str(made / "cbench.ko"), str(module)])
     shutil.rmtree(folder)

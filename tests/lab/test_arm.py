@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from pathlib import Path
 
@@ -126,10 +127,17 @@ def test_a_build_that_fails_leaves_nothing_and_is_tried_again(tmp_path: Path) ->
     assert cache.make(final, lambda made: (made / "whole").touch()).joinpath("whole").exists()
 
 
-def test_the_latest_of_what_was_made_stay(tmp_path: Path) -> None:
-    for name in ("one", "two", "three"):
-        cache.make(tmp_path / name, lambda made: None, keep=2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "three", "two"]
+def test_the_latest_stay_and_what_may_still_be_in_use(tmp_path: Path) -> None:
+    def made(name: str, keep: int) -> None:
+        cache.make(tmp_path / name, lambda made: None, keep)
+
+    for number, name in enumerate(("first", "old", "wanted", "recent")):
+        made(name, 0)
+        os.utime(tmp_path / name, (number, number))
+    os.utime(tmp_path / "recent")
+    made("wanted", 2)
+    made("new", 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "new", "recent", "wanted"]
 
 
 def test_a_key_changes_with_a_content_and_with_a_name(tmp_path: Path) -> None:

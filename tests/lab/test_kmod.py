@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab import headers, kmod
+from tests.lab import kmod
 from tests.lab.debian import PackageError
 from tests.lab.drive_kmod import BAD, FUZZED, PARAMS, TRIALS
 from tests.lab.guest import boot
@@ -28,6 +28,7 @@ REASONS = {
     "EINVAL 4": [
         *("no parameter", "too many parameters", "parameter of nothing"),
         *("sieve beyond 32 bits", "sieve's rewarm", "no buffer", "buffer above 1 GiB"),
+        *("chosen pages", "links that overlap", "no such pattern"),
     ],
     "EINVAL 5": ["no trials", "too many trials"],
     "ENODEV 6": ["no such CPU"],
@@ -138,7 +139,50 @@ def test_the_module_goes_and_the_kernel_has_nothing_to_complain_of(machine: Mach
     assert [line for line in found["dmesg"].splitlines() if ALARMS.search(line)] == []
 
 
-@pytest.mark.parametrize("machine", ["exact", "exact-6.12"], indirect=True)
-def test_the_module_builds_for_arm64_without_a_warning(machine: Machine) -> None:
-    assert headers.CROSS
-    assert kmod.built(machine).read_bytes()[:4] == b"\x7fELF"
+on_exact_machines = pytest.mark.parametrize("machine", ["exact", "exact-6.12"], indirect=True)
+RUN = "cbench run hash sieve --param n=10000 --warmup 5 --cpu 0 --json --trials"
+EXACT = f"{RUN} 1000 --in-kernel >$LAB_OUT/off && {RUN} 300 --in-kernel --stop-machine >$LAB_OUT/stopped && "
+EXACT += f"{RUN} 50 >$LAB_OUT/user && rmmod cbench; dmesg >$LAB_OUT/dmesg"
+CONSTANT = 4  # cycles: what stands between the two reads beside the function, and at its beginning and end
+
+
+@functools.cache
+def exact(machine: Machine) -> dict[str, str]:
+    try:
+        load = kmod.loading(machine)
+    except PackageError as error:
+        pytest.skip(f"no lab: {error}")
+    result = boot(machine, load + EXACT, timeout=300)
+    assert result.code == 0, result.output
+    return result.files
+
+
+def results(machine: Machine, which: str) -> dict[str, dict[str, Any]]:
+    return {each["workload"]: each for each in json.loads(exact(machine)[which])["results"]}
+
+
+@on_exact_machines
+@pytest.mark.parametrize("workload", ["hash", "sieve"])
+@pytest.mark.parametrize(("which", "trials"), [("off", 1000), ("stopped", 300)])
+def test_with_interrupts_off_every_trial_takes_the_same_cycles(
+    machine: Machine, workload: str, which: str, trials: int
+) -> None:
+    assert json.loads(exact(machine)[which])["counter"]["name"] == "cycles"
+    series = results(machine, which)[workload]["trials"]
+    assert len(series) == trials
+    assert len(set(series)) == 1, sorted(set(series))
+
+
+@on_exact_machines
+def test_user_space_and_the_kernel_agree_but_for_a_constant(machine: Machine) -> None:
+    kernel, user = results(machine, "off"), results(machine, "user")
+    differences = {user[name]["floor"] - kernel[name]["floor"] for name in ("hash", "sieve")}
+    assert len(differences) == 1, differences
+    assert abs(differences.pop()) <= CONSTANT
+
+
+@on_exact_machines
+def test_the_arm64_kernels_have_nothing_to_complain_of(machine: Machine) -> None:
+    log = exact(machine)["dmesg"]
+    assert "cbench: loading out-of-tree module" in log
+    assert [line for line in log.splitlines() if ALARMS.search(line)] == []

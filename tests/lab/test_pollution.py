@@ -34,6 +34,7 @@ code=$?
 kill $planted $reader
 echo $planted >$LAB_OUT/planted
 ls /sys/kernel/tracing/instances >$LAB_OUT/instances
+python -m tests.lab.lost_cpu {CPU} >$LAB_OUT/lost.json
 exit $code
 """
 
@@ -87,3 +88,13 @@ def test_every_cause_that_was_traced_has_its_time(machine: Machine) -> None:
 
 def test_no_trace_is_left_behind_nor_those_of_others_who_have_ended(machine: Machine) -> None:
     assert files(machine)["instances"] == ""
+
+
+def test_a_cpu_that_goes_offline_ends_the_run_in_one_line_and_the_earlier_trials_are_kept(machine: Machine) -> None:
+    lost = json.loads(files(machine)["lost.json"])
+    assert lost["code"] == 3, lost["err"]
+    (line,) = (line for line in lost["err"].splitlines() if line.startswith("cbench: error: "))
+    assert f"CPU {CPU} was lost after" in line
+    assert "it went offline" in line
+    assert "Traceback" not in lost["err"]
+    assert lost["after"] >= lost["before"] > 0

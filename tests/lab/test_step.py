@@ -26,18 +26,17 @@ def test_the_frequency_is_changed_at_half_time_and_put_back(machine: Machine) ->
     assert made["code"] == 0, made["err"]
     step = json.loads(made["out"])
     assert (step["from_khz"], step["to_khz"], step["seen_khz"]) == (1_000_000, 3_000_000, [1_000_000, 3_000_000])
-    assert len(step["trials"]) == len(step["trials_ns"]) == 3000
-    assert 1500 <= step["written_after"] < 3000
+    assert len(step["trials"]) == len(step["trials_ns"]) == 800
+    assert 400 <= step["written_after"] < 800
     assert step["policy"]["driver"] == "acpi-cpufreq"
     assert made["after"] == made["before"]
     assert not made["journal"]
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
-def test_a_signal_puts_the_frequency_back_before_the_command_ends(machine: Machine, name: str, code: int) -> None:
-    ended = report(machine)[name]
+def test_a_signal_puts_the_frequency_back_before_the_command_ends(machine: Machine) -> None:
+    ended = report(machine)["SIGTERM"]
     assert ended["held"][:2] == ["1000000", "1000000"]
-    assert ended["code"] == code
+    assert ended["code"] == 143
     assert "Traceback" not in ended["err"]
     assert ended["after"] == ended["before"]
     assert not ended["journal"]

@@ -75,6 +75,13 @@ def test_a_full_ring_keeps_the_first_and_counts_all(cpu: int) -> None:
     assert sum(gap.length for gap in seen.gaps) <= seen.gaps[-1].begin + seen.gaps[-1].length - seen.begin
 
 
+def test_what_keeping_a_gap_takes_is_told_and_is_in_no_gap(cpu: int) -> None:
+    seen = watch(cpu, Asked(ticks(0.05), EVERYTHING, capacity=1_000))
+    assert seen.count
+    assert seen.looking > 0
+    assert seen.lost + seen.looking <= seen.end - seen.begin
+
+
 def test_it_looks_at_its_own_counters_only_when_asked_to(cpu: int) -> None:
     assert all(not gap.flags for gap in watch(cpu, Asked(ticks(0.1))).gaps)
     looked = watch(cpu, Asked(ticks(0.1), EVERYTHING, look=1, capacity=1_000))

@@ -112,19 +112,18 @@ static void touch(qn_watch *watch)
 	memset(watch->histogram, 0, sizeof(watch->histogram));
 }
 
-static uint64_t look(uint32_t *flags, struct rusage *before)
+static void look(uint32_t *flags, struct rusage *before)
 {
 	struct rusage after;
 
 	if (getrusage(RUSAGE_THREAD, &after))
-		return 0;
+		return;
 	*flags |= QN_LOOKED;
 	if (after.ru_nivcsw != before->ru_nivcsw || after.ru_nvcsw != before->ru_nvcsw)
 		*flags |= QN_SWITCHED;
 	if (after.ru_minflt != before->ru_minflt || after.ru_majflt != before->ru_majflt)
 		*flags |= QN_FAULTED;
 	*before = after;
-	return 1;
 }
 
 /* Everything about a gap; apart from the loop, to keep that small. */
@@ -132,14 +131,10 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 					       struct rusage *usage)
 {
 	qn_gap gap = {begin, length, 0, 0};
-	uint64_t end = begin + length;
+	uint64_t after;
 
-	if (watch->look && length >= watch->look && look(&gap.flags, usage)) {
-		uint64_t after = now();
-
-		watch->looking += after - end;
-		end = after;
-	}
+	if (watch->look && length >= watch->look)
+		look(&gap.flags, usage);
 	if (watch->gaps < watch->capacity)
 		qn_watch_gaps(watch)[watch->gaps] = gap;
 	watch->gaps++;
@@ -149,7 +144,10 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 		watch->longest = length;
 	if (length < watch->shortest)
 		watch->shortest = length;
-	return end;
+	/* Where this takes longer than the threshold, each gap would else make the next one, for ever. */
+	after = now();
+	watch->looking += after - (begin + length);
+	return after;
 }
 
 /*

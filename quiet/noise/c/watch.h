@@ -51,7 +51,7 @@ typedef struct qn_watch {
 	uint64_t lost; /* the sum of all gaps' lengths */
 	uint64_t longest;
 	uint64_t shortest; /* of the gaps */
-	uint64_t looking;  /* ticks spent on the thread's own counters: blind, and not counted as a gap */
+	uint64_t looking;  /* ticks spent on keeping gaps and reading the thread's own counters: blind, not counted as gaps */
 	uint64_t voluntary, involuntary, faults; /* of the watching thread, over the whole time */
 	int32_t cpu;		     /* where it ended; as it began unless it was moved */
 	int32_t moved;

@@ -1,0 +1,41 @@
+"""Runs in a guest: the CPU under test goes offline in the middle of a series, and what was measured is still there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cbench.store import Store
+
+PATIENCE_S = 120
+
+
+def kept(path: Path) -> int:
+    with Store.open(path) as store:
+        return sum(len(series.trials) for series in store.series())
+
+
+def main(cpu: int) -> None:
+    online = Path(f"/sys/devices/system/cpu/cpu{cpu}/online")
+    path = Path("/tmp/lost.db")
+    command = [sys.executable, "-P", "-m", "cbench", "run", "hash", "--param", "n=20000", "--trials", "1000000"]
+    command += ["--warmup", "0", "--no-trace", "--cpu", str(cpu), "-o", str(path)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and not (path.exists() and kept(path)):
+        time.sleep(1)
+    before = kept(path)
+    online.write_text("0")
+    try:
+        out, err = run.communicate(timeout=PATIENCE_S)
+    finally:
+        run.kill()
+        online.write_text("1")
+    print(json.dumps({"before": before, "after": kept(path), "code": run.returncode, "out": out, "err": err}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
