@@ -67,8 +67,8 @@ cbench list --json >$LAB_OUT/list
 export TERM=xterm
 python -c '{TERMINAL}' $LAB_OUT/drawn "{RUN} hash --param n=3000 --trials 1000 >$LAB_OUT/bar-3000" || exit 1
 """
-# One CPU, for a detector on each of twelve makes the emulator slow; and gaps from 1 us on, for to keep one takes longer
-# than the detector's loop does where an instruction takes a nanosecond.
+# One CPU: with a detector that spins on each of twelve the emulator, which runs all CPUs in turn, takes minutes. Gaps
+# from 1 us on: the shorter ones are the other CPUs' instructions.
 ISOLATED_CPU = 5
 ISOLATED = f"""
 quiet apply --profile bench --cpus {ISOLATED_CPU} || exit 1
