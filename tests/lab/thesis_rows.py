@@ -16,11 +16,11 @@ CPU = {ONE: 0, MANY: 5}
 CLAIM = "0 cycles (its claim)"
 ISOLCPUS = "isolcpus=managed_irq,domain,4-15 irqaffinity=0"
 HASH = "cbench run hash --param n=10000"
-# Another task on every CPU. With 16 CPUs each works for some 0.2 ms and rests for 10 ms, for they share one clock:
+# Another task on every CPU. With 16 CPUs each works for some 0.2 ms and rests for 100 ms, for they share one clock:
 # of 16 that work all the time a trial would have a sixteenth.
 BUSY = """
 mkfifo /tmp/never
-rest='while :; do for ((i = 0; i < 100; i++)); do :; done; read -t 0.01 -u 4; done'
+rest='while :; do for ((i = 0; i < 100; i++)); do :; done; read -t 0.1 -u 4; done'
 [ $(nproc) -gt 1 ] || rest='while :; do :; done'
 for cpu in $(seq 0 $(($(nproc) - 1))); do taskset -c $cpu bash -c "$rest" 4<>/tmp/never & done
 """
@@ -86,7 +86,7 @@ BOOTS = (
         PLAIN,
         "16 CPUs in 4 clusters",
         (
-            Row("many-busy", "busy system", "a72", 1000, busy=True),
+            Row("many-busy", "busy system", "a72", 300, "--warmup 20", busy=True),
             Row("many-quiet", "quiet system", "a72", 1000),
             Row("many-module", "kernel module", "a72", 1000, "--in-kernel"),
         ),
