@@ -125,7 +125,7 @@ def explanation(each: Line, shared_clock: bool) -> str:
         )
     if each.for_nothing:
         parts.append(f"{each.for_nothing:,} were interrupted and do not differ")
-    text = f"{each.name}: {'; '.join(parts)}."
+    text = f"{each.name}:\n    " + ";\n    ".join(parts) + "."
     most = Counter(each.causes).most_common(CAUSES_SHOWN)
     if most:
         text += "\n    " + ", ".join(f"{cause} ({count:,})" for cause, count in most)
