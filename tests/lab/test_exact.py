@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab import guest, headers, kernels, kmod
+from tests.lab import guest, kmod
 from tests.lab.debian import PackageError
 from tests.lab.guest import Machine, boot
 
@@ -20,15 +18,6 @@ pytestmark = pytest.mark.lab
 TIMEOUT_S = 600  # ten times what an idle machine takes
 EXACT = pytest.mark.parametrize("machine", ["exact"], indirect=True)
 A72 = pytest.mark.parametrize("machine", ["a72"], indirect=True)
-MODULE = """
-#include <linux/module.h>
-static int __init hello_init(void) { pr_info("hello: in\\n"); return 0; }
-static void __exit hello_exit(void) { pr_info("hello: out\\n"); }
-module_init(hello_init);
-module_exit(hello_exit);
-MODULE_LICENSE("GPL");
-"""
-
 TRIALS = 10_000
 BOOTS = 10
 SIZES = {"hash": (1000, 3000), "sieve": (1000, 2000)}
@@ -168,18 +157,6 @@ def test_with_interrupts_off_all_trials_of_ten_boots_are_equal(machine: Machine)
         assert json.loads(result.files["series"]) == wanted
         seconds += result.seconds
     print(f"{BOOTS} boots: {seconds:.0f} s")
-
-
-@EXACT
-def test_a_module_built_here_is_loaded_there(machine: Machine, tmp_path: Path) -> None:
-    (tmp_path / "hello.c").write_text(MODULE)
-    (tmp_path / "Makefile").write_text("obj-m := hello.o\n")
-    command = headers.make_command(kernels.ensure(machine.series).version, machine.arch)
-    subprocess.run([*command, f"M={tmp_path}", "modules"], check=True, capture_output=True, timeout=300)
-    script = "insmod $LAB_IN/hello.ko && rmmod hello && dmesg | grep -o 'hello: .*'"
-    result = boot(machine, script, timeout=TIMEOUT_S, give=[tmp_path / "hello.ko"])
-    assert result.code == 0, result.output
-    assert result.output.splitlines()[-2:] == ["hello: in", "hello: out"]
 
 
 @functools.cache
