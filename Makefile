@@ -14,7 +14,7 @@ C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] quiet/noise/c/
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup
 WORKLOADS := hash sieve memory
 KERNELS := 6.12 6.1
-ARM_KERNELS := 6.1-arm64
+ARM_KERNELS := 6.1-arm64 6.12-arm64
 
 # The first Python that is new enough.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \

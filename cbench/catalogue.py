@@ -15,7 +15,7 @@ def content() -> dict[str, object]:
     user = Workload(
         "FILE.c:FUNCTION",
         "",
-        f"your own: {usercode.PROTOTYPE}; also called once untimed before each trial",
+        f"your own: {usercode.PROTOTYPE}; also called once before each trial, that value thrown away",
         USER_PARAMETERS,
     )
     return {
