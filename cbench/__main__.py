@@ -1,5 +1,5 @@
 """`python -m cbench` is the `cbench` command."""
 
-from cbench.cli import main
+from cbench.start import main
 
 main()

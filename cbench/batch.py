@@ -12,7 +12,7 @@ import psutil
 
 from cbench import counters, host, incore, layout, runner, usercode, wire, workloads
 from cbench.model import PLAIN, Counter, Layout, Params, Result, Session, Trial, Workload
-from cbench.stats.clean import rule_for, summarise_clean
+from cbench.stats.clean import clean, rule_for
 from quiet.errors import QuietError, UsageError
 from quiet.host import Host
 from quiet.noise.follow import Follower
@@ -83,14 +83,15 @@ def options(
         raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if not (math.isfinite(timeout) and timeout > 0):
         raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0")
+    place = plan or layout.SINGLE
     if stop_machine and not in_kernel:
         raise UsageError("--stop-machine needs --in-kernel: no user process can hold the other CPUs")
-    if in_kernel and (events != counters.AUTO or (plan and (plan.vary or plan.base != PLAIN))):
+    if in_kernel and place.processes > 1:
+        raise UsageError("--in-kernel measures in the kernel, not in processes: leave out --processes")
+    if in_kernel and (events != counters.AUTO or place.base != PLAIN):
         raise UsageError("--in-kernel counts nothing beside the counter, and has no addresses, environment or stack")
     discarded = None if warmup == "auto" else int(warmup)
     chosen = counters.parse_events(events)
-    place = plan or layout.SINGLE
-    trials = until_clean if in_kernel and until_clean else trials  # there all of them are
     return Options(
         trials, discarded, counter, timeout, trace, chosen, until_clean, place, in_kernel, stop_machine, asked
     )
@@ -199,24 +200,30 @@ class One:
             self.show(f"{title}: {phase}", done, self.options.trials_of(self.workload))
 
         keeper = self.keep(self.workload, self.cpu, number, job) if self.keep else None
+        enough = self._until_clean() if self.options.until_clean else None
         if self.options.in_kernel:
-            return self._in_kernel(params, keeper)
-        enough = self._enough if self.options.until_clean else None
+            return self._in_kernel(params, keeper, enough)
         return runner.run(
             self.workload, job, self.options.timeout, progress, self.follower, keeper=keeper, enough=enough
         )
 
-    def _in_kernel(self, params: Params, keeper: runner.Keeper | None) -> Session:
+    def _in_kernel(self, params: Params, keeper: runner.Keeper | None, enough: runner.Enough | None) -> Session:
         options = self.options
-        session = incore.session(
-            self.workload, params, self.cpu, options.trials, options.warmup, options.counter, options.stop_machine
-        )
-        if keeper:
-            keeper.begin({"counter": session.counter, "pages": session.pages}, session.settling)
-            keeper.add(session.trials)
-            keeper.finish(session)
-        return session
+        trials, warmup = options.trials_of(self.workload), options.warmup_of(self.workload)
+        kind = (options.counter, options.stop_machine)
+        return incore.session(incore.Asked(self.workload, params, self.cpu, trials, warmup, *kind), keeper, enough)
 
-    def _enough(self, trials: Sequence[Trial], counter: Counter) -> bool:
-        rule = rule_for(counter.unit, host.virtual())
-        return summarise_clean(trials, counter.quantum or 1, rule).count >= (self.options.until_clean or 0)
+    def _until_clean(self) -> runner.Enough:
+        """Whether the trials so far have as many clean ones as are wanted; looked at again after every 2 % more."""
+        virtual = host.virtual()
+        next_look = 0
+
+        def enough(trials: Sequence[Trial], counter: Counter) -> bool:
+            nonlocal next_look
+            if len(trials) < next_look:
+                return False
+            next_look = len(trials) + len(trials) // 50
+            rule = rule_for(counter.unit, virtual)
+            return len(clean(trials, counter.quantum or 1, rule)) >= (self.options.until_clean or 0)
+
+        return enough

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cbench.model import FAULT, INTERRUPT, TASK, Named, Trial
+from cbench.stats.verdict import KERNEL
 from quiet.noise import frames
 from quiet.noise.follow import Follower, Seen
 
@@ -88,7 +89,7 @@ def decided(trial: Trial) -> Trial:
         kept = tuple(cause for cause in trial.causes if cause == MULTIPLEXED)
         clean = replace(trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False)
         return clean if trial.traced is None else replace(clean, traced=())
-    return trial if trial.causes else replace(trial, causes=(f"the kernel ({trial.kernel:,} instructions)",))
+    return trial if trial.causes else replace(trial, causes=(f"{KERNEL}{trial.kernel:,} instructions)",))
 
 
 def named(seen: Seen, follower: Follower) -> tuple[Named, ...]:

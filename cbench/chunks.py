@@ -20,9 +20,9 @@ MOST = 2000
 class Series:
     """A workload on a counter, ready to run; owns the C buffers of its chunks.
 
-    `others`: the names of what is counted beside the value. `kernel_counted`: whether an empty timed region has no
-    instruction of the kernel. `enters_kernel`: as in model.Workload. `own_faults`: page faults that are
-    the work itself.
+    `others`: the names of what is counted beside the value. `kernel_baseline`: instructions of the kernel in an empty
+    timed region, None where that cannot be told. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
+    are the work itself.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Series:
         rewarm: int,
         *,
         others: Sequence[str] = (),
-        kernel_counted: bool = False,
+        kernel_baseline: int | None = None,
         enters_kernel: bool | None = None,
         own_faults: int = 0,
         stack: int = 0,
@@ -45,7 +45,7 @@ class Series:
         self.strayed = False
         self._counter = counter
         self._others = tuple(others)
-        self._kernel_counted, self._enters_kernel = kernel_counted, enters_kernel
+        self._kernel_baseline, self._enters_kernel = kernel_baseline, enters_kernel
         self._own_faults = own_faults
         self._stack = stack
         self._trials = ffi.new("cb_trial[]", MOST)
@@ -128,9 +128,9 @@ class Series:
 
     def _in_kernel(self, counts: dict[str, int]) -> int | None:
         """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""
-        if not self._kernel_counted or self._enters_kernel:
+        if self._kernel_baseline is None or self._enters_kernel:
             return None
-        ran = counts[events.IN_KERNEL]
+        ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)
         return ran if self._enters_kernel is False or not ran else None
 
     def _line(self, number: int) -> str:

@@ -149,8 +149,7 @@ def run(
     try:
         made = commands.measure(request)
     except KeyboardInterrupt:
-        kept = f"the trials until then are in {output}" if output and output.exists() else "nothing was kept"
-        raise StoppedError(f"interrupted, {kept}") from None
+        raise StoppedError("interrupted" if output else "interrupted, nothing was kept") from None
     _about_to_print()
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")

@@ -14,6 +14,7 @@ from cbench import batch, catalogue, counters, host, keeping, layout, render, re
 from cbench.choice import choose_cpus
 from cbench.model import PLAIN, Layout, Workload
 from cbench.store import Store
+from quiet.errors import QuietError
 from quiet.placement import isolated_cpus
 
 TRIALS = 1000
@@ -99,10 +100,21 @@ def _kept(request: Request, described: dict[str, object]) -> Iterator[batch.Keep
         return
     with Store.create(request.output, host=described, command=request.command) as store:
 
+        def kept() -> str:
+            return f"{store.kept:,} trials of this run are kept in {request.output}"
+
         def keep(workload: Workload, cpu: int, process: int, job: wire.Job) -> keeping.Keeping:
             return keeping.Keeping(store, workload, cpu, process, job)
 
-        yield keep
+        try:
+            yield keep
+        except QuietError as error:
+            if store.kept and " kept in " not in str(error):
+                raise type(error)(f"{error}; {kept()}") from None
+            raise
+        except (KeyboardInterrupt, SystemExit):
+            tell(kept())
+            raise
 
 
 def shortcomings(results: Sequence[Any]) -> list[str]:
@@ -112,9 +124,11 @@ def shortcomings(results: Sequence[Any]) -> list[str]:
         where = f"{result['workload']} on CPU {result['cpu']}"
         clean = result["clean_trials"]
         if clean["reached"] is False:
-            total = len(result["trials"])
+            count, process = min((count, number) for number, count in enumerate(clean["each"]))
+            total = result["processes"]["each"][process]["trials"]
+            one = f", process {process + 1}" if len(clean["each"]) > 1 else ""
             lines.append(
-                f"{where}: only {clean['count']:,} of {total:,} trials were clean ({clean['means']}), "
+                f"{where}{one}: only {count:,} of {total:,} trials were clean ({clean['means']}), "
                 f"{clean['wanted']:,} were wanted: allow more with --trials, or make the host quieter"
             )
         if result["outputs"] > 1:

@@ -23,6 +23,8 @@ from quiet.host import Reader
 
 DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
+ARM = ("armv8", "armv9")
+"""How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
 DELTAS = 20_000
 PREFERRED = ("cycles", "cycles:u")
 AUTO, NONE = "auto", "none"
@@ -78,7 +80,7 @@ def attempts(event: Event, cpu: int, host: Reader | None = None) -> list[Attempt
         cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
         if not number.isdecimal() or cpu not in cpulist.parse(cpus):
             continue
-        if device.startswith("armv8") and event.armv8 is not None and _implemented(host, device, event.armv8_name):
+        if device.startswith(ARM) and event.armv8 is not None and _implemented(host, device, event.armv8_name):
             found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]
         elif device in ("cpu_core", "cpu_atom"):
             if raw is not None:
@@ -161,9 +163,13 @@ def parse_events(text: str) -> tuple[str, ...] | None:
     """The names in `--events A,B`; None for "auto". UsageError for a name that is no event."""
     if text == AUTO:
         return None
-    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if text != NONE))
+    if text == NONE:
+        return ()
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in chosen:
-        _known(name)
+        if events.split(name) is None:
+            known = ", ".join(events.EVENTS)
+            raise UsageError(f"--events {name!r}: unknown; use auto or none alone, or {known} (hardware with :u or :k)")
     if len(chosen) > MOST:
         raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit beside the counter")
     return chosen
@@ -187,7 +193,7 @@ def add_events(
         event, mode = _known(name)
         error = -errno.ENOENT
         for kind, config, config1 in attempts(event, cpu):
-            error = lib.cb_counter_add(handle, kind, config, config1, EXCLUDE[mode])
+            error = lib.cb_counter_add(handle, kind, config, config1, EXCLUDE[mode] or _as(counter, name))
             if not error:
                 break
         if not error:
@@ -197,6 +203,11 @@ def add_events(
         else:
             left_out[name] = reason(error)
     return replace(counter, others=tuple(got), left_out=left_out)
+
+
+def _as(counter: Counter, name: str) -> int:
+    """Page faults of user mode are all that there are: beside a counter without the kernel they may be had alike."""
+    return EXCLUDE["u"] if counter.name.endswith(":u") and name in events.USER_FAULTS else 0
 
 
 def _automatic(counter: Counter) -> list[str]:

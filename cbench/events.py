@@ -63,6 +63,7 @@ EVENTS: Mapping[str, Event] = {
     "emulation-faults": Event("faults", "instructions that the kernel had to do", (SOFTWARE, 8)),
 }
 
+USER_FAULTS = ("page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults")
 BUSY = ("cycles", "cycles:u", "instructions", "instructions:u", "branches", "branches:u")
 """What any code has some of: a counter that shows none of it does not count."""
 MODES = {"u": "in user mode only", "k": "in the kernel only"}

@@ -31,11 +31,9 @@ def settling(console: Console, group: Sequence[Row]) -> None:
         if not values:
             continue
         shown = [n for n in SHOWN if n < len(values)] + [len(values)]
-        done = "settled" if result["settled"] else "NOT settled"
+        done = {True: "settled", False: "NOT settled", None: "too few to have settled"}[result["settled"]]
         line = "  ".join(f"{n}: {values[n - 1]:,}{_missed(missed, n)}" for n in shown)
-        console.print(
-            escape(f"CPU {result['cpu']}: {done} after {len(values):,} discarded trials; {line}"), soft_wrap=True
-        )
+        console.print(escape(f"CPU {result['cpu']}: {done}, {len(values):,} discarded trials; {line}"), soft_wrap=True)
 
 
 def _missed(missed: Sequence[int], number: int) -> str:
@@ -58,9 +56,11 @@ def processes(console: Console, group: Sequence[Row]) -> None:
             table.add_row(str(row["process"]), *levels, lowest, f"{row['median']:,.0f}", f"{row['clean']:,}", width)
         console.print(table)
         unit = result["counter"]["unit"]
-        line = (
-            f"floors of {len(rows)} processes: range {found['floor_range']:,} {unit} ({found['floor_range_pct']:.4f} %)"
-        )
+        if found["floor_range"] is None:
+            line = f"not in each process a value repeats; their lowest: range {found['lowest_range']:,} {unit}"
+        else:
+            line = f"floors of {len(rows)} processes: range {found['floor_range']:,} {unit}"
+            line += f" ({found['floor_range_pct']:.4f} %)"
         if spread := found["spread"]:
             line += (
                 f"; clean trials: standard deviation {spread['within']:,.1f} within a process, "
@@ -70,4 +70,4 @@ def processes(console: Console, group: Sequence[Row]) -> None:
         for name, levels in found["by_level"].items():
             if levels:
                 each = ", ".join(f"{name}={level}: {value:,.0f}" for level, value in levels.items())
-                console.print(escape(f"  median floor by {name}: {each}"), soft_wrap=True)
+                console.print(escape(f"  median of the lowest values by {name}: {each}"), soft_wrap=True)

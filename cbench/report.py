@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from statistics import median
 
-from cbench import layout
-from cbench.model import INTERRUPT, Counter, Result, Trial
+from cbench.model import INTERRUPT, Counter, Result, Session, Trial
+from cbench.report_processes import clean_dict, divide, floors_from, processes_dict
 from cbench.stats import settling
-from cbench.stats.clean import WORDS, clean, rule_for, summarise_clean
-from cbench.stats.spread import by_level, spread
-from cbench.stats.summary import floor, summarise
+from cbench.stats.clean import rule_for
+from cbench.stats.summary import summarise
 from cbench.stats.verdict import verdict
 
 SHOWN = 5
@@ -57,9 +56,10 @@ def result_dict(result: Result, virtual: bool, subtract: bool = False) -> dict[s
     trials = [_less(trial, counter.overhead or 0) for trial in result.trials] if subtract else list(result.trials)
     values = [trial.value for trial in trials]
     quantum = counter.quantum or 1
-    summary = summarise(values, quantum)
+    rule = rule_for(counter.unit, virtual)
+    summary = summarise(values, quantum, [trial.value for trial in floors_from(trials, rule)])
+    processes = divide(result, trials, virtual)
     outputs = sorted({trial.output for trial in trials})
-    settled = all(one.settling.settled for one in result.sessions)
     words = [verdict(trials, summary, counter.unit, quantum, virtual), *_remarks(result, trials, len(outputs))]
     return {
         "workload": result.workload.name,
@@ -83,7 +83,7 @@ def result_dict(result: Result, virtual: bool, subtract: bool = False) -> dict[s
         "max": summary.max,
         "overhead_subtracted": (counter.overhead or 0) if subtract else 0,
         "warmup": len(session.settling.values),
-        "settled": settled,
+        "settled": settled(session),
         "settling": _settling(result),
         "polluted": [
             {"trial": number, "cause": ", ".join(trial.causes)} for number, trial in enumerate(trials) if trial.polluted
@@ -91,7 +91,7 @@ def result_dict(result: Result, virtual: bool, subtract: bool = False) -> dict[s
         "causes": causes(trials),
         "causes_from": dict(session.causes),
         "clean": sum(not trial.polluted for trial in trials),
-        "clean_trials": _clean(result, trials, virtual),
+        "clean_trials": clean_dict(result, processes, virtual),
         "with_context_switch": sum(trial.context_switches > 0 for trial in trials),
         "with_interrupt": sum(
             bool(trial.interrupts) or any(part.kind == INTERRUPT for part in trial.traced or ()) for trial in trials
@@ -100,10 +100,10 @@ def result_dict(result: Result, virtual: bool, subtract: bool = False) -> dict[s
         "with_migration": sum(trial.migrated for trial in trials),
         "counts": _counts(trials, counter),
         "counter": counter_dict(counter),
-        "processes": _processes(result, trials, virtual),
+        "processes": processes_dict(processes),
         "memory_locked": session.locked,
-        "addresses": session.addresses,
-        "pages": session.pages,
+        "addresses": ", ".join(sorted({one.addresses for one in result.sessions})),
+        "pages": ", ".join(sorted({one.pages for one in result.sessions})),
         "stolen_ms": _sum([one.stolen_ms for one in result.sessions]),
         "verdict": "\n".join(words),
     }
@@ -125,26 +125,7 @@ def _settling(result: Result) -> dict[str, object]:
         "rule": settling.RULE,
         "values": list(first.values),
         "mispredictions": list(first.mispredictions),
-        "settled": [one.settling.settled for one in result.sessions],
-    }
-
-
-def _clean(result: Result, trials: Sequence[Trial], virtual: bool) -> dict[str, object]:
-    """The clean trials by the rule for this host; `wanted` None: no number of them was asked for."""
-    counter = result.session.counter
-    rule = rule_for(counter.unit, virtual)
-    found = summarise_clean(trials, counter.quantum or 1, rule)
-    each = [summarise_clean(one.trials, counter.quantum or 1, rule).count for one in result.sessions]
-    wanted = result.wanted_clean
-    return {
-        "rule": rule,
-        "means": WORDS[rule],
-        "count": found.count,
-        "share": found.share,
-        "low": found.low,
-        "range": found.range,
-        "wanted": wanted,
-        "reached": None if wanted is None else all(count >= wanted for count in each),
+        "settled": [settled(one) for one in result.sessions],
     }
 
 
@@ -157,56 +138,25 @@ def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, dict[str, fl
     return rows
 
 
-def _processes(result: Result, trials: Sequence[Trial], virtual: bool) -> dict[str, object]:
-    """Each process's floor and median, and how the clean trials' spread divides."""
-    counter = result.session.counter
-    rule = rule_for(counter.unit, virtual)
-    rows: list[dict[str, object]] = []
-    groups: list[list[int]] = []
-    lows: list[int] = []
-    at = 0
-    for number, session in enumerate(result.sessions):
-        mine = trials[at : at + len(session.trials)]
-        at += len(session.trials)
-        values = [trial.value for trial in mine]
-        kept = [trial.value for trial in clean(mine, counter.quantum or 1, rule)]
-        lowest = floor(values)
-        lows.append(min(values) if lowest is None else lowest)
-        groups.append(kept)
-        rows.append(
-            {
-                "process": number,
-                "trials": len(mine),
-                "floor": lowest,
-                "median": median(values),
-                "clean": len(kept),
-                "clean_range": max(kept) - min(kept) if kept else None,
-                **layout.levels(session.layout, session.params),
-            }
-        )
-    found = spread(groups)
-    levels = [layout.levels(one.layout, one.params) for one in result.sessions]
-    return {
-        "each": rows,
-        "floor_range": max(lows) - min(lows),
-        "floor_range_pct": 100 * (max(lows) - min(lows)) / min(lows) if min(lows) else 0.0,
-        "spread": asdict(found) if found else None,
-        "by_level": {name: by_level([one[name] for one in levels], lows) for name in levels[0]},
-    }
-
-
 def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]:
     """What else must be said before these numbers are used; often nothing."""
     lines: list[str] = []
     counter = result.session.counter
     if outputs > 1:
         lines.append(f"non-deterministic: {outputs:,} different results, so the trials did different work")
-    if unsettled := [one for one in result.sessions if not one.settling.settled and one.settling.values]:
+    if unsettled := [one for one in result.sessions if settled(one) is False]:
         lines.append(f"not settled after {len(unsettled[0].settling.values):,} discarded trials")
-    seen = clean(trials, counter.quantum or 1, "causes")
-    if len(result.sessions) == 1 and (found := settling.states([t.value for t in seen], counter.quantum or 1)):
-        lines.append(found.text(counter.unit))
+    if len(result.sessions) == 1:
+        numbers = [number for number, trial in enumerate(trials) if trial.valid and not trial.polluted]
+        found = settling.states([trials[number].value for number in numbers], counter.quantum or 1)
+        if found:
+            lines.append(found.text(counter.unit, numbers[found.first_change]))
     return lines
+
+
+def settled(session: Session) -> bool | None:
+    """Whether the discarded trials had settled; None where they were too few to tell."""
+    return session.settling.settled if len(session.settling.values) >= 2 * settling.WINDOW else None
 
 
 def run_dict(results: Sequence[Result], host: dict[str, object], subtract: bool = False) -> dict[str, object]:

@@ -63,6 +63,7 @@ class Worker:
                 env={**environment, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
                 start_new_session=True,
             )
+        self._end = os.pidfd_open(self.process.pid)
         os.close(to_worker)
         os.close(from_worker)
 
@@ -75,10 +76,14 @@ class Worker:
         deadline = time.monotonic() + timeout
         poll = select.poll()
         poll.register(self._in, select.POLLIN)
+        poll.register(self._end, select.POLLIN)  # a child that it left behind may hold the pipe open
         while b"\n" not in self._rest:
             left = deadline - time.monotonic()
-            if left <= 0 or not poll.poll(left * 1000):
+            ready = [file for file, _ in poll.poll(left * 1000)] if left > 0 else []
+            if not ready:
                 raise TimeoutError
+            if self._in not in ready:
+                return None
             data = os.read(self._in, 1 << 20)
             if not data:
                 return None
@@ -87,13 +92,21 @@ class Worker:
         return wire.decode(line)
 
     def close(self) -> None:
-        """End the worker and whatever it started, if it has not ended by itself."""
-        if self.process.poll() is None:
+        """End the worker and whatever it started."""
+        self.ended(patience=0)
+        for file in (self._in, self._out, self._end):
+            os.close(file)
+
+    def ended(self, patience: float) -> int:
+        """The exit status; a worker that has not ended after `patience` seconds is killed, its children always are.
+
+        Its number is still its own then, for it has not been waited for.
+        """
+        if self.process.returncode is None:
+            select.select([self._end], [], [], patience)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        os.close(self._in)
-        os.close(self._out)
+        return self.process.wait()
 
 
 @contextlib.contextmanager
@@ -128,7 +141,7 @@ def ending(returncode: int, name: str, phase: str) -> str:
     if returncode < 0:
         known = returncode in {-s for s in signal.Signals}
         which = signal.Signals(-returncode).name if known else f"signal {-returncode}"
-        return f"{name}: crashed with {which} {phase}; nothing was measured, run it under a debugger"
+        return f"{name}: crashed with {which} {phase}: run it under a debugger"
     return f"{name}: ended the measuring process with exit code {returncode} {phase} instead of returning"
 
 
@@ -155,15 +168,6 @@ def run(
         return Conversation(worker, workload, job, causes, keeper).hold(timeout, progress, enough)
     finally:
         worker.close()
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """The exit status of a worker that has closed its pipe: code under test may do that and go on."""
-    try:
-        return process.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
 
 
 class Conversation:
@@ -215,7 +219,7 @@ class Conversation:
                 "(an endless loop? else allow more with --timeout)"
             ) from None
         if message is None:
-            raise QuietError(ending(_ended(self._worker.process), name, phase))
+            raise QuietError(ending(self._worker.ended(patience=1), name, phase))
         if message["event"] == "error":
             raise ERRORS[message["exit_code"]](f"{name}: {message['message']}")
         return message

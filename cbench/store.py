@@ -64,6 +64,11 @@ class Store:
         at = Path(path)
         return cls(at, store_open.for_reading(at), None)
 
+    @property
+    def kept(self) -> int:
+        """How many trials of this run are stored."""
+        return self._kept
+
     def begin(self, facts: Mapping[str, Any]) -> int:
         """A new series: its number. `facts` has workload, params, cpu and process; counter and whatever else is known.
 

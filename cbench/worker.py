@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from statistics import median_low
 from typing import Any
@@ -29,6 +30,8 @@ SPIN, SPINS = 100_000, 60
 """Rounds of hash, and how many times, to wait for an interrupt: some 20 ms."""
 EMPTY = 50
 """and trials of the empty workload."""
+STEADY = 0.9
+"""The share of these that has to have as few instructions of the kernel as the fewest."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
 
 
@@ -36,6 +39,7 @@ class Channel:
     """The worker's ends of the two pipes."""
 
     def __init__(self, incoming: int, outgoing: int) -> None:
+        self._process = os.getpid()
         self._in = os.fdopen(incoming, "rb", buffering=0)
         self._out = os.fdopen(outgoing, "wb", buffering=0)
 
@@ -46,6 +50,8 @@ class Channel:
         return line
 
     def send(self, kind: str, **content: object) -> None:
+        if os.getpid() != self._process:
+            os._exit(0)  # a copy that the measured code has made of this process: it has nothing to say
         data = memoryview(wire.encode(kind, **content))
         while data:
             data = data[self._out.write(data) :]
@@ -96,8 +102,8 @@ def stolen_ms(cpu: int) -> int | None:
     return None
 
 
-def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
-    """The counter with its step, what two reads differ by, and what a call of nothing has of the other events."""
+def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
+    """The counter with its step, what two reads differ by, and what a call of nothing has; kernel_baseline()."""
     regions = ffi.new("uint64_t[]", REGIONS)
     if lib.cb_empty_regions(handle, regions, REGIONS):
         raise QuietError("the counter could not be read; try another --counter")
@@ -107,13 +113,24 @@ def calibrated(counter: Counter, handle: Any, cpu: int) -> Counter:
         trials += empty.run(EMPTY - len(trials))
     empty.close()
     values = list(regions)[REGIONS // 10 :]
-    return replace(
+    calibrated = replace(
         counter,
         quantum=quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1,
         overhead=min(values),
         overhead_median=median_low(values),
         baseline=tuple(min(trial.counts[name] for trial in trials[EMPTY // 10 :]) for name in counter.others),
     )
+    return calibrated, kernel_baseline([trial.counts for trial in trials[EMPTY // 10 :]])
+
+
+def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
+    """The kernel's instructions in an empty timed region; None where they are not counted or not steady.
+
+    0 where the counters are read in user space, those of the reading itself where read(2) has to do.
+    """
+    counts = [each[events.IN_KERNEL] for each in empty if events.IN_KERNEL in each]
+    lowest = min(counts, default=None)
+    return lowest if lowest is not None and counts.count(lowest) >= STEADY * len(counts) else None
 
 
 def opened(job: wire.Job) -> tuple[Counter, Any]:
@@ -143,12 +160,6 @@ def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
     return bool(counted) or came < 2
 
 
-def kernel_counted(counter: Counter) -> bool:
-    """Whether the counter tells that the kernel ran within a timed region: when an empty one has none of it."""
-    counts = dict(zip(counter.others, counter.baseline, strict=True))
-    return counts.get(events.IN_KERNEL) == 0
-
-
 def check_place(series: Series, cpu: int, done: int) -> None:
     """Refused when the kernel has moved this process off its CPU, as it does when that goes offline."""
     if not series.strayed:
@@ -164,7 +175,8 @@ def warm(series: Series, job: wire.Job, step: int, channel: Channel) -> Settling
     most = settling.LIMIT if job.warmup is None else job.warmup
     while True:
         values = tuple(trial.value for trial in trials)
-        missed = tuple(trial.counts[name] for trial in trials for name in trial.counts if name in MISPREDICTED)
+        counted = [name for name in MISPREDICTED if trials and name in trials[0].counts][:1]
+        missed = tuple(trial.counts[name] for name in counted for trial in trials)
         done = settling.settled(values, step, missed)
         if len(trials) >= most or (done and job.warmup is None):
             return Settling(values, missed, done)
@@ -177,7 +189,7 @@ def measure(job: wire.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
     loaded = load(job)
     counter, handle = opened(job)
-    counter = calibrated(counter, handle, job.cpu)
+    counter, baseline = calibrate(counter, handle, job.cpu)
     series = Series(
         handle,
         job.cpu,
@@ -186,7 +198,7 @@ def measure(job: wire.Job, channel: Channel) -> None:
         job.params["n"],
         job.rewarm,
         others=counter.others,
-        kernel_counted=kernel_counted(counter),
+        kernel_baseline=baseline,
         enters_kernel=job.enters_kernel,
         own_faults=job.own_faults,
         stack=job.layout.stack,
@@ -222,9 +234,17 @@ def main(argv: list[str]) -> None:
     try:
         measure(wire.decode_job(channel.receive()), channel)
     except QuietError as error:
-        channel.send("error", message=str(error), exit_code=error.exit_code)
+        failed(channel, str(error), error.exit_code)
     except (OSError, MemoryError) as error:
-        channel.send("error", message=f"{type(error).__name__}: {error}", exit_code=2)
+        failed(channel, f"{type(error).__name__}: {error}", 2)
+
+
+def failed(channel: Channel, message: str, exit_code: int) -> None:
+    """Tell the parent; where the measured code has closed the pipes, end without a word."""
+    try:
+        channel.send("error", message=message, exit_code=exit_code)
+    except OSError:
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -183,7 +183,8 @@ int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t
 		}
 		return err;
 	}
-	map_page(event);
+	if (counter->mode != CB_READ_TICKS) /* beside a clock, all of them are read at once */
+		map_page(event);
 	counter->called += !event->user;
 	return 0;
 }

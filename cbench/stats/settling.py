@@ -55,11 +55,11 @@ class States:
     changes: int
     first_change: int
 
-    def text(self, unit: str) -> str:
-        """In words; trials are counted from 1."""
+    def text(self, unit: str, first: int | None = None) -> str:
+        """In words; trials are counted from 1. `first`: where the first change is among all trials, from 0."""
         levels = f"{self.low:,} ({self.low_share:.0%} of the trials) and {self.high:,} {unit}"
         if self.changes == 1:
-            return f"changes its state once, at trial {self.first_change + 1:,}: {levels}"
+            return f"changes its state once, at trial {(self.first_change if first is None else first) + 1:,}: {levels}"
         return f"alternates between two states, {levels}; {self.changes:,} changes"
 
 

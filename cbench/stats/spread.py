@@ -49,10 +49,10 @@ def spread(groups: Sequence[Sequence[int]]) -> Spread | None:
 
 
 def by_level(levels: Sequence[object], floors: Sequence[int]) -> Mapping[str, float]:
-    """The median of the processes' floors for each level of a factor that has few; {} when it has one or many."""
+    """The median of the processes' values for each level; {} for one level only, or one with a single process."""
     found: dict[str, list[int]] = {}
     for level, value in zip(levels, floors, strict=True):
         found.setdefault(str(level), []).append(value)
-    if not 2 <= len(found) <= max(2, len(floors) // 4):
+    if len(found) < 2 or min(len(values) for values in found.values()) < 2:
         return {}
     return {level: median(values) for level, values in sorted(found.items())}

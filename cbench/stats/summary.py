@@ -46,13 +46,13 @@ def floor(values: Sequence[int]) -> int | None:
     return min((value for value, count in Counter(values).items() if count > 1), default=None)
 
 
-def summarise(values: Sequence[int], quantum: int = 1) -> Summary:
-    """Raises ValueError on no values."""
+def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | None = None) -> Summary:
+    """`base`: those of the values that floor and mode are taken from, None for all. Raises ValueError on no values."""
     if not values:
         raise ValueError("no trials to summarise")
     ordered = sorted(values)
-    most, often = mode(values)
-    lowest = floor(values)
+    most, often = mode(base or values)
+    lowest = floor(values if base is None else base)
     return Summary(
         count=len(ordered),
         minimum=ordered[0],

@@ -12,6 +12,7 @@ from cbench.stats.summary import Summary
 INTERRUPTED = "interrupted"
 UNEXPLAINED = "unexplained"
 SWITCHED = "with a context switch"
+KERNEL = "the kernel ("
 MOST_NAMES = 8
 
 
@@ -21,6 +22,8 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
     The first: what repeats, and to how many units. The second: what differs, and why.
     """
     floor = summary.floor
+    if len(trials) == 1:
+        return f"one trial cannot tell whether it repeats: {summary.minimum:,} {unit}\n{_why(trials, virtual)}"
     if floor is None:
         span = f"no two of {summary.count:,} trials agree, they span {summary.range:,} {unit}"
         return f"does not repeat: {span}\n{_why(trials, virtual)}"
@@ -43,10 +46,10 @@ def _on(value: int, floor: int, quantum: int) -> bool:
 
 
 def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
-    one = unit.rsplit(maxsplit=1)[-1].removesuffix("s")
-    clean = [trial.value for trial in trials if not trial.polluted]
-    if not clean:
-        return "no undisturbed trial"
+    one = singular(unit)
+    clean = [trial.value for trial in trials if trial.valid and not trial.polluted]
+    if len(clean) < 2:
+        return "only one undisturbed trial" if clean else "no undisturbed trial"
     if all(value == floor for value in clean):
         return f"repeats to the {one}"
     if all(_on(value, floor, quantum) for value in clean):
@@ -54,6 +57,14 @@ def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
     span = max(clean) - min(clean)
     share = f" ({100 * span / min(clean):.4f} %)" if min(clean) else ""
     return f"does not repeat to the {one}, undisturbed trials span {span:,}{share}"
+
+
+def singular(unit: str) -> str:
+    """One of a unit: "cycle" for "cycles", "tick" for "TSC ticks", "miss" for "misses", "ns" for "ns"."""
+    word = unit.rsplit(maxsplit=1)[-1]
+    if word.endswith(("sses", "ches")):
+        return word.removesuffix("es")
+    return word if word == "ns" else word.removesuffix("s")
 
 
 def _why(trials: Sequence[Trial], virtual: bool) -> str:
@@ -104,4 +115,6 @@ def _kind(trial: Trial) -> str:
         return "with a page fault"
     if trial.interrupts or traced:
         return INTERRUPTED
+    if any(cause.startswith(KERNEL) for cause in trial.causes):
+        return "while the kernel ran"
     return "while the interrupt lines changed" if trial.causes else UNEXPLAINED

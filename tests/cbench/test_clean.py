@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbench.model import Trial
-from cbench.stats.clean import CAUSES, FLOOR, clean, rule_for, summarise_clean
+from cbench.stats.clean import CAUSES, FLOOR, clean, rule_for
 from cbench.stats.spread import by_level, spread
 
 TICKED = ("interrupt LOC",)
@@ -26,17 +26,24 @@ def test_by_causes_a_slow_trial_is_clean_and_an_interrupted_one_is_not() -> None
 
 def test_by_the_floor_two_steps_are_clean_whatever_was_counted_beside_them() -> None:
     trials = [Trial(100, 1), Trial(100, 1, TICKED), Trial(150, 1), Trial(151, 1), Trial(49, 1)]
-    found = summarise_clean(trials, 25, FLOOR)
-    assert (found.count, found.low, found.range, found.share) == (3, 100, 50, 0.6)
+    assert clean(trials, 25, FLOOR) == trials[:3]
+
+
+def test_clean_trials_are_never_wider_than_two_steps() -> None:
+    """A value one step below the floor is what the clock's own steps do; then that is where two steps begin."""
+    values = [950, 975, 1000, 1000, 1025, 1026, 1050]
+    found = [trial.value for trial in clean([Trial(value, 1) for value in values], 25, FLOOR)]
+    assert found == [975, 1000, 1000, 1025]
 
 
 def test_a_trial_that_was_not_fully_counted_makes_no_floor() -> None:
     trials = [Trial(10, 1, valid=False)] * 5 + [Trial(100, 1)] * 2
-    assert summarise_clean(trials, 1, FLOOR).low == 100
+    assert {trial.value for trial in clean(trials, 1, FLOOR)} == {100}
+    assert {trial.value for trial in clean(trials, 1, CAUSES)} == {100}
 
 
 def test_of_no_trials_none_are_clean() -> None:
-    assert summarise_clean([], 1, CAUSES).range is None
+    assert clean([], 1, CAUSES) == []
     assert clean([Trial(1, 1), Trial(2, 1)], 0, FLOOR) == []
 
 
@@ -73,4 +80,5 @@ def test_large_values_lose_no_digits(groups: list[list[int]]) -> None:
 def test_floors_are_shown_by_level_only_where_the_factor_has_few() -> None:
     assert by_level([0, 1, 0, 1], [100, 140, 102, 140]) == {"0": 101, "1": 140}
     assert by_level([0, 0], [1, 2]) == {}
+    assert by_level([0, 1], [1, 2]) == {}
     assert by_level([1, 2, 3, 4], [1, 2, 3, 4]) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def test_events_are_counted_beside_the_value_with_what_an_empty_region_has() -> 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"events": "speed"}, "unknown counter 'speed'"),
+        ({"events": "speed"}, "--events 'speed': unknown; use auto or none alone"),
         ({"counter": "page-fault"}, "unknown counter 'page-fault'"),
         ({"until_clean": 1}, "--until-clean 1: from 2"),
         ({"until_clean": 50, "trials": 20}, "cannot be reached with --trials 20"),
@@ -158,3 +159,55 @@ def test_the_environment_and_the_stack_are_moved_by_as_much_as_was_asked_for(tmp
         assert done.returncode == 0, done.stderr
         lows[stack] = json.loads(done.stdout)["results"][0]["output"]
     assert 4096 - 64 <= lows[0] - lows[4096] <= 4096 + 64
+
+
+FORKS = """
+#include <stdint.h>
+#include <unistd.h>
+static int calls;
+uint64_t run(void *state, uint64_t n) { (void)state; if (++calls == 50) fork(); return n; }
+"""
+LEAVES = """
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int calls;
+uint64_t run(void *state, uint64_t n) {
+    (void)state;
+    if (++calls == 2500) { if (fork() == 0) { sleep(300); _exit(0); } abort(); }
+    return n;
+}
+"""
+
+
+def test_user_code_that_forks_is_measured_once(tmp_path: Path) -> None:
+    (tmp_path / "forks.c").write_text(FORKS)
+    done = cbench("run", f"{tmp_path}/forks.c:run", "--trials", "2500", "--warmup", "0", "--json", "--no-trace")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["results"][0]["trials"]) == 2500
+
+
+def test_a_crash_is_told_at_once_with_what_is_kept_and_its_children_end(tmp_path: Path) -> None:
+    (tmp_path / "leaves.c").write_text(LEAVES)
+    path = tmp_path / "kept.db"
+    begun = time.monotonic()
+    command = ("run", f"{tmp_path}/leaves.c:run", "--trials", "100000", "--warmup", "0", "--no-trace", "-o", str(path))
+    done = cbench(*command)
+    assert time.monotonic() - begun < 30  # the child sleeps for longer, and holds the pipe
+    with Store.open(path) as store:
+        kept = len(store.series()[0].trials)
+    line = error_line(done)
+    assert "crashed with SIGABRT" in line
+    assert line.endswith(f"; {kept:,} trials of this run are kept in {path}")
+    assert kept > 0
+
+
+def test_page_faults_may_be_counted_beside_a_clock_too() -> None:
+    (result,) = measured("fault", events="minor-faults", params=["n=10"])["results"]
+    assert result["counts"]["minor-faults"]["min"] >= 10
+
+
+def test_too_few_discarded_trials_are_neither_settled_nor_not() -> None:
+    (result,) = measured("hash", warmup="5", params=["n=1000"])["results"]
+    assert result["settled"] is None
+    assert "settled" not in result["verdict"]

@@ -67,3 +67,9 @@ def test_states_far_apart_are_found_whatever_their_order(trials: list[tuple[bool
 @given(st.lists(NOISE, min_size=0, max_size=200))
 def test_noise_of_a_few_steps_is_one_state(noise: list[int]) -> None:
     assert states([1_000_000 + value for value in noise], quantum=2) is None
+
+
+def test_the_change_is_told_by_its_place_among_all_trials() -> None:
+    found = states([100] * 50 + [200] * 50)
+    assert found is not None
+    assert "at trial 71:" in found.text("cycles", 20 + found.first_change)

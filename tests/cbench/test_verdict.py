@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
+from cbench.causes import decided
 from cbench.model import Trial
 from cbench.stats.summary import summarise
-from cbench.stats.verdict import verdict
+from cbench.stats.verdict import singular, verdict
 
 CLEAN = Trial(100, 1)
 NONE = "\nno trial differs, range 0 TSC ticks"
@@ -70,3 +73,27 @@ def test_each_trial_counts_once_under_its_gravest_cause() -> None:
 def test_a_multiplexed_counter_is_not_passed_off_as_a_measurement() -> None:
     bad = Trial(90, 1, ("counter multiplexed",), valid=False)
     assert said([CLEAN] * 2 + [bad]).endswith("1 differs, not fully counted")
+
+
+def test_one_undisturbed_trial_is_no_repetition() -> None:
+    assert said([CLEAN] + [ticked(100)] * 3).startswith("only one undisturbed trial: 4 of 4")
+
+
+def test_one_trial_alone_cannot_tell() -> None:
+    assert said([CLEAN]).startswith("one trial cannot tell whether it repeats: 100 TSC ticks")
+
+
+def test_a_trial_in_which_only_the_kernel_was_counted_is_said_to_have_had_it() -> None:
+    ran = decided(Trial(150, 1, kernel=50))
+    assert said([CLEAN] * 9 + [ran]).endswith("1 differs, while the kernel ran")
+    lines = Trial(150, 1, ("interrupt lines changed",))
+    assert said([CLEAN] * 9 + [lines]).endswith("1 differs, while the interrupt lines changed")
+
+
+@pytest.mark.parametrize(
+    ("unit", "one"),
+    [("cycles", "cycle"), ("TSC ticks", "tick"), ("misses", "miss"), ("switches", "switch"), ("branches", "branch"),
+     ("ns", "ns"), ("faults", "fault")],
+)  # fmt: skip
+def test_one_of_each_unit_has_its_word(unit: str, one: str) -> None:
+    assert singular(unit) == one

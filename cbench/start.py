@@ -1,0 +1,16 @@
+"""Where `cbench` starts: Ctrl-C while Python still loads ends it as it ends others."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        from cbench.cli import main as command
+    except KeyboardInterrupt:
+        sys.stderr.write("cbench: error: interrupted, nothing was kept\n")
+        sys.exit(128 + signal.SIGINT)
+    command()
