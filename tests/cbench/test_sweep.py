@@ -239,7 +239,7 @@ def test_wrong_options_are_one_line_before_anything_is_measured(arguments: list[
 def test_a_size_that_fails_is_kept_with_its_reason_and_the_others_are_measured() -> None:
     """No trial of so many accesses ends within the time that is allowed for one."""
     done = cbench(
-        *("sweep", "memory", "--sizes", "4K", "--accesses", "100,4e8", "--trials", "3", "--timeout", "3", "--json")
+        *("sweep", "memory", "--sizes", "4K", "--accesses", "100,4e10", "--trials", "3", "--timeout", "3", "--json")
     )
     if done.returncode == 2:  # timing two cells fails at once: one line
         assert "no trial ended within 3 s" in error_line(done)
