@@ -48,7 +48,9 @@ def export(data: str, kind: str, output: str | None, clean_only: bool = False) -
         if os.path.exists(output) and os.path.exists(data) and os.path.samefile(output, data):
             raise UsageError(f"--output {output}: is the store itself")
         if os.path.isfile(output) and is_store(Path(output)):
-            raise UsageError(f"--output {output}: is a store (an SQLite file), which would be lost; choose another name")
+            raise UsageError(
+                f"--output {output}: is a store (an SQLite file), which would be lost; choose another name"
+            )
     if kind == "parquet" and output is None:
         raise UsageError("--format parquet: say where to with --output FILE")
     with Store.open(data) as store:
