@@ -111,6 +111,8 @@ def interfere(
     )
     made = _uninterrupted(lambda: commands_interfere.measure(request))
     _print(made, as_json, commands_interfere.show)
+    if any(result["outputs"] > 1 for result in made["results"]):
+        raise typer.Exit(1)
 
 
 def step(
@@ -142,6 +144,8 @@ def step(
     )
     made = _uninterrupted(lambda: commands_step.measure(request))
     _print(made, as_json, commands_step.show)
+    if made["outputs"] > 1:
+        raise typer.Exit(1)
 
 
 def _uninterrupted(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cbench import batch, host, interfere, interfere_report, render, render_interfere, workloads
+from cbench import batch, differing, host, interfere, interfere_report, render, render_interfere, workloads
 from cbench.commands import tell
 from cbench.commands_sweep import one_cpu
 from cbench.load import Spec
@@ -96,7 +96,12 @@ def measure(request: Request) -> dict[str, Any]:
         with render.Bar() as bar:
             measured = interfere.run(plan, bar.show)
     missing = host.missing([result for each in measured for visit in each.visits for result in visit])
-    for line in missing:
+    differ = [
+        line
+        for number, workload in enumerate(chosen)
+        for line in differing.lines(workload.name, cpu, interfere_report.trials(measured, number))
+    ]
+    for line in [*missing, *differ]:
         tell(line)
     described = {**host.describe([cpu], isolated), "missing": missing}
     return interfere_report.interfere_dict(plan, measured, found, described, request.seed)

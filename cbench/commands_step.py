@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cbench import batch, host, render, render_step, step, step_frequency, workloads
+from cbench import batch, differing, host, render, render_step, step, step_frequency, workloads
 from cbench.commands import tell
 from cbench.commands_sweep import one_cpu
 from quiet.errors import UsageError
@@ -53,6 +53,8 @@ def measure(request: Request) -> dict[str, Any]:
     others = sorted(policy.cpus - {cpu})
     if others:
         tell(f"the frequency of CPUs {', '.join(str(c) for c in others)} was changed along: one cpufreq policy")
+    for line in differing.lines(stepped.result.workload.name, cpu, stepped.result.trials):
+        tell(line)
     return step.step_dict(stepped, policy, (first, last), host.describe([cpu], isolated))
 
 

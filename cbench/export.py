@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cbench.store import Store
+from cbench.store_open import is_store
 from cbench.store_records import Series
 from quiet.entry import check_savable, emit
 from quiet.errors import QuietError, UsageError
@@ -46,6 +47,10 @@ def export(data: str, kind: str, output: str | None, clean_only: bool = False) -
         check_savable(output, "--output")
         if os.path.exists(output) and os.path.exists(data) and os.path.samefile(output, data):
             raise UsageError(f"--output {output}: is the store itself")
+        if os.path.isfile(output) and is_store(Path(output)):
+            raise UsageError(
+                f"--output {output}: is a store (an SQLite file), which would be lost; choose another name"
+            )
     if kind == "parquet" and output is None:
         raise UsageError("--format parquet: say where to with --output FILE")
     with Store.open(data) as store:

@@ -9,7 +9,8 @@ from typing import Any
 
 from cbench import report
 from cbench.interfere import Measured, Plan
-from cbench.interfere_stats import Baseline, baseline, difference, disturbs, lowest, pooled
+from cbench.interfere_stats import Baseline, baseline, difference, disturbs, doubt, lowest, pooled
+from cbench.model import Trial
 from cbench.topology import Place
 
 
@@ -18,8 +19,16 @@ def values(measured: Measured, number: int) -> list[list[int]]:
     return [[trial.value for trial in visit[number].session.trials] for visit in measured.visits]
 
 
+def trials(found: Sequence[Measured], number: int) -> list[Trial]:
+    """All trials of one workload, under every condition."""
+    return [t for measured in found for visit in measured.visits for t in visit[number].session.trials]
+
+
 def row(measured: Measured, number: int, unloaded: list[list[int]], base: Baseline, seed: int) -> dict[str, Any]:
-    """One condition of one workload; differences and their interval in % of the unloaded values."""
+    """One condition of one workload; differences and their interval in % of the unloaded values.
+
+    `disturbs` is None where the data cannot tell, and `cannot_tell` says why.
+    """
     condition = measured.condition
     head: dict[str, Any] = {
         "condition": condition.name,
@@ -33,7 +42,7 @@ def row(measured: Measured, number: int, unloaded: list[list[int]], base: Baseli
     visits = values(measured, number)
     every = pooled(visits)
     low, repeats = lowest(every)
-    trials = [trial for visit in measured.visits for trial in visit[number].session.trials]
+    every_trial = trials([measured], number)
     busy = [figures.busy_pct for figures in measured.figures if figures.busy_pct is not None]
     found: dict[str, Any] = {
         **head,
@@ -42,14 +51,15 @@ def row(measured: Measured, number: int, unloaded: list[list[int]], base: Baseli
         "floor_repeats": repeats,
         "median": median(every),
         "max": max(every),
-        "polluted_pct": 100 * sum(trial.polluted for trial in trials) / len(trials),
+        "polluted_pct": 100 * sum(trial.polluted for trial in every_trial) / len(every_trial),
         "load_busy_pct": fmean(busy) if busy else None,
         "trials": visits,
     }
     if condition.spec:
         differs = difference(visits, unloaded, seed)
         found |= {f"diff_{name}": value for name, value in asdict(differs).items()}
-        found["disturbs"] = disturbs(differs, base)
+        found["disturbs"] = disturbs(differs, base) or (None if doubt(visits, unloaded, base) else False)
+        found["cannot_tell"] = None if found["disturbs"] is not None else doubt(visits, unloaded, base)
     return found
 
 
@@ -68,6 +78,7 @@ def interfere_dict(
             "params": dict(params),
             "drift_pct": base.drift_pct,
             "noise_pct": base.noise_pct,
+            "outputs": len({trial.output for trial in trials(found, number)}),
             "conditions": rows,
         }
         results.append({**result, "verdict": verdict(result, places, plan.cpu)})
@@ -89,18 +100,24 @@ def verdict(result: Mapping[str, Any], places: Sequence[Place], cpu: int) -> str
     head = f"{result['workload']} on CPU {cpu}: "
     loaded = [r for r in result["conditions"] if r["load"] and not r["reason"]]
     by = sorted((r for r in loaded if r["disturbs"]), key=lambda r: -r["diff_median_pct"])
-    not_by = [r for r in loaded if not r["disturbs"]]
+    not_by = [r for r in loaded if r["disturbs"] is False]
+    unclear = [r for r in loaded if r["disturbs"] is None]
     parts = []
     if by:
         parts.append("disturbed by " + ", by ".join(_words(r) for r in by))
     if not_by:
         names = ", ".join(_where(r) for r in not_by)
         parts.append(f"{'not measurably by' if by else 'not measurably disturbed by'} {names}")
+    for why in dict.fromkeys(r["cannot_tell"] for r in unclear):
+        names = ", ".join(_where(r) for r in unclear if r["cannot_tell"] == why)
+        parts.append(f"cannot tell whether disturbed by {names}: {why}")
     if not loaded:
         parts.append("no load could be placed")
     parts.append(f"unloaded visits differ by up to {result['noise_pct']:.2f} % (drift {result['drift_pct']:+.2f} %)")
     absent = [f"{p.title} ({p.reason})" for p in places if p.cpu is None]
     absent += [f"{r['condition']} ({r['reason']})" for r in result["conditions"] if r["reason"]]
+    if result["outputs"] > 1:
+        parts.append(f"non-deterministic: {result['outputs']:,} different results, so the trials did different work")
     if absent:
         parts.append(f"not measured: {', '.join(dict.fromkeys(absent))}")
     return head + "; ".join(parts)

@@ -16,6 +16,8 @@ from cbench.stats.summary import floor
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+STEADY_PCT = 5.0
+"""Where the unloaded visits differ by more, that no effect was seen does not mean that there is none."""
 
 Visits = Sequence[Sequence[int]]
 
@@ -82,6 +84,15 @@ def _resampled(visits: Visits, dice: random.Random) -> float:
     for visit in dice.choices(visits, k=len(visits)):
         values += dice.choices(visit, k=len(visit))
     return median(values)
+
+
+def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
+    """Why an effect that was not seen may still be there; "" where nothing speaks for that."""
+    if min(len(visit) for visit in (*loaded, *unloaded)) < 2:
+        return "one trial a visit is too few, take more --trials"
+    if base.noise_pct > STEADY_PCT:
+        return f"unloaded visits differ by up to {base.noise_pct:.2f} %, which would hide an effect"
+    return ""
 
 
 def disturbs(found: Difference, base: Baseline) -> bool:

@@ -129,6 +129,7 @@ def step_dict(stepped: Stepped, found: Policy, frequencies: tuple[int, int], hos
         "shift_seen": abs(ratio - 1) > least,
         "shift_least": least,
         "time_ratio": ratio,
+        "outputs": len({trial.output for trial in result.trials}),
         "before": before,
         "after": after,
         "trials": values,
@@ -158,6 +159,8 @@ def verdict(made: dict[str, Any]) -> str:
         f"(x {made['time_ratio']:.3f}; the frequencies' ratio is {made['from_khz'] / made['to_khz']:.3f}), "
         f"{unit} {change:+.2f} %"
     )
+    if made["outputs"] > 1:
+        line += f"; non-deterministic: {made['outputs']:,} different results, so the trials did different work"
     if made["shift_seen"]:
         return f"{line}; the series shifts at trial {made['shift_at']:,}"
     least = f"{100 * made['shift_least']:.1f} %"

@@ -256,6 +256,17 @@ def test_a_file_from_before_is_replaced_whole(store: Path, tmp_path: Path) -> No
     assert len(out.read_text().splitlines()) == 61
 
 
+@pytest.mark.parametrize("kind", ["csv", "pyperf"])
+def test_a_store_is_never_exported_over(kind: str, store: Path, tmp_path: Path) -> None:
+    other = stored(tmp_path / "other.db", [[5, 6]])
+    (tmp_path / "link").symlink_to(other)
+    before = other.read_bytes()
+    for output in (other, tmp_path / "link"):
+        wrong("is a store (an SQLite file), which would be lost; choose another name", str(store), kind, str(output))
+    assert other.read_bytes() == before
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_the_commands_are_in_the_application() -> None:
     assert {"export", "compare"} <= {command.name for command in app.registered_commands}
 

@@ -6,15 +6,18 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from cbench import commands_interfere, interfere, interfere_report, interfere_stats, load
+from cbench import commands_interfere, interfere, interfere_report, interfere_stats, load, workloads
+from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.topology import CACHE, NODE, SIBLING, Place
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import CBENCH, cbench, error_line
@@ -22,6 +25,11 @@ from tests.cbench.running import CBENCH, cbench, error_line
 pytestmark = pytest.mark.xdist_group("interfere")  # one measurement is looked at by many
 
 CPUS = sorted(os.sched_getaffinity(0))
+RANDOM = """
+#include <stdint.h>
+static uint64_t state = 1;
+uint64_t run(void *unused, uint64_t n) { (void)unused; return state = state * 6364136223846793005u + n; }
+"""
 QUICK = ("interfere", "hash", "--param", "n=2000", "--trials", "8", "--rounds", "2")
 
 
@@ -181,6 +189,13 @@ def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_what_is_f
 # The figures
 
 
+def result(values: list[int]) -> Result:
+    """What one visit measured, so far as the report looks at it."""
+    counter = Counter("tsc", "TSC ticks", True, "a clock", quantum=1)
+    measured = Session(counter, tuple(Trial(value, 7) for value in values), Settling(), "", "", "", "", None)
+    return Result(workloads.find("hash"), {"n": 1}, 0, False, (measured,))
+
+
 def visits(base: int, spread: int, count: int = 5, seed: int = 1) -> list[list[int]]:
     dice = random.Random(seed)
     return [[base + dice.randrange(spread) for _ in range(40)] for _ in range(count)]
@@ -228,7 +243,7 @@ def test_the_verdict_names_the_worst_first_and_what_the_host_lacks() -> None:
 
     unloaded = {"condition": "no load", "load": None, "reason": None}
     rows = [unloaded, row("hash", 5, True), row("memory", 30, True), row("sieve", 0, False)]
-    result = {"workload": "memory", "noise_pct": 0.5, "drift_pct": -0.1, "conditions": rows}
+    result = {"workload": "memory", "noise_pct": 0.5, "drift_pct": -0.1, "conditions": rows, "outputs": 1}
     places = [Place(SIBLING, None, "no SMT sibling is online"), Place(CACHE, 1)]
     assert interfere_report.verdict(result, places, 0) == (
         "memory on CPU 0: disturbed by memory on a core of the same cache (CPU 1): median +30.00 % [+29.00, +31.00], "
@@ -237,6 +252,33 @@ def test_the_verdict_names_the_worst_first_and_what_the_host_lacks() -> None:
         "unloaded visits differ by up to 0.50 % (drift -0.10 %); "
         "not measured: a sibling thread (no SMT sibling is online)"
     )
+
+
+@pytest.mark.parametrize(
+    ("unloaded", "loaded", "words"),
+    [
+        ([[1000], [1002]] * 3, [[1001], [999]] * 3, "one trial a visit is too few, take more --trials"),
+        (
+            [[1000] * 9, [1000] * 9, [1500] * 9, [1000] * 9],
+            [[1001] * 9] * 5,
+            "unloaded visits differ by up to 50.00 %, which would hide an effect",
+        ),
+        ([[1000] * 9] * 7, [[1001] * 9, [999] * 9], ""),
+    ],
+)
+def test_an_effect_that_could_not_have_been_seen_is_not_denied(
+    unloaded: list[list[int]], loaded: list[list[int]], words: str
+) -> None:
+    base = interfere_stats.baseline(unloaded)
+    condition = interfere.Condition(Place(CACHE, 1), spec(cpu=1))
+    measured = interfere.Measured(condition, [[result(values)] for values in loaded], [load.Figures() for _ in loaded])
+    row = interfere_report.row(measured, 0, unloaded, base, 1)
+    found = {"workload": "hash", "noise_pct": base.noise_pct, "drift_pct": 0.0, "outputs": 1, "conditions": [row]}
+    verdict = interfere_report.verdict(found, [], 0)
+    where = "hash on a core of the same cache (CPU 1)"
+    assert (f"cannot tell whether disturbed by {where}: {words}" in verdict) == bool(words)
+    assert (f"not measurably disturbed by {where}" in verdict) == (not words)
+    assert row["disturbs"] is (None if words else False)
 
 
 # The command
@@ -265,6 +307,17 @@ def test_every_place_has_a_cpu_or_a_reason_and_every_load_ran_there(made: dict[s
     assert len(loaded) == 2 * len(there)
     assert all(row["load_busy_pct"] > 0 for row in loaded)
     assert all(row["load_cpu"] != made["cpu"] for row in loaded)
+
+
+def test_results_that_differ_between_trials_are_called_non_deterministic(tmp_path: Path) -> None:
+    source = tmp_path / "random.c"
+    source.write_text(RANDOM)
+    done = cbench("interfere", f"{source}:run", *("--trials", "8", "--rounds", "2", "--load", "hash", "--json"))
+    assert done.returncode == 1
+    assert re.search(r"cbench: .*: non-deterministic: it returned \d+ different results in \d+ trials", done.stderr)
+    (found,) = json.loads(done.stdout)["results"]
+    assert found["outputs"] > 1
+    assert "non-deterministic" in found["verdict"]
 
 
 def test_no_load_is_left_after_the_command(made: dict[str, Any]) -> None:

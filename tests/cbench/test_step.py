@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
 import pytest
+import typer
 
-from cbench import step, step_frequency
+from cbench import cli_sweep, commands_step, step, step_frequency
 from cbench.step_frequency import Policy
 from quiet import journal
 from quiet.errors import Incomplete, Refused, UsageError
@@ -95,6 +97,38 @@ def test_wrong_options_are_one_line_before_the_host_is_looked_at(arguments: list
     done = cbench("step", "hash", *arguments)
     assert done.returncode == 2
     assert words in error_line(done)
+
+
+RANDOM = """
+#include <stdint.h>
+static uint64_t state = 1;
+uint64_t run(void *unused, uint64_t n)
+{
+    (void)unused;
+    for (int i = 0; i < 1000000; i++)
+        state = state * 6364136223846793005u + n + 1;
+    return state;
+}
+"""
+
+
+def test_results_that_differ_between_trials_are_called_non_deterministic(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a host whose frequency can be changed: here that is a small tree of files."""
+    source = tmp_path / "random.c"
+    source.write_text(RANDOM)
+    policy = step_frequency.policy(host, 2)
+    monkeypatch.setattr(commands_step.step_frequency, "policy", lambda *_: policy)
+    monkeypatch.setattr(step, "Host", lambda: host)
+    with pytest.raises(typer.Exit) as ended:
+        cli_sweep.step(f"{source}:run", trials=400, timeout=30, counter="auto", as_json=True)
+    said = capsys.readouterr()
+    assert ended.value.exit_code == 1
+    assert "non-deterministic: it returned 400 different results in 400 trials" in said.err
+    made = json.loads(said.out)
+    assert made["outputs"] == 400
+    assert "non-deterministic" in made["verdict"]
 
 
 # The series
