@@ -110,6 +110,7 @@ static void touch(qn_watch *watch)
 {
 	memset(qn_watch_gaps(watch), 0, watch->capacity * sizeof(qn_gap));
 	memset(watch->histogram, 0, sizeof(watch->histogram));
+	watch->keeping = UINT64_MAX;
 }
 
 static void look(uint32_t *flags, struct rusage *before)
@@ -126,12 +127,14 @@ static void look(uint32_t *flags, struct rusage *before)
 	*before = after;
 }
 
+enum { QN_INTERRUPTED = 4 };
+
 /* Everything about a gap; apart from the loop, to keep that small. */
 __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, uint64_t length,
 					       struct rusage *usage)
 {
 	qn_gap gap = {begin, length, 0, 0};
-	uint64_t after;
+	uint64_t after, took;
 
 	if (watch->look && length >= watch->look)
 		look(&gap.flags, usage);
@@ -144,9 +147,17 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 		watch->longest = length;
 	if (length < watch->shortest)
 		watch->shortest = length;
-	/* Where this takes longer than the threshold, each gap would else make the next one, for ever. */
 	after = now();
-	watch->looking += after - (begin + length);
+	took = after - (begin + length);
+	if (took < watch->keeping)
+		watch->keeping = took;
+	/*
+	 * What this takes by itself is blind: where that is longer than the threshold, each gap would else make the
+	 * next one, for ever. Much longer than ever, and it was interrupted: then it begins the next gap.
+	 */
+	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
+		return begin + length;
+	watch->looking += took;
 	return after;
 }
 

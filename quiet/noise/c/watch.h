@@ -56,6 +56,7 @@ typedef struct qn_watch {
 	int32_t cpu;		     /* where it ended; as it began unless it was moved */
 	int32_t moved;
 	uint64_t histogram[QN_BUCKETS]; /* of the gaps' lengths, those that are not kept included */
+	uint64_t keeping; /* the shortest time that keeping a gap took */
 } qn_watch;
 
 size_t qn_bucket(uint64_t value);
