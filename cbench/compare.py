@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cbench.compare_data import Sample, load
 from cbench.compare_words import notes, verdict
-from cbench.stats.compare import HEADLINES, Comparison, NoHeadline, compare, cycle_exact
+from cbench.stats.compare import HEADLINES, LEAST, Comparison, NoHeadline, compare, cycle_exact
 from quiet.errors import UsageError
 
 AUTO = "auto"
@@ -53,18 +53,19 @@ def compared(a: str, b: str, chosen: Options) -> dict[str, object]:
     pairs = [(first[0], second[0])] if named else pair(first, second)
     if not pairs:
         raise UsageError(f"no test is in both: {a} has {_some(first)}; {b} has {_some(second)}")
-    fit = [(x, y) for x, y in pairs if x.unit == y.unit]
+    fit = [(x, y) for x, y in pairs if x.like(y)]
     if not fit:
-        x, y = pairs[0]
-        raise UsageError(f"{x.name}: A is in {x.unit or 'an unknown unit'}, B in {y.unit or 'an unknown unit'}")
+        raise UsageError(_unlike(*pairs[0]))
+    rows, skipped = _rows(fit, chosen)
     used = {id(sample) for each in fit for sample in each}
     return {
         "a": a,
         "b": b,
         "level": 1 - chosen.alpha,
         "margin": chosen.margin,
-        "comparisons": [_row(x, y, chosen) for x, y in fit],
-        "other_units": [f"{x.name}: A in {x.unit}, B in {y.unit}" for x, y in pairs if x.unit != y.unit],
+        "comparisons": rows,
+        "skipped": skipped,
+        "other_units": [_unlike(x, y) for x, y in pairs if not x.like(y)],
         "only_in_a": [sample.name for sample in first if id(sample) not in used],
         "only_in_b": [sample.name for sample in second if id(sample) not in used],
     }
@@ -79,7 +80,7 @@ def pair(first: Sequence[Sample], second: Sequence[Sample]) -> list[tuple[Sample
         if min(len(mine), len(theirs)) == 1:
             pairs += [(x, y) for x in mine for y in theirs]
         else:
-            pairs += [(x, y) for x in mine for y in theirs if (x.cpu, x.unit) == (y.cpu, y.unit)]
+            pairs += [(x, y) for x in mine for y in theirs if x.cpu == y.cpu and x.like(y)]
     matched = {sample.name for sample, _ in pairs}
     by_name = {sample.name: sample for sample in second}
     pairs += [(x, by_name[x.name]) for x in first if x.name not in matched and x.name in by_name]
@@ -91,17 +92,39 @@ def _some(samples: Sequence[Sample]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
+def _unlike(a: Sample, b: Sample) -> str:
+    counters = a.unit == b.unit
+    first, second = (
+        (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)
+    )
+    return f"{a.name}: A is in {first}, B in {second}"
+
+
+def _rows(pairs: Sequence[tuple[Sample, Sample]], chosen: Options) -> tuple[list[dict[str, object]], list[str]]:
+    """The comparisons, and why others could not be made; UsageError where none could."""
+    rows, skipped = [], []
+    for a, b in pairs:
+        try:
+            rows.append(_row(a, b, chosen))
+        except UsageError as error:
+            skipped.append(str(error))
+    if not rows:
+        raise UsageError(skipped[0])
+    return rows, skipped
+
+
 def _row(a: Sample, b: Sample, chosen: Options) -> dict[str, object]:
     if chosen.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
-    low = min(value for side in (a, b) for values in side.processes for value in values)
-    if low <= 0:
-        raise UsageError(f"{a.name}: a value of {low:g}; ratios need values above 0")
+    values = {value for side in (a, b) for values in side.processes for value in values}
+    if min(values) <= 0 and values != {0}:
+        raise UsageError(f"{a.name}: a value of {min(values):g}; ratios need values above 0")
     quantum = max(a.quantum, b.quantum)
     exact = all(cycle_exact(side.clean, side.quantum) for side in (a, b))
+    many = all(side.trials - side.polluted >= LEAST for side in (a, b))
     headline = ("floor" if exact else "median") if chosen.headline == AUTO else chosen.headline
     try:
-        found = compare(a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact)
+        found = compare(a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact and many)
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
     remarks = notes(a, b, found)
@@ -112,6 +135,8 @@ def _row(a: Sample, b: Sample, chosen: Options) -> dict[str, object]:
 
 def _steadier(a: Sample, b: Sample, found: Comparison, chosen: Options) -> list[str]:
     """Whether the processes' floors agree so much better than their medians that they would tell more."""
+    if found.difference is not None:
+        return []
     try:
         floors = compare(a.processes, b.processes, "floor", chosen.alpha)
     except NoHeadline:

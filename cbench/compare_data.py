@@ -20,7 +20,10 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One test's values, a tuple a process; `clean` are those of its undisturbed trials, `cpu` None where unknown."""
+    """One test's values, a tuple a process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
+
+    `counter`: what was counted, `method`: how it was read; "" where that is not known.
+    """
 
     name: str
     test: str
@@ -32,10 +35,16 @@ class Sample:
     processes: tuple[tuple[Number, ...], ...]
     clean: tuple[tuple[Number, ...], ...]
     cut_short: int = 0
+    counter: str = ""
+    method: str = ""
 
     @property
     def trials(self) -> int:
         return sum(len(values) for values in self.processes)
+
+    def like(self, other: Sample) -> bool:
+        """Whether both are numbers of one kind: cycles in user mode alone are no cycles of all modes."""
+        return self.unit == other.unit and (self.counter == other.counter or not (self.counter and other.counter))
 
     @property
     def polluted(self) -> int:
@@ -45,6 +54,10 @@ class Sample:
 def load(text: str) -> tuple[list[Sample], bool]:
     """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
     path, selection = _split(text)
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
+    if not path.is_file():  # a pipe, which would be waited for, or a device
+        raise UsageError(f"{path}: not an ordinary file")
     samples = _of_store(path) if is_store(path) else _of_pyperf(path)
     if selection is None:
         return samples, False
@@ -92,14 +105,14 @@ def _of_group(group: Group) -> Sample:
         processes=tuple(tuple(series.values) for series in group.series),
         clean=tuple(tuple(each.value for each in series.trials if not each.polluted) for series in group.series),
         cut_short=sum(series.ended_ns is None for series in group.series),
+        counter=group.counter,
+        method=" or ".join(sorted({str(series.counter.get("method") or "") for series in group.series} - {""})),
     )
 
 
 def _of_pyperf(path: Path) -> list[Sample]:
     pyperf: Any = import_module("pyperf")
     try:
-        if path.is_dir():
-            raise UsageError(f"{path}: is a directory, not a file")
         with open(path, "rb") as file:
             start = file.read(1)
         if start not in (b"{", b"\x1f"):
@@ -133,4 +146,6 @@ def _of_benchmark(path: Path, benchmark: Any) -> Sample:
         host=str(metadata.get("cpu_model_name", "")),
         processes=processes,
         clean=processes,
+        counter=str(metadata.get("cbench_counter", "")) if whole else "",
+        method=str(metadata.get("cbench_method", "")) if whole else "",
     )

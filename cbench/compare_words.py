@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from cbench.compare_data import Sample
 from cbench.stats import compare as outcomes
-from cbench.stats.compare import POWER, Comparison
+from cbench.stats.compare import LEAST, POWER, Comparison
 
 WORDS = {outcomes.LOWER: "faster", outcomes.HIGHER: "slower"}
 SIZES = {outcomes.LOWER: "smaller", outcomes.HIGHER: "larger"}
+TIMES = ("cycles", "TSC ticks", "cntvct ticks", "ns", "second")
+"""The units of which fewer are faster; of others there are just more or less."""
 DIGITS = 4
 
 
@@ -60,12 +62,13 @@ def verdict(a: Sample, b: Sample, found: Comparison, margin: float | None) -> st
 
 def _exact(a: Sample, b: Sample, found: Comparison, margin: float | None) -> str:
     difference = found.difference or 0
-    one = "the floor, on which all undisturbed trials are," if found.headline == "floor" else "every trial"
-    what = f"the {found.headline} of every process" if found.by_process else one
-    where = f"{what} is {amount(found.a)} in A"
+    few = min(len(a.processes), len(b.processes)) < LEAST
+    where = f"{_constant(a, b, found, few)} is {amount(found.a)} in A"
     if found.outcome == outcomes.EQUAL:
         return f"equal: {where} and in B"
     line = f"{where} and {amount(found.b)} in B: {amount(difference, '+')} {a.unit} ({percent(found.ratio)})"
+    if few:
+        line += f"; {_tried(a)} in A, {_tried(b)} in B"
     if found.outcome == outcomes.STEP:
         return f"equal to one step of the counter ({max(a.quantum, b.quantum)}): {line}"
     if found.outcome == outcomes.SAME:
@@ -73,14 +76,29 @@ def _exact(a: Sample, b: Sample, found: Comparison, margin: float | None) -> str
     return f"B is {_words(a)[found.outcome]}, exactly: {line}"
 
 
+def _constant(a: Sample, b: Sample, found: Comparison, few: bool) -> str:
+    """What it is that has one value on each side: with few processes their headlines alone say little."""
+    if few and all(len({value for values in side.processes for value in values}) == 1 for side in (a, b)):
+        return "every trial"
+    if few and found.headline == "floor" and all(outcomes.cycle_exact(side.clean, side.quantum) for side in (a, b)):
+        return "the floor, on which all undisturbed trials are,"
+    return f"the {found.headline} of every process"
+
+
 def _words(sample: Sample) -> dict[str, str]:
-    return SIZES if sample.unit == "byte" else WORDS
+    return WORDS if sample.unit in TIMES else SIZES
 
 
 def _counted(sample: Sample, found: Comparison) -> str:
     if found.by_process:
         return f"{len(sample.processes):,} process{'' if len(sample.processes) == 1 else 'es'}"
     return f"{sample.trials:,} trial{'' if sample.trials == 1 else 's'}"
+
+
+def _tried(sample: Sample) -> str:
+    """ "15 trials of 3 processes"."""
+    trials, processes = sample.trials, len(sample.processes)
+    return f"{trials:,} trial{'' if trials == 1 else 's'} of {processes:,} process{'' if processes == 1 else 'es'}"
 
 
 def _level(level: float) -> str:
@@ -99,6 +117,8 @@ def notes(a: Sample, b: Sample, found: Comparison) -> list[str]:
     if a.host and b.host and a.host != b.host:
         rates = "; their ticks may be of different length" if "ticks" in a.unit else ""
         lines.append(f"different CPUs: {a.host} and {b.host}{rates}")
+    if a.method and b.method and a.method != b.method:
+        lines.append(f"read differently, {a.method} in A, {b.method} in B: what a read costs is in each value")
     if a.test != b.test:
         lines.append("two different tests")
     elif a.cpu is not None and b.cpu is not None and a.cpu != b.cpu:

@@ -29,7 +29,8 @@ def comparisons(found: Row) -> None:
         for note in row["notes"]:
             console.print(escape(f"  note: {note}"), soft_wrap=True)
     others = [
-        ("compared with nothing, other units", "other_units"),
+        ("not compared", "skipped"),
+        ("compared with nothing, other units or counters", "other_units"),
         ("only in A", "only_in_a"),
         ("only in B", "only_in_b"),
     ]
@@ -70,4 +71,6 @@ def _table(row: Row) -> Table:
 def _spread(side: Row) -> str:
     if side["between_processes"] is None:
         return "unknown"
+    if not side["headline"]:
+        return amount(side["between_processes"])
     return f"{amount(side['between_processes'])} ({100 * side['between_processes'] / side['headline']:.3g} %)"

@@ -16,28 +16,31 @@ class Group:
     test: str
     cpu: int
     unit: str
+    counter: str
     series: tuple[Series, ...]
 
 
 def grouped(series: Sequence[Series]) -> list[Group]:
     """All series with trials, in groups, in the order in which each was first measured."""
-    found: dict[tuple[str, int, str, str], list[Series]] = {}
+    found: dict[tuple[str, int, str, str, str], list[Series]] = {}
     for each in series:
         if each.trials:
-            found.setdefault((each.test, each.cpu, each.unit, _host(each)), []).append(each)
+            found.setdefault((each.test, each.cpu, each.unit, each.counter_name, _host(each)), []).append(each)
     groups = []
     for key, members in found.items():
-        test, cpu, unit, host = key
+        test, cpu, unit, counter, host = key
         others = [other for other in found if other[0] == test]
         name = test
         if len({other[1] for other in others}) > 1:
             name += f" CPU {cpu}"
-        if len({other[2] for other in others}) > 1:
+        if len({other[3] for other in others if other[2] == unit}) > 1:
+            name += f" [{counter or 'unknown counter'}]"
+        elif len({other[2] for other in others}) > 1:
             name += f" [{unit or 'unknown unit'}]"
-        if len({other[3] for other in others}) > 1:
+        if len({other[4] for other in others}) > 1:
             runs = ",".join(str(number) for number in sorted({each.run.number for each in members}))
             name += f" (run {runs}: {host})"
-        groups.append(Group(name, test, cpu, unit, tuple(members)))
+        groups.append(Group(name, test, cpu, unit, counter, tuple(members)))
     return groups
 
 

@@ -77,6 +77,11 @@ class Series:
         return found
 
     @property
+    def counter_name(self) -> str:
+        """What was counted, such as "cycles:u"; "" where that is not known."""
+        return str(self.counter.get("name", ""))
+
+    @property
     def test(self) -> str:
         """The workload and its parameters in words: "hash n=1000"."""
         fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)

@@ -18,6 +18,10 @@ from cbench.stats.compare_rank import Number, RankSum, RatioInterval, rank_sum, 
 POWER = 0.8
 """How probably the smallest difference that data could have shown would have been shown."""
 
+LEAST = 4
+"""So many values a side must be one and the same for their difference to be called exact: 4 against 4 is also the
+fewest of which a rank-sum test can say anything at 95 %."""
+
 EQUAL, STEP, SAME = "equal", "equal to one step", "same within the margin"
 LOWER, HIGHER = "lower", "higher"
 NOTHING, TOO_FEW, UNTESTED = "no difference shown", "too few to tell", "not tested"
@@ -53,8 +57,9 @@ class Comparison:
     """The second set against the first. `a`, `b`: the headlines over all processes, in the values' own unit.
 
     `by_process`: each process was one number. `spread_a`, `spread_b`: highest less lowest headline of the processes,
-    None with one process. `difference` is b - a where both are constant, None else; `interval` is None where there
-    is no valid one. `detectable`: the smallest relative difference that would have shown with probability POWER.
+    None with one process. `difference` is b - a where both are constant and that is no chance (LEAST), or where it is
+    none; None else. `interval` is None where there is no valid one. `detectable`: the smallest relative difference that
+    would have shown with probability POWER.
     """
 
     headline: str
@@ -90,9 +95,9 @@ def compare(
     quantum: Number = 1,
     exact: bool = False,
 ) -> Comparison:
-    """Compare the processes' values, all above 0, by a headline of HEADLINES; `quantum` is the counter's step.
+    """Compare the processes' values, all above 0 or all 0, by a headline of HEADLINES; `quantum` is the counter's step.
 
-    `exact`: both are cycle_exact(), so that floors of one process a side can be compared too.
+    `exact`: both are cycle_exact() with LEAST undisturbed trials, so that the floors of few processes tell too.
 
     Raises NoHeadline when a floor is wanted and a process has none.
     """
@@ -105,10 +110,15 @@ def compare(
     else:
         sample_a, sample_b = ([value for values in side for value in values] for side in (a, b))
         at_a, at_b = of(sample_a), of(sample_b)
-    ratio = at_b / at_a
+    ratio = at_b / at_a if at_a else 1.0
     interval, test = None, None
-    known = _constant(sample_a, sample_b) or (exact and not by_process and headline == "floor")
-    difference = at_b - at_a if known else None
+    trials = [[value for values in side for value in values] for side in (a, b)]
+    alone = (_same(*trials) and min(map(len, trials)) >= LEAST) or (exact and headline == "floor")
+    firm = _same(heads_a, heads_b) and (alone or min(len(a), len(b)) >= LEAST)
+    step = quantum if quantum > 1 else 0
+    nearly = _same(sample_a, sample_b) and min(len(sample_a), len(sample_b)) > 1 and abs(at_b - at_a) <= step
+    zero = not any(value for side in trials for value in side)
+    difference = at_b - at_a if firm or nearly or zero else None
     if difference is None and (by_process or headline == "median"):
         interval, test = ratio_interval(sample_a, sample_b, alpha), rank_sum(sample_a, sample_b)
         ratio = interval.ratio
@@ -135,9 +145,9 @@ def _middle(values: Sequence[Number]) -> Number:
     return values[0] if min(values) == max(values) else median(values)
 
 
-def _constant(a: Sequence[Number], b: Sequence[Number]) -> bool:
-    """Two equal values a side at least: one alone is constant without meaning anything."""
-    return min(len(a), len(b)) > 1 and min(a) == max(a) and min(b) == max(b)
+def _same(a: Sequence[Number], b: Sequence[Number]) -> bool:
+    """Whether each side has but one value."""
+    return min(a) == max(a) and min(b) == max(b)
 
 
 def _range(values: Sequence[Number]) -> Number | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -105,8 +106,8 @@ def test_a_size_is_larger_and_not_slower(tmp_path: Path) -> None:
 
 
 def test_cycle_exact_data_have_an_exact_difference_by_their_floor(tmp_path: Path) -> None:
-    a = stored(tmp_path / "a.db", [[8432476] * 5] * 3, counter=CYCLES)
-    b = stored(tmp_path / "b.db", [[8432502] * 5] * 3, counter=CYCLES)
+    a = stored(tmp_path / "a.db", [[8432476] * 5] * 4, counter=CYCLES)
+    b = stored(tmp_path / "b.db", [[8432502] * 5] * 4, counter=CYCLES)
     row = one(a, b)
     assert (row["headline"], row["difference"], row["interval"]) == ("floor", 26, None)
     assert row["verdict"] == (
@@ -114,6 +115,111 @@ def test_cycle_exact_data_have_an_exact_difference_by_their_floor(tmp_path: Path
         "+26 cycles (+0.000308 %)"
     )
     assert one(a, a)["verdict"] == "equal: the floor of every process is 8,432,476 in A and in B"
+
+
+def test_few_processes_differ_exactly_only_if_all_their_trials_are_one_value(tmp_path: Path) -> None:
+    a = stored(tmp_path / "a.db", [[100] * 5] * 3, counter=CYCLES)
+    b = stored(tmp_path / "b.db", [[110] * 5] * 2, counter=CYCLES)
+    assert one(a, b)["verdict"] == (
+        "B is slower, exactly: every trial is 100 in A and 110 in B: +10 cycles (+10 %); "
+        "15 trials of 3 processes in A, 10 trials of 2 processes in B"
+    )
+    chance = [
+        stored(tmp_path / f"{v}.db", [[v, v, v + 40 + i, v + 9, v + 3 + i] for i in range(3)]) for v in (100, 300)
+    ]
+    for headline in ("floor", "min"):
+        row = one(*chance, headline=headline)
+        assert (row["difference"], row["outcome"]) == (None, "too few to tell")
+        assert row["verdict"].startswith("cannot tell: B differs from A by +200 %")
+        assert row["verdict"].endswith("take at least 4 and 4")
+        assert one(chance[0], chance[0], headline=headline)["outcome"] == "equal"
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_one_trial_a_process_is_nothing_exact_below_four(processes: int, tmp_path: Path) -> None:
+    a, b = (stored(tmp_path / f"{v}.db", [[v]] * processes, counter=CYCLES) for v in (100, 110))
+    assert one(a, b)["verdict"].startswith("cannot tell: ")
+
+
+def test_counts_of_different_counters_are_not_compared_though_their_unit_is_the_same(tmp_path: Path) -> None:
+    user = {**CYCLES, "name": "cycles:u"}
+    a = stored(tmp_path / "a.db", [[100] * 5] * 4, counter=CYCLES)
+    b = stored(tmp_path / "b.db", [[90] * 5] * 4, counter=user)
+    words = "hash n=1000: A is in cycles by counter cycles, B in cycles by counter cycles:u"
+    fails(a, b, words)
+    fails(exported(a), b, words)
+    fails(exported(a), exported(b), words)
+    stored(b, [[100] * 5] * 4, counter=CYCLES)
+    found = compared(str(a), str(b), Options())
+    (row,) = rows(a, b)
+    assert (row["test"], row["outcome"]) == ("hash n=1000 / hash n=1000 [cycles]", "equal")
+    assert found["other_units"] == [words]
+
+
+def test_one_counter_that_was_read_in_two_ways_is_noted(tmp_path: Path) -> None:
+    a = stored(tmp_path / "a.db", noisy(1e6, 4, 9, seed=1), counter={**CYCLES, "method": "by system call"})
+    b = stored(tmp_path / "b.db", noisy(1e6, 4, 9, seed=2), counter={**CYCLES, "method": "in user space"})
+    words = "read differently, by system call in A, in user space in B: what a read costs is in each value"
+    assert words in one(a, b)["notes"]
+    assert words in one(a, exported(b))["notes"]
+    assert words not in one(a, a)["notes"]
+
+
+UNITS = [
+    ("cycles", "slower"),
+    ("TSC ticks", "slower"),
+    ("cntvct ticks", "slower"),
+    ("ns", "slower"),
+    ("instructions", "larger"),
+    ("misses", "larger"),
+    ("faults", "larger"),
+    ("", "larger"),
+]
+
+
+@pytest.mark.parametrize(("unit", "word"), UNITS)
+def test_only_time_is_slower_and_a_count_is_larger(unit: str, word: str, tmp_path: Path) -> None:
+    counter = {**CYCLES, "name": "some", "unit": unit}
+    for values in ([[[v] * 5] * 4 for v in (100, 110)], [noisy(v, 5, 9, seed=1) for v in (1e5, 2e5)]):
+        a, b = (stored(tmp_path / f"{i}.db", one_side, counter=counter) for i, one_side in enumerate(values))
+        assert one(a, b)["verdict"].startswith(f"B is {word}")
+        a.unlink()
+        b.unlink()
+
+
+def test_a_test_with_a_zero_is_left_out_with_its_reason_and_the_others_are_compared(tmp_path: Path) -> None:
+    faults = {**CYCLES, "name": "page-faults", "unit": "faults"}
+    a = stored(tmp_path / "a.db", noisy(1e6, 4, 9, seed=1))
+    b = stored(tmp_path / "b.db", noisy(2e6, 4, 9, seed=2))
+    for name, left, right in (("none", [0] * 5, [0] * 5), ("some", [0] * 5, [3] * 5), ("one", [0], [0])):
+        stored(a, [left] * 4, workload=name, counter=faults)
+        stored(b, [right] * 4, workload=name, counter=faults)
+    found = compared(str(a), str(b), Options())
+    assert [(row["test"], row["outcome"]) for row in rows(a, b)] == [
+        ("hash n=1000", "higher"),
+        ("none n=1000", "equal"),
+        ("one n=1000", "equal"),
+    ]
+    assert rows(a, b)[1]["verdict"] == "equal: the floor of every process is 0 in A and in B"
+    assert found["skipped"] == ["some n=1000: a value of 0; ratios need values above 0"]
+    done = cbench("compare", str(a), str(b))
+    assert done.returncode == 0
+    assert "not compared: some n=1000: a value of 0; ratios need values above 0" in done.stdout
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+@pytest.mark.parametrize("values", [[0], [0, 0, 0]])
+def test_nothing_against_nothing_is_equal(processes: int, values: list[int], tmp_path: Path) -> None:
+    path = stored(tmp_path / "a.db", [values] * processes)
+    assert one(path, path)["verdict"].startswith("equal: ")
+
+
+def test_a_pipe_is_refused_before_it_is_opened(a: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for sides in ((a, tmp_path / "pipe"), (tmp_path / "pipe", a)):
+        done = cbench("compare", *map(str, sides))
+        assert done.returncode == 2
+        assert error_line(done) == f"{tmp_path}/pipe: not an ordinary file"
 
 
 def test_a_step_of_the_counter_is_no_difference(tmp_path: Path) -> None:
@@ -127,7 +233,7 @@ def test_polluted_trials_do_not_spoil_what_is_exact(tmp_path: Path) -> None:
         files.append(tmp_path / f"{value}.db")
         with Store.create(files[-1], HOST, []) as store:
             series = store.begin(facts(counter=FINE))
-            store.add(series, trials([value, value, 5000, value], {2: "interrupt LOC"}))
+            store.add(series, trials([value, value, 5000, value, value], {2: "interrupt LOC"}))
     row = one(*files)
     assert (row["difference"], row["a"]["polluted"]) == (100, 1)
     assert row["verdict"].startswith("B is slower, exactly: the floor, on which all undisturbed trials are, is 1,000")
