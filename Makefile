@@ -41,7 +41,7 @@ check: setup ## style, types and the fast tests (under 2 minutes)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
-	@$(PYTEST) -m 'not lab'
+	@$(PYTEST) -m 'not lab and not slow'
 
 bench: setup ## measure on this machine: quiet it first when root is possible, and put everything back after
 	@if [ "$$(id -u)" = 0 ]; then as_root=(); elif sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(none); fi; \

@@ -22,7 +22,7 @@ from cbench.topology import CACHE, NODE, SIBLING, Place
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import CBENCH, cbench, error_line
 
-pytestmark = pytest.mark.xdist_group("interfere")  # one measurement is looked at by many
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("interfere")]  # one measurement is looked at by many
 
 CPUS = sorted(os.sched_getaffinity(0))
 RANDOM = """

@@ -17,6 +17,8 @@ from cbench import plots, plots_sweep
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import cbench, error_line
 
+pytestmark = pytest.mark.slow
+
 SIZES = [1 << power for power in range(12, 27)]
 
 

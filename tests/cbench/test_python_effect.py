@@ -15,6 +15,8 @@ from cbench.stats.clean import STEPS
 from cbench.stats.compare_rank import rank_sum
 from tests.cbench.running import measured
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1e-4  # so small that chance alone makes it fail once in ten thousand times
 RUNS = 10  # of each kind; with 8 no order of the shares has so small a probability
 TRIALS, PARAMS = 500, ["n=2000"]

@@ -21,7 +21,7 @@ from quiet.host import Reader
 from tests.cbench.running import CBENCH, cbench, error_line
 from tests.trees import plant
 
-pytestmark = pytest.mark.xdist_group("sweep")  # what was swept once is looked at by many
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sweep")]  # what was swept once is looked at by many
 
 SMALL_SWEEP = ("sweep", "memory", "--sizes", "4K,64K,1M", "--accesses", "1e3,5000", "--trials", "6")
 

@@ -98,6 +98,7 @@ def test_a_cache_without_a_size_is_known_without_it(tmp_path: Path) -> None:
     assert caches(Reader(str(plant(tmp_path, files))), 0)[-1].size is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)
 def test_on_recorded_machines_every_place_is_what_its_name_says(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as tar:
