@@ -31,7 +31,7 @@ typedef struct {
     uint64_t value; uint64_t result; uint32_t flags; int32_t cpu_before; int32_t cpu_after;
     uint64_t begin; uint64_t end;
     int64_t nvcsw; int64_t nivcsw; int64_t minflt; int64_t majflt;
-    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...]; uint64_t others[...];
+    uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...]; uint64_t others[...]; uint64_t beside;
 } cb_trial;
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
                   uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);

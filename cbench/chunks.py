@@ -15,6 +15,8 @@ from quiet.errors import QuietError
 
 BUDGET_NS = 200_000_000
 MOST = 2000
+FEWEST_CYCLES = 0.1
+"""An instruction of the kernel takes at least so many cycles."""
 
 
 class Series:
@@ -47,6 +49,7 @@ class Series:
         self._others = tuple(others)
         self._kernel_baseline, self._enters_kernel = kernel_baseline, enters_kernel
         self._own_faults = own_faults
+        self._beside = 0
         self._stack = stack
         self._trials = ffi.new("cb_trial[]", MOST)
         self._count = ffi.new("size_t *")
@@ -123,14 +126,17 @@ class Series:
             causes.append("counter multiplexed")
         outcome = (switches, faults, interrupts, migrated, valid, raw.begin, raw.end)
         counts = {name: int(raw.others[i]) for i, name in enumerate(self._others)}
-        kernel = self._in_kernel(counts)
+        kernel = self._in_kernel(counts, int(raw.beside))
         return Trial(raw.value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel)
 
-    def _in_kernel(self, counts: dict[str, int]) -> int | None:
+    def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
         """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""
         if self._kernel_baseline is None or self._enters_kernel:
             return None
         ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)
+        self._beside = min(self._beside or beside, beside)
+        if ran and beside - self._beside >= ran * FEWEST_CYCLES:
+            ran = 0  # all of it between the reads of this counter and of that, and so not in the trial
         return ran if self._enters_kernel is False or not ran else None
 
     def _line(self, number: int) -> str:

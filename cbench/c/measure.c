@@ -76,6 +76,7 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 	ret->result = reading.result;
 	ret->flags = reading.flags;
 	memcpy(ret->others, reading.others, sizeof(ret->others));
+	ret->beside = reading.beside;
 	ret->nvcsw = after.ru_nvcsw - before.ru_nvcsw;
 	ret->nivcsw = after.ru_nivcsw - before.ru_nivcsw;
 	ret->minflt = after.ru_minflt - before.ru_minflt;

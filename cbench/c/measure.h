@@ -20,6 +20,7 @@ typedef struct cb_reading {
 	uint64_t result;
 	uint32_t flags;
 	uint64_t others[CB_MAX_OTHERS]; /* the counter's further events, in the order of cb_counter_add() */
+	uint64_t beside; /* what the counter shows for the reads of the first of these, 0 where it is not in user space */
 } cb_reading;
 
 typedef struct cb_trial {
@@ -38,6 +39,7 @@ typedef struct cb_trial {
 	uint32_t irq_line[CB_IRQ_MAX];
 	uint64_t irq_count[CB_IRQ_MAX];
 	uint64_t others[CB_MAX_OTHERS];
+	uint64_t beside; /* as in cb_reading */
 } cb_trial;
 
 /* The only timed region (timed.c). */

@@ -5,7 +5,9 @@
  * through, with barriers on both sides: nothing is hoisted out of the region
  * and nothing is moved into it. The event that gives the trial's number is
  * read last before the call and first after it; the first of the others comes
- * next to it, for it tells whether the kernel ran in between.
+ * next to it, for it tells whether the kernel ran in between, and around that
+ * the counter itself once more: an interrupt that falls between these reads
+ * shows there, and is not in the trial.
  */
 #include "measure.h"
 
@@ -96,7 +98,7 @@ __attribute__((noinline)) static int timed_user(const cb_counter *counter, cb_ru
 						uint64_t n, cb_reading *ret)
 {
 	struct cb_view begin[CB_MAX_EVENTS];
-	uint64_t start[CB_MAX_EVENTS], stop[CB_MAX_EVENTS];
+	uint64_t start[CB_MAX_EVENTS], stop[CB_MAX_EVENTS], before, after;
 	const cb_event *events = counter->events;
 	size_t last = counter->others;
 	uint64_t result;
@@ -107,14 +109,19 @@ __attribute__((noinline)) static int timed_user(const cb_counter *counter, cb_ru
 		err = events[i].user ? cb_event_view(&events[i], &begin[i]) : 0;
 	if (err)
 		return err;
-	for (size_t i = last; i; i--)
+	for (size_t i = last; i > 1; i--)
 		start[i] = events[i].user ? cb_pmc_now(begin[i].index) : 0;
+	before = cb_pmc_now(begin[0].index);
+	start[1] = last && events[1].user ? cb_pmc_now(begin[1].index) : 0;
 	start[0] = cb_pmc_now(begin[0].index);
 	result = run(state, n);
 	stop[0] = cb_pmc_now(begin[0].index);
-	for (size_t i = 1; i <= last; i++)
+	stop[1] = last && events[1].user ? cb_pmc_now(begin[1].index) : 0;
+	after = cb_pmc_now(begin[0].index);
+	for (size_t i = 2; i <= last; i++)
 		stop[i] = events[i].user ? cb_pmc_now(begin[i].index) : 0;
 	ret->result = result;
+	ret->beside = raw_difference(before, start[0], begin[0].width) + raw_difference(stop[0], after, begin[0].width);
 	err = difference(&events[0], &begin[0], start[0], stop[0], &ret->flags, &ret->value);
 	for (size_t i = 1; !err && i <= last; i++)
 		if (events[i].user)

@@ -69,12 +69,6 @@ def main() -> None:
     }
     for number in (signal.SIGTERM, signal.SIGKILL):
         report[number.name] = ended_by(number)
-    wrong = subprocess.run([*STEP, "--from", "12345"], capture_output=True, text=True, check=False)
-    report["wrong"] = [wrong.returncode, wrong.stderr]
-    subprocess.run(["quiet", "apply", "--profile", "bench"], capture_output=True, check=True)
-    applied = state()
-    refused = subprocess.run(STEP, capture_output=True, text=True, check=False)
-    report["applied"] = [refused.returncode, refused.stderr, state() == applied]
     Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report))
 
 

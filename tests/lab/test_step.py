@@ -48,16 +48,3 @@ def test_after_a_kill_quiet_restore_puts_the_frequency_back(machine: Machine) ->
     assert ended["journal"]
     assert ended["restore"] == 0
     assert ended["restored"] == ended["before"]
-
-
-def test_a_frequency_that_the_driver_does_not_offer_is_one_line_with_those_that_it_does(machine: Machine) -> None:
-    code, err = report(machine)["wrong"]
-    assert code == 2
-    assert "--from 12345: the driver offers 1000000, 2000000, 3000000 (kHz)" in err
-
-
-def test_where_a_profile_is_applied_a_step_is_refused_and_changes_nothing(machine: Machine) -> None:
-    code, err, same = report(machine)["applied"]
-    assert code == 3
-    assert "'bench' is applied to this host" in err
-    assert same
