@@ -62,7 +62,7 @@ ISOLATED_CPU = 5
 ISOLATED = f"""
 quiet apply --profile bench --cpus {ISOLATED_CPU} || exit 1
 python -m tests.lab.drive_isolated {ISOLATED_CPU} 10000 1000 >$LAB_OUT/trials || exit 1
-quiet verify --duration 0.1 --threshold 1us --json >$LAB_OUT/verify
+quiet verify --duration 0.3 --threshold 1us --json >$LAB_OUT/verify
 [ $? -le 1 ] || exit 1
 quiet restore
 """
@@ -177,12 +177,10 @@ def test_no_interrupt_comes_to_an_isolated_cpu_during_a_thousand_trials(machine:
 
 
 @A72
-def test_verify_sees_at_most_the_tick_that_stops_the_tick_on_the_isolated_cpu(machine: Machine) -> None:
+def test_verify_sees_no_interrupt_on_the_isolated_cpu(machine: Machine) -> None:
     found = json.loads(isolated(machine).files["verify"])
     assert found["drift"] == []
     assert list(found["noise"]["cpus"]) == [str(ISOLATED_CPU)]
     interrupts = found["noise"]["cpus"][str(ISOLATED_CPU)]["interrupts"]
-    # When a detector has just begun, the kernel may have one more tick, with the work that stops it: timer and IPI5.
-    counted = {name: each["counted"] for name, each in interrupts.items() if each["counted"]}
-    assert counted in ({}, {"11": 1}, {"IPI5": 1}, {"11": 1, "IPI5": 1})
+    assert {name: each["counted"] for name, each in interrupts.items() if each["counted"]} == {}
     assert "nothing left changed" in isolated(machine).output
