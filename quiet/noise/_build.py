@@ -10,7 +10,8 @@ enum { QN_SWITCHED, QN_FAULTED, QN_LOOKED, ... };
 typedef struct { uint64_t begin; uint64_t length; uint32_t flags; ...; } qn_gap;
 typedef struct {
     uint64_t threshold; uint64_t look; uint64_t duration; uint64_t capacity;
-    volatile uint32_t go; volatile uint32_t stop; volatile uint32_t ready; volatile uint32_t done;
+    volatile uint32_t go; volatile uint32_t stop; volatile uint32_t leave;
+    volatile uint32_t ready; volatile uint32_t done;
     uint64_t begin; uint64_t end; uint64_t readings; uint64_t gaps; uint64_t lost; uint64_t longest; uint64_t shortest;
     uint64_t looking; uint64_t voluntary; uint64_t involuntary; uint64_t faults; int32_t cpu; int32_t moved;
     uint64_t histogram[...];

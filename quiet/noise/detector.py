@@ -93,7 +93,7 @@ class _Pipe:
 
 
 class Detector:
-    """A detector's process, forked. In this order: `placed`, `interruption` (if wanted), `ready`, `go`, `result`."""
+    """A detector's process, forked. In order: `placed`, `interruption` if wanted, `ready`, `go`, `leave`, `result`."""
 
     def __init__(self, cpu: int, asked: Asked) -> None:
         """Raises DetectorError when there is no memory for it."""
@@ -193,6 +193,10 @@ class Detector:
     def stop(self) -> None:
         """End the watching early."""
         self.watch.stop = 1
+
+    def leave(self) -> None:
+        """Give the CPU back; to be called when all that is counted there has been read."""
+        self.watch.leave = 1
 
     def running(self) -> bool:
         """Whether it still watches."""

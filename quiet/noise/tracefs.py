@@ -140,6 +140,16 @@ class Instance:
         self._write(f"{folder}/enable", "1")
         self.kinds[layout.number] = (kind, formats.Decoder(layout, ("common_pid", *kind.fields)))
 
+    def has(self, name: str) -> bool:
+        """Whether this kernel has the event, and it is traced."""
+        return any(kind.name == name for kind, _ in self.kinds.values())
+
+    def switch(self, name: str, traced: bool) -> None:
+        """Trace an event of this name that it has, or no longer."""
+        for kind, _ in self.kinds.values():
+            if kind.name == name:
+                self._write(f"events/{kind.system}/{name}/enable", "1" if traced else "0")
+
     def _write(self, name: str, value: str) -> None:
         self.host.write(f"{self.path}/{name}", value)
 

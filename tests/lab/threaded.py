@@ -51,7 +51,7 @@ class Threaded(Detector):
         return not self.watch.done
 
     def close(self) -> None:
-        self.watch.stop = self.watch.go = 1
+        self.watch.stop = self.watch.go = self.watch.leave = 1
         self._wanted.set()
         self._thread.join()
         lib.qn_watch_destroy(self.watch)

@@ -87,6 +87,7 @@ static int watch_once(uint64_t capacity, uint64_t threshold, uint64_t look, uint
 	watch->duration = duration;
 	watch->go = !stopped;
 	watch->stop = stopped ? 1 : 0;
+	watch->leave = 1;
 	CHECK(qn_watch_run(watch) == 0);
 	if (stopped)
 		CHECK(!watch->gaps && !watch->readings && watch->done);

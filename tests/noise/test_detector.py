@@ -157,6 +157,23 @@ def test_it_ends_early_when_told(cpu: int) -> None:
         assert seen.end - seen.begin < ticks(3600.0)
 
 
+def test_it_keeps_its_cpu_until_it_may_leave(cpu: int) -> None:
+    def ended() -> bool:
+        return os.waitid(os.P_PID, made[0].pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    with detector.detectors([cpu], Asked(ticks(0.1))) as made:
+        made[0].ready()
+        detector.wait(made, 0.1, go_on)
+        time.sleep(0.1)
+        assert not ended()
+        made[0].leave()
+        limit = time.monotonic() + 30
+        while not ended() and time.monotonic() < limit:
+            time.sleep(0.01)
+        assert ended()
+        assert made[0].result().readings
+
+
 def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
     told: list[float] = []
 

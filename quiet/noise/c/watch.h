@@ -41,6 +41,7 @@ typedef struct qn_watch {
 	uint64_t capacity;
 	volatile uint32_t go;	/* set by the asker: watch now */
 	volatile uint32_t stop; /* set by the asker: end early */
+	volatile uint32_t leave; /* set by the asker: the counts after it are read, its own end may be one more event */
 	/* answered */
 	volatile uint32_t ready; /* in its place, everything touched: waits for `go` */
 	volatile uint32_t done;
@@ -67,7 +68,10 @@ int qn_watch_create(uint64_t capacity, qn_watch **ret);
 void qn_watch_destroy(qn_watch *watch);
 qn_gap *qn_watch_gaps(qn_watch *watch);
 
-/* Watch on the calling thread, which is where it shall be. Touches all memory first, sets `ready`, waits for `go`. */
+/*
+ * Watch on the calling thread, which is where it shall be. Touches all memory first, sets `ready`, waits for `go`;
+ * sets `done` at its end and waits for `leave`.
+ */
 int qn_watch_run(qn_watch *watch);
 
 /* `n` differences between two readings of the loop, in turn. */
