@@ -37,6 +37,24 @@ static inline uint64_t now(void)
 #endif
 }
 
+enum { QN_SPIN = 1024 };
+
+/*
+ * Wait for somebody, and leave room for others meanwhile: on x86 for a sibling
+ * thread, on arm64 for an emulator's other CPUs. There each yield is dear.
+ */
+static void wait_for(const volatile uint32_t *one, const volatile uint32_t *other)
+{
+	for (uint32_t turn = 1; !*one && !*other; turn++) {
+#if defined(__x86_64__)
+		_mm_pause();
+#elif defined(__aarch64__)
+		if (!(turn % QN_SPIN))
+			__asm__ volatile("yield" ::: "memory");
+#endif
+	}
+}
+
 uint64_t qn_now(void)
 {
 	return now();
@@ -289,8 +307,7 @@ int qn_watch_run(qn_watch *watch)
 	if (getrusage(RUSAGE_THREAD, &first))
 		return -errno;
 	watch->ready = 1;
-	while (!watch->go && !watch->stop)
-		;
+	wait_for(&watch->go, &watch->stop);
 	cpu = sched_getcpu();
 	if (getrusage(RUSAGE_THREAD, &first))
 		return -errno;
@@ -308,8 +325,7 @@ int qn_watch_run(qn_watch *watch)
 	 * The end of a process wakes a kernel thread on its CPU, and with two tasks there the tick comes back: that is
 	 * not what was found here.
 	 */
-	while (!watch->leave)
-		;
+	wait_for(&watch->leave, &watch->leave);
 	return 0;
 }
 
