@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,8 @@ import pytest
 from cbench.compare import AUTO, Options, compared, options, share
 from cbench.export import export
 from cbench.store import Store
-from quiet.errors import QuietError, UsageError
+from quiet.errors import UsageError
+from tests.cbench.comparing import fails
 from tests.cbench.running import cbench, error_line
 from tests.cbench.storing import CYCLES, HOST, TICKS, facts, noisy, stored, trials
 
@@ -313,76 +313,6 @@ def test_a_process_that_was_cut_short_is_noted(a: Path, tmp_path: Path) -> None:
     with Store.create(path, HOST, []) as store:
         store.add(store.begin(facts(4)), trials([1_000_000, 1_000_001]))
     assert one(a, path)["notes"] == ["B: 1 of 5 processes cut short"]
-
-
-def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "other.db")
-    connection.execute("CREATE TABLE mine (a)")
-    connection.close()
-    fails(a, tmp_path / "other.db", "an SQLite file, but not a store of cbench")
-
-
-def fails(a: object, b: object, message: str, **changes: Any) -> None:
-    with pytest.raises(QuietError) as caught:
-        compared(str(a), str(b), Options(**changes))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_what_cannot_be_compared_is_one_line(a: Path, tmp_path: Path) -> None:
-    cycles = stored(tmp_path / "c.db", [[5, 5]], counter=CYCLES)
-    fails(a, cycles, "hash n=1000: A is in TSC ticks, B in cycles")
-    fails(a, stored(tmp_path / "s.db", [[5, 5]], workload="sieve"), "no test is in both")
-    fails(a, f"{a}:sieve", "no 'sieve' in it; it has 'hash n=1000'")
-    fails(a, tmp_path / "none", "no such file")
-    fails(a, tmp_path / "none:hash", "no such file")
-    fails(a, tmp_path, "is a directory")
-    fails(a, stored(tmp_path / "z.db", [[0, 5]]), "ratios need values above 0")
-    fails(a, stored(tmp_path / "f.db", [[6, 5]]), "has no floor; use --headline median", headline="floor")
-    Store.create(tmp_path / "e.db", HOST, []).close()
-    fails(a, tmp_path / "e.db", "no trials in it")
-
-
-def test_without_undisturbed_trials_there_is_nothing_to_compare_by_them(a: Path, tmp_path: Path) -> None:
-    path = tmp_path / "p.db"
-    with Store.create(path, HOST, []) as store:
-        store.add(store.begin(facts()), trials([5], {0: "interrupt LOC"}))
-    fails(a, path, "no undisturbed trial in B", clean_only=True)
-
-
-MALFORMED = [
-    "",
-    "{",
-    "{}",
-    "[]",
-    "not JSON",
-    '{"version": "1.0"}',
-    '{"version": "7.5", "benchmarks": []}',
-    '{"version": "1.0", "benchmarks": []}',
-    '{"version": "1.0", "benchmarks": 5}',
-    '{"version": "1.0", "benchmarks": [{"runs": []}]}',
-    '{"version": "1.0", "benchmarks": [{"runs": [{"values": [1]}]}]}',
-    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": [-1]}]}]}',
-    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": [NaN]}]}]}',
-    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": [Infinity]}]}]}',
-    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": ["1"]}]}]}',
-    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"warmups": [[1, 2]]}]}]}',
-    '{"version": "1.0", "metadata": {"name": "x", "unit": "parsec"}, "benchmarks": [{"runs": [{"values": [1]}]}]}',
-    '{"version": "1.0", "metadata": 5, "benchmarks": [{"runs": [{"values": [1]}]}]}',
-]
-
-
-@pytest.mark.parametrize("text", MALFORMED)
-def test_a_malformed_file_is_one_line(text: str, a: Path, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    fails(a, path, str(path))
-    fails(path, a, str(path))
-
-
-def test_a_file_in_another_encoding_is_one_line(a: Path, tmp_path: Path) -> None:
-    (tmp_path / "bad.json").write_bytes(b'{"version": "\xff\xfe"}')
-    fails(a, tmp_path / "bad.json", "not a JSON file of pyperf")
 
 
 @pytest.mark.parametrize(("text", "value"), [("1%", 0.01), ("0.01", 0.01), ("2.5 %", 0.025), (" 5% ", 0.05)])

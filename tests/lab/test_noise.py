@@ -1,6 +1,6 @@
 """Who disturbs a CPU is named: what is planted there in a known number is found, under its own name.
 
-On a CPU that is isolated from the boot on. In each of three rounds it is measured twice: by the detector as users have
+On a CPU that is isolated from the boot on. In each of two rounds it is measured twice: by the detector as users have
 it, and by one that is a thread of the disturbing process, for what reaches a process through its memory.
 """
 
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.parametrize("machine", ["isolated-6.1", "isolated-6.12"], indirect=True),
 ]
 
-ROUNDS = 3
+ROUNDS = 2
 STOPS, STOP_S = 3, 0.5
 
 
