@@ -31,6 +31,9 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
     line += f"{summary.at_floor:,} of {summary.count:,} trials on the floor {floor:,}"
     if summary.near_floor > summary.at_floor:
         line += f" ({summary.near_floor:,} within one step of {quantum})"
+    below = sum(trial.value < floor - quantum for trial in trials)
+    if below > summary.near_floor:
+        line += f", where they agree by chance: {below:,} lie below"
     if not summary.range:
         return f"{line}\nno trial differs, range 0 {unit}"
     differ = [trial for trial in trials if not _on(trial.value, floor, quantum)]

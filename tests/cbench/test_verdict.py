@@ -97,3 +97,9 @@ def test_a_trial_in_which_only_the_kernel_was_counted_is_said_to_have_had_it() -
 )  # fmt: skip
 def test_one_of_each_unit_has_its_word(unit: str, one: str) -> None:
     assert singular(unit) == one
+
+
+def test_two_that_agree_far_above_others_agree_by_chance() -> None:
+    trials = [Trial(value, 1) for value in (100, 200, 300, 400, 400, 500)]
+    assert "2 of 6 trials on the floor 400, where they agree by chance: 3 lie below\n" in said(trials)
+    assert "chance" not in said([Trial(99, 1), *[CLEAN] * 5, Trial(150, 1)])
