@@ -65,7 +65,7 @@ def results(report: Row) -> None:
         escape(
             f"{counter['name']} in {counter['unit']}{steps}, an empty region takes {counter['overhead']} "
             f"(median {counter['overhead_median']}){_subtracted(report['results'])} "
-            f"({counter['method']}; {counter['why']})"
+            f"({'; '.join(filter(None, (counter['method'], counter['why'])))})"
         ),
         soft_wrap=True,
     )
