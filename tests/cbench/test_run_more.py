@@ -174,7 +174,7 @@ LEAVES = """
 static int calls;
 uint64_t run(void *state, uint64_t n) {
     (void)state;
-    if (++calls == 2500) { if (fork() == 0) { sleep(300); _exit(0); } abort(); }
+    if (++calls == 20000) { if (fork() == 0) { sleep(300); _exit(0); } abort(); }
     return n;
 }
 """
