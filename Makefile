@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] quiet/noise/c/*.[ch] cbench/*_build.py quiet/noise/*_build.py)
 # Two processes or more, a test each; tests of one boot together. A guest takes a core, so more than four gain little.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 WORKLOADS := hash sieve memory
 KERNELS := 6.12 6.1
 ARM_KERNELS := 6.1-arm64 6.12-arm64

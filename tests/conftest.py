@@ -9,18 +9,29 @@ from tests.lab.debian import PackageError
 from tests.lab.machines import MACHINES
 
 SKIPPED: dict[str, str] = {}
+# The boots that take longest, longest first: what is left for the end is short, and all processes end together.
+LONGEST = (
+    *("test_crash", "test_noise", "test_noise_endings", "test_exact", "test_noise_remedies", "test_main_job"),
+    *("test_step", "test_thesis", "test_harness", "test_pollution", "test_kmod"),
+)
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist makes its groups of the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that look at the same boot of a machine go to the same process; those that boot go first, being long."""
-    items.sort(key=lambda item: item.get_closest_marker("lab") is None)
+    items.sort(key=_turn)
     for item in items:
         if item.get_closest_marker("lab"):
             call = getattr(item, "callspec", None)
             machine = call.params.get("machine", "") if call else ""
             boot = "visit" if item.get_closest_marker("visit") else item.path.stem
             item.add_marker(pytest.mark.xdist_group(f"{boot}-{machine}"))
+
+
+def _turn(item: pytest.Item) -> int:
+    if not item.get_closest_marker("lab"):
+        return len(LONGEST) + 1
+    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
 
 
 @pytest.fixture(scope="session")

@@ -87,21 +87,21 @@ def isolation(report: Report, cpus: list[int]) -> None:
         report["run_with"] = watched(cpus, loops, lambda *program: forked("run", *BENCH, "--", *program, err=2))
 
 
-WRITES = mmap.mmap(-1, 16)  # shared with the forks: when they wrote their first setting, and their last
+MOST_DELAY_S = 0.01  # from a write to the kill: somewhere in what comes after it
+WRITES = mmap.mmap(-1, 8)  # shared with the forks: how many settings they have written
 
 
-def writes() -> tuple[float, float]:
-    first, last = struct.unpack("dd", WRITES)
-    return first, last
+def writes() -> int:
+    (count,) = struct.unpack("q", WRITES)
+    return int(count)
 
 
 def noted(put: Callable[..., None]) -> Callable[..., None]:
-    """The same, and when it was done is noted."""
+    """The same, and that it was done is noted."""
 
     def put_and_note(*arguments: object) -> None:
         put(*arguments)
-        now = time.monotonic()
-        WRITES[:] = struct.pack("dd", writes()[0] or now, now)
+        WRITES[:] = struct.pack("q", writes() + 1)
 
     return put_and_note
 
@@ -135,25 +135,24 @@ def called(*arguments: str, out: int | None = None, err: int | None = None) -> i
     return os.waitstatus_to_exitcode(os.waitpid(forked(*arguments, out=out, err=err), 0)[1])
 
 
-def cut_short(command: str, moment: float | None) -> tuple[float, bool]:
-    """Run a command and kill it at a moment of its writing (None: let it end); how long it wrote, and if to its end.
+def cut_short(command: str, after: int | None, delay: float = 0.0) -> int:
+    """Run a command and kill it `delay` seconds after so many writes (None: let it end); how many it had done by then.
 
-    The clock alone would not do, for most of the time passes before anything is written.
+    Time alone would not do: most of it passes before anything is written, and writes come in bursts.
     """
-    WRITES[:] = bytes(16)
+    WRITES[:] = bytes(8)
     pid = forked(*(["apply", *BENCH] if command == "apply" else ["restore"]))
     limit = time.monotonic() + 60
-    ended = False
-    while time.monotonic() < limit and not ended:
-        first, _ = writes()
-        if moment is not None and first and time.monotonic() >= first + moment:
+    while time.monotonic() < limit:
+        if after is not None and writes() >= after:
+            time.sleep(delay)
             os.kill(pid, signal.SIGKILL)
             break
-        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        time.sleep(0.001)
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break
+        time.sleep(0.0002)
     os.waitpid(pid, 0)
-    first, last = writes()
-    return last - first, ended
+    return writes()
 
 
 def killed(report: Report, command: str, rounds: int, seed: int) -> None:
@@ -164,21 +163,20 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
         called("apply", *BENCH)
         if command == "apply":
             called("restore")
-        duration, _ = cut_short(command, None)
+        every = cut_short(command, None)
         report["warm"], report["left_by_warm_up"] = called("restore"), differences(before)
     draw = random.Random(seed)
     report["rounds"] = []
     for _ in range(rounds):
         if command == "restore":
             called("apply", *BENCH)
-        moment = draw.random() * duration
-        took, too_late = cut_short(command, moment)
-        duration = (duration + took) / 2 if too_late else duration
+        after = draw.randrange(every)
+        done = cut_short(command, after, draw.random() * MOST_DELAY_S)
         cut = differences(before)
         code = called("restore")
         left = differences(before)
-        report["rounds"].append({"moment": moment, "cut": len(cut), "restore": code, "left": left})
-        print(f"killed {moment:.2f} s into its writing: {len(cut)} changed, left {left or 'nothing'}", flush=True)
+        report["rounds"].append({"after": done, "cut": len(cut), "restore": code, "left": left})
+        print(f"killed after {done} of {every} writes: {len(cut)} changed, left {left or 'nothing'}", flush=True)
         if left:
             break  # what follows would start from a wrong state
 
