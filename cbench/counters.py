@@ -32,7 +32,7 @@ MOST = lib.CB_MAX_OTHERS
 EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
 
 REASONS = {
-    errno.ENOENT: "no such hardware counter here (usual in a virtual machine without a virtual PMU)",
+    errno.ENOENT: "no such hardware counter here (this PMU lacks it, or a virtual machine shows no PMU)",
     errno.EACCES: "kernel.perf_event_paranoid does not allow it without root",
     errno.EPERM: "not permitted here (kernel.perf_event_paranoid, or a container's seccomp filter)",
     errno.ENOSYS: "this kernel has no perf_event_open",

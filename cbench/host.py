@@ -69,7 +69,7 @@ def missing(results: Collection[Result]) -> list[str]:
     lines: list[str] = []
     ordinary = sorted({r.cpu for r in results if not r.isolated})
     if ordinary and not any(r.isolated for r in results):
-        lines.append("not isolated: sudo quiet run --profile bench -- cbench run ...")
+        lines.append("not isolated: sudo quiet run --profile bench -- cbench ...")
     for cpu in sorted({r.cpu for r in results if r.isolated and siblings(r.cpu)}):
         lines.append(f"CPU {cpu} shares its core with CPU {cpulist.format(siblings(cpu))}")
     other = [g for g in governors(r.cpu for r in results) if g != "performance"]

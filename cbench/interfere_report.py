@@ -24,6 +24,9 @@ def trials(found: Sequence[Measured], number: int) -> list[Trial]:
     return [t for measured in found for visit in measured.visits for t in visit[number].session.trials]
 
 
+DIFFERENT = "the trials did different work"
+
+
 def row(measured: Measured, number: int, unloaded: list[list[int]], base: Baseline, seed: int) -> dict[str, Any]:
     """One condition of one workload; differences and their interval in % of the unloaded values.
 
@@ -73,12 +76,16 @@ def interfere_dict(
         unloaded = values(found[0], number)
         base = baseline(unloaded)
         rows = [row(measured, number, unloaded, base, seed) for measured in found]
+        outputs = len({trial.output for trial in trials(found, number)})
+        for each in rows if outputs > 1 else ():
+            if each["load"] and not each["reason"]:
+                each |= {"disturbs": None, "cannot_tell": DIFFERENT}
         result: dict[str, Any] = {
             "workload": workload.name,
             "params": dict(params),
             "drift_pct": base.drift_pct,
             "noise_pct": base.noise_pct,
-            "outputs": len({trial.output for trial in trials(found, number)}),
+            "outputs": outputs,
             "conditions": rows,
         }
         results.append({**result, "verdict": verdict(result, places, plan.cpu)})

@@ -24,12 +24,16 @@ ALIGNMENT = {ENVIRONMENT: 1, STACK: 16, OFFSET: 64}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`vary`: the factors that are drawn for each process, with `seed`; the others are held at `base`."""
+    """`vary`: the factors that are drawn for each process, with `seed`; the others are held at `base`.
+
+    `every`: all factors were asked for, so that those which a workload lacks are no mistake.
+    """
 
     processes: int = 1
     vary: frozenset[str] = frozenset()
     seed: int = 1
     base: Layout = PLAIN
+    every: bool = False
 
 
 SINGLE = Plan()
@@ -48,16 +52,19 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> Plan:
     for option, value in (("--environment", base.environment), ("--stack", base.stack)):
         if not 0 <= value <= MOST_BYTES:
             raise UsageError(f"{option} {value}: from 0 to {MOST_BYTES:,} bytes")
-    return Plan(processes, frozenset(names), seed, base)
+    return Plan(processes, frozenset(names), seed, base, vary == "all")
 
 
 def check(chosen: Plan, workloads: Iterable[Workload]) -> None:
     """UsageError when a factor is to be varied that no workload has."""
-    listed = tuple(workloads)
+    listed = () if chosen.every else tuple(workloads)
     for name in sorted(chosen.vary & {OFFSET, PAGES}):
-        if not any(_has(workload, name) for workload in listed):
+        if listed and not any(_has(workload, name) for workload in listed):
             names = ", ".join(workload.name for workload in listed)
-            raise UsageError(f"--vary {name}: {names}: no buffer with such a parameter (see `cbench list`)")
+            raise UsageError(
+                f"--vary {name}: {names} has no such parameter (see `cbench list`); leave it out, or write --vary all "
+                "for those that there are"
+            )
 
 
 def draw(chosen: Plan, workload: Workload, params: Params) -> list[tuple[Layout, Params]]:

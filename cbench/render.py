@@ -58,12 +58,12 @@ def results(report: Row) -> None:
     """One table a workload, its CPUs side by side, and a verdict for each."""
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = max(console.width, 40 + 30 * len({r["cpu"] for r in report["results"]}))
+        console.width = max(console.width, 100, 40 + 30 * len({r["cpu"] for r in report["results"]}))
     counter = report["counter"]
     steps = "" if counter["quantum"] is None else f", steps of {counter['quantum']}"
     console.print(
         escape(
-            f"{counter['name']} in {counter['unit']}{steps}, an empty region takes {counter['overhead']} "
+            f"{_named(counter)}{steps}, an empty region takes {counter['overhead']} "
             f"(median {counter['overhead_median']}){_subtracted(report['results'])} "
             f"({'; '.join(filter(None, (counter['method'], counter['why'])))})"
         ),
@@ -86,6 +86,11 @@ def results(report: Row) -> None:
                 console.print(escape(f"  {line}"), soft_wrap=True)
         render_more.processes(console, group)
         render_more.settling(console, group)
+
+
+def _named(counter: Row) -> str:
+    name, unit = str(counter["name"]), str(counter["unit"])
+    return unit if name in unit.split() else f"{name} in {unit}"
 
 
 def _subtracted(results: Sequence[Row]) -> str:
@@ -125,7 +130,7 @@ def _table(group: Sequence[Row]) -> Table:
     row("warm-up", [f"{r['warmup']:,}{'' if r['settled'] else ', not settled'}" for r in group])
     row("first trials", [_several(r["first"]) for r in group])
     row("last trials", [_several(r["last"]) for r in group])
-    row("mode", [f"{r['mode']:,} ({r['mode_count']:,} times)" for r in group])
+    row("mode", [f"{r['mode']:,} ({r['mode_count']:,} {'time' if r['mode_count'] == 1 else 'times'})" for r in group])
     for key, what in (("p90", "90th percentile"), ("p99", "99th percentile"), ("max", "100th percentile")):
         row(what, [_difference(r[key], r["mode"]) for r in group])
     row("floor", ["no value repeats" if r["floor"] is None else f"{r['floor']:,}" for r in group])

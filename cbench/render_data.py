@@ -59,7 +59,7 @@ def _table(row: Row) -> Table:
     table.add_row(f"{row['headline']}{of}", *(amount(side["headline"]) for side in sides))
     if many:
         table.add_row("spread between processes", *(_spread(side) for side in sides))
-    table.add_row("B / A", "", percent(row["ratio"]))
+    table.add_row("B / A, median of all pairs", "", percent(row["ratio"]))
     if row["interval"]:
         low, high = row["interval"]
         table.add_row(f"interval at {100 * row['interval_level']:.4g} %", "", f"{percent(low)} to {percent(high)}")

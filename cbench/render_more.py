@@ -48,7 +48,9 @@ def processes(console: Console, group: Sequence[Row]) -> None:
         if len(rows) < 2:
             continue
         names = [name for name in rows[0] if name not in OWN and len({row[name] for row in rows}) > 1]
-        table = Table("process", *(escape(name) for name in names), "floor", "median", "clean", "clean range")
+        table = Table("process", *(escape(name) for name in names))
+        for name in ("floor", "median", "clean", "clean range"):
+            table.add_column(name, no_wrap=True)
         for row in rows:
             lowest = "no value repeats" if row["floor"] is None else f"{row['floor']:,}"
             width = "-" if row["clean_range"] is None else f"{row['clean_range']:,}"

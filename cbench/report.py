@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
+from cbench.events import INTERRUPTS
 from cbench.model import INTERRUPT, Counter, Result, Session, Trial
 from cbench.report_processes import clean_dict, divide, floors_from, processes_dict
 from cbench.stats import settling
@@ -84,7 +85,7 @@ def result_dict(result: Result, virtual: bool, subtract: bool = False) -> dict[s
         "overhead_subtracted": (counter.overhead or 0) if subtract else 0,
         "warmup": len(session.settling.values),
         "settled": settled(session),
-        "settling": _settling(result),
+        "settling": _settling(result, (counter.overhead or 0) if subtract else 0),
         "polluted": [
             {"trial": number, "cause": ", ".join(trial.causes)} for number, trial in enumerate(trials) if trial.polluted
         ],
@@ -118,22 +119,25 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _settling(result: Result) -> dict[str, object]:
-    """What was discarded by the first process, and the rule."""
+def _settling(result: Result, overhead: int) -> dict[str, object]:
+    """What was discarded by the first process, less the overhead, and the rule."""
     first = result.session.settling
     return {
         "rule": settling.RULE,
-        "values": list(first.values),
+        "values": [max(value - overhead, 0) for value in first.values],
         "mispredictions": list(first.mispredictions),
         "settled": [settled(one) for one in result.sessions],
     }
 
 
-def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, dict[str, float]]:
-    """What was counted beside the value, with what an empty region has of it."""
-    rows: dict[str, dict[str, float]] = {}
+def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, dict[str, float] | None]:
+    """What was counted beside the value, with what an empty region has of it; None for what cannot count."""
+    rows: dict[str, dict[str, float] | None] = {}
     for name, base in zip(counter.others, counter.baseline, strict=True):
         values = [trial.counts[name] for trial in trials]
+        if name == INTERRUPTS and not any(values) and any(trial.interrupts for trial in trials):
+            rows[name] = None  # some PMUs accept the event and do not have it
+            continue
         rows[name] = {"min": min(values), "median": median(values), "max": max(values), "empty": base}
     return rows
 

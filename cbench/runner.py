@@ -24,6 +24,9 @@ Enough = Callable[[Sequence[Trial], Counter], bool]
 """Whether the trials so far will do."""
 
 
+FIRST = "while it warmed up or in its first trials (those of 0.2 s are stored together)"
+
+
 class Keeper(Protocol):
     """Where a process's trials are kept while it still measures."""
 
@@ -198,7 +201,7 @@ class Conversation:
                 self._settled(message)
             done = len(self._trials)
             measuring = event == "chunk"
-            phase = f"in trial {done + 1} or soon after" if measuring else "while it warmed up or in its first trials"
+            phase = f"in trial {done + 1} or soon after" if measuring else FIRST
             progress("measuring" if measuring else "warming up", done)
             if measuring and enough and enough(self._trials, self._ready["counter"]):
                 self._worker.send(wire.ENOUGH)

@@ -91,7 +91,7 @@ def run(sweep: Sweep, show: Show, tell: Tell) -> list[Cell]:
     pace = _pace(sweep, show)
     calls = (sweep.options.trials + WARMUP_GUESS) * (1 + 1 / sweep.workload.rewarm_share)
     expected = [pace.seconds(size, accesses, calls) for size, accesses in sweep.grid]
-    tell(f"{len(sweep.grid)} cells of {sweep.options.trials:,} trials: about {duration(sum(expected))}")
+    tell(f"{_many(len(sweep.grid), 'cell')} of {_many(sweep.options.trials, 'trial')}: about {duration(sum(expected))}")
     begun = time.monotonic()
     cells: list[Cell] = []
     for number, (size, accesses) in enumerate(sweep.grid):
@@ -137,3 +137,7 @@ def _pace(sweep: Sweep, show: Show) -> Pace:
 def duration(seconds: float) -> str:
     """A rough time in words: "40 s", "3 min"."""
     return f"{max(round(seconds), 1)} s" if seconds < 100 else f"{round(seconds / 60)} min"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.model import Trial
-from cbench.stats.summary import floor
+from cbench.stats.summary import by_chance, floor
 
 CAUSES, FLOOR = "causes", "floor"
 STEPS = 2
@@ -29,8 +29,9 @@ def clean(trials: Sequence[Trial], quantum: int, rule: str) -> list[Trial]:
     if rule == CAUSES:
         return [trial for trial in trials if trial.valid and not trial.polluted]
     valid = [trial for trial in trials if trial.valid]
-    lowest = floor([trial.value for trial in valid])
-    if lowest is None:
+    values = [trial.value for trial in valid]
+    lowest = floor(values)
+    if lowest is None or by_chance(values, lowest, quantum):
         return []
     base = min(trial.value for trial in valid if trial.value >= lowest - quantum)
     return [trial for trial in valid if 0 <= trial.value - base <= STEPS * quantum]

@@ -46,18 +46,23 @@ def floor(values: Sequence[int]) -> int | None:
     return min((value for value, count in Counter(values).items() if count > 1), default=None)
 
 
+def by_chance(values: Sequence[int], lowest: int, quantum: int) -> bool:
+    """Whether more values lie below a floor than on it: two of many agree somewhere, and the true floor lies lower."""
+    return sum(value < lowest - quantum for value in values) > sum(abs(value - lowest) <= quantum for value in values)
+
+
 def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | None = None) -> Summary:
     """`base`: those of the values that floor and mode are taken from, None for all. Raises ValueError on no values."""
     if not values:
         raise ValueError("no trials to summarise")
     ordered = sorted(values)
-    most, often = mode(base or values)
+    most, _ = mode(base or values)
     lowest = floor(values if base is None else base)
     return Summary(
         count=len(ordered),
         minimum=ordered[0],
         mode=most,
-        mode_count=often,
+        mode_count=ordered.count(most),
         floor=lowest,
         at_floor=0 if lowest is None else ordered.count(lowest),
         near_floor=0 if lowest is None else sum(abs(value - lowest) <= quantum for value in ordered),

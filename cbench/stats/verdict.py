@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from cbench.irqs import short_name
 from cbench.model import FAULT, TASK, Trial
-from cbench.stats.summary import Summary
+from cbench.stats.summary import Summary, by_chance
 
 INTERRUPTED = "interrupted"
 UNEXPLAINED = "unexplained"
@@ -31,8 +31,8 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
     line += f"{summary.at_floor:,} of {summary.count:,} trials on the floor {floor:,}"
     if summary.near_floor > summary.at_floor:
         line += f" ({summary.near_floor:,} within one step of {quantum})"
-    below = sum(trial.value < floor - quantum for trial in trials)
-    if below > summary.near_floor:
+    if by_chance([trial.value for trial in trials], floor, quantum):
+        below = sum(trial.value < floor - quantum for trial in trials)
         line += f", where they agree by chance: {below:,} lie below"
     if not summary.range:
         return f"{line}\nno trial differs, range 0 {unit}"

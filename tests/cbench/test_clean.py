@@ -36,6 +36,12 @@ def test_clean_trials_are_never_wider_than_two_steps() -> None:
     assert found == [975, 1000, 1000, 1025]
 
 
+def test_where_two_agree_by_chance_no_trial_is_clean() -> None:
+    values = [100, 150, 200, 300, 400, 400, 401, 900]
+    assert clean([Trial(value, 1) for value in values], 1, FLOOR) == []
+    assert len(clean([Trial(value, 1) for value in values[3:]], 1, FLOOR)) == 3
+
+
 def test_a_trial_that_was_not_fully_counted_makes_no_floor() -> None:
     trials = [Trial(10, 1, valid=False)] * 5 + [Trial(100, 1)] * 2
     assert {trial.value for trial in clean(trials, 1, FLOOR)} == {100}

@@ -51,8 +51,14 @@ def test_a_stack_that_is_too_low_is_refused() -> None:
 
 
 def test_a_factor_that_no_workload_has_is_refused() -> None:
-    with pytest.raises(UsageError, match="--vary offset: hash: no buffer with such a parameter"):
+    with pytest.raises(UsageError, match="--vary offset: hash has no such parameter"):
         layout.check(layout.plan(2, "offset", 1, PLAIN), [HASH])
+
+
+def test_all_factors_are_those_that_a_workload_has() -> None:
+    plan = layout.plan(4, "all", 1, PLAIN)
+    layout.check(plan, [HASH])
+    assert all(params == {"n": 7} for _, params in layout.draw(plan, HASH, {"n": 7}))
 
 
 def test_processes_are_measured_in_turn_each_in_its_layout() -> None:

@@ -40,6 +40,12 @@ def test_trials_within_one_step_of_the_floor_are_counted_apart() -> None:
     assert (summary.at_floor, summary.near_floor) == (2, 4)
 
 
+def test_the_mode_is_that_of_the_clean_trials_and_counted_in_all() -> None:
+    summary = summarise([5, 5, 5, 5, 7, 7], base=[5, 7, 7])
+    assert (summary.mode, summary.mode_count) == (7, 2)
+    assert summarise([5, 5, 5, 7, 7], base=[5, 5, 7]).mode_count == 3
+
+
 def test_without_a_repeating_value_nothing_is_on_the_floor() -> None:
     summary = summarise([3, 1, 2], quantum=10)
     assert (summary.floor, summary.at_floor, summary.near_floor) == (None, 0, 0)

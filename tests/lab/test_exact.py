@@ -122,6 +122,13 @@ def test_every_trial_that_is_marked_differs_and_has_a_cause(machine: Machine) ->
 
 
 @EXACT
+def test_an_event_that_the_pmu_lacks_is_not_called_zero(machine: Machine) -> None:
+    counts = measured(machine, "many", "hash")["counts"]
+    assert counts["instructions"]["median"] > 0
+    assert counts["interrupts"] is None  # the emulated PMU takes the event and does not count it
+
+
+@EXACT
 @pytest.mark.parametrize("workload", ["hash", "sieve"])
 def test_until_a_thousand_clean_trials_ends_with_range_0(machine: Machine, workload: str) -> None:
     run = measured(machine, "user-1000", workload)
