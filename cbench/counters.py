@@ -199,10 +199,15 @@ def add_events(
         if not error:
             got.append(name)
         elif wanted and name in wanted:
-            raise UsageError(f"--events {name}: unavailable beside {counter.name}: {reason(error)}; see `cbench list`")
+            raise unavailable(name, counter, reason(error))
         else:
             left_out[name] = reason(error)
     return replace(counter, others=tuple(got), left_out=left_out)
+
+
+def unavailable(name: str, counter: Counter, why: str) -> UsageError:
+    """For raising: an event that was asked for by name cannot be had."""
+    return UsageError(f"--events {name}: unavailable beside {counter.name}: {why}; see `cbench list`")
 
 
 def _as(counter: Counter, name: str) -> int:

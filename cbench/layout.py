@@ -56,10 +56,12 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> Plan:
 
 
 def check(chosen: Plan, workloads: Iterable[Workload]) -> None:
-    """UsageError when a factor is to be varied that no workload has."""
-    listed = () if chosen.every else tuple(workloads)
+    """UsageError when a factor is to be varied, by name, that no workload has."""
+    if chosen.every:
+        return
+    listed = tuple(workloads)
     for name in sorted(chosen.vary & {OFFSET, PAGES}):
-        if listed and not any(_has(workload, name) for workload in listed):
+        if not any(_has(workload, name) for workload in listed):
             names = ", ".join(workload.name for workload in listed)
             raise UsageError(
                 f"--vary {name}: {names} has no such parameter (see `cbench list`); leave it out, or write --vary all "

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from cbench.events import INTERRUPTS
 from cbench.model import INTERRUPT, Counter, Result, Session, Trial
 from cbench.report_processes import clean_dict, divide, floors_from, processes_dict
 from cbench.stats import settling
@@ -130,14 +129,11 @@ def _settling(result: Result, overhead: int) -> dict[str, object]:
     }
 
 
-def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, dict[str, float] | None]:
-    """What was counted beside the value, with what an empty region has of it; None for what cannot count."""
-    rows: dict[str, dict[str, float] | None] = {}
+def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, dict[str, float]]:
+    """What was counted beside the value, with what an empty region has of it."""
+    rows: dict[str, dict[str, float]] = {}
     for name, base in zip(counter.others, counter.baseline, strict=True):
         values = [trial.counts[name] for trial in trials]
-        if name == INTERRUPTS and not any(values) and any(trial.interrupts for trial in trials):
-            rows[name] = None  # some PMUs accept the event and do not have it
-            continue
         rows[name] = {"min": min(values), "median": median(values), "max": max(values), "empty": base}
     return rows
 

@@ -134,13 +134,18 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 
 
 def opened(job: wire.Job) -> tuple[Counter, Any]:
-    """The counter and what is counted beside it, without what opens but counts nothing."""
+    """The counter and what is counted beside it, without what opens but counts nothing.
+
+    UsageError when just that was asked for by name.
+    """
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
-    if job.events is None and events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
+    if events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
         lib.cb_counter_destroy(handle)
-        counter, handle = counters.choose(job.counter, job.cpu)
         silent = {events.INTERRUPTS: "opens, but counted none of the interrupts that came"}
+        if job.events is not None:
+            raise counters.unavailable(events.INTERRUPTS, counter, silent[events.INTERRUPTS])
+        counter, handle = counters.choose(job.counter, job.cpu)
         counter = counters.add_events(counter, handle, None, job.cpu, silent)
     return counter, handle
 
