@@ -2,11 +2,11 @@
 
     python tests/benchmarks/repeatability.py [ROUNDS] [TRIALS] [N]
 
-In each round each tool measures the hash workload (N = 100,000 turns) once, on the same CPU, each in its own usual way:
-`cbench run` one process of TRIALS trials, pyperf ten processes of three values, google/benchmark ten repetitions, all
-some seconds long. Printed are the range of each headline over the rounds, in percent of its median, and of cbench how
-wide the clean trials lie and what an empty region takes. Nothing is changed on this host. google/benchmark is
-Debian's libbenchmark-dev; without it, it is left out.
+In each round each tool measures the hash workload once (N turns; 100,000, and then again with 1,000,000), on one CPU,
+each in its own usual way: `cbench run` one process of TRIALS trials, pyperf ten processes of three values,
+google/benchmark ten repetitions, all some seconds long. Printed are the range of each headline over the rounds, in
+percent of its median, and of cbench how wide the clean trials lie and what an empty region takes. Nothing is changed on
+this host. google/benchmark is Debian's libbenchmark-dev; without it, it is left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 from cbench._build import FLAGS
 
-ROUNDS, TRIALS, N = 10, 5000, 100_000
+ROUNDS = 10
+SIZES = {100_000: 5000, 1_000_000: 1000}  # turns of the hash: trials
 INSIDE = ROOT / "tests" / "benchmarks" / "inside"
 SOURCE = ROOT / "cbench" / "c" / "workloads" / "hash.c"
 MOST_STEPS, MOST_EMPTY = 2, 60
@@ -126,9 +127,13 @@ def judge(rounds: Sequence[Headlines], seen: Sequence[dict[str, Any]]) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    rounds = int(arguments[0]) if arguments else ROUNDS
-    trials = int(arguments[1]) if len(arguments) > 1 else TRIALS
-    n = int(arguments[2]) if len(arguments) > 2 else N
+    rounds, trials, n = (int(arguments[place]) if len(arguments) > place else None for place in range(3))
+    for size, usual in SIZES.items() if n is None else [(n, SIZES.get(n, 1000))]:
+        measure(rounds or ROUNDS, trials or usual, size)
+
+
+def measure(rounds: int, trials: int, n: int) -> None:
+    """All tools in turn, and what is said of them."""
     os.environ["REPEAT_N"] = str(n)
     cpu = max(os.sched_getaffinity(0))
     seen: list[dict[str, Any]] = []
