@@ -117,9 +117,11 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 def _version(path: Path, connection: sqlite3.Connection) -> int:
     """The version of the store in it, 0 for an empty file; UsageError for anything else."""
     try:
+        connection.execute("BEGIN")  # one state of the file, also when another process is just making a store of it
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
             raise UsageError(f"{path}: not a store of cbench; choose another name") from None

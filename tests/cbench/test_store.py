@@ -6,6 +6,7 @@ import dataclasses
 import os
 import random
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cbench import store_open
 from cbench.model import FAULT, INTERRUPT, Named, Trial
 from cbench.store import Store
 from cbench.store_open import is_store
@@ -256,6 +258,32 @@ def test_a_file_that_is_missing_or_empty_has_nothing_to_read(tmp_path: Path) -> 
     with pytest.raises(UsageError, match="empty: nothing was stored"):
         Store.open(tmp_path / "empty")
     assert read(stored(tmp_path / "empty", [[1]]))[0].values == [1]
+
+
+def test_a_store_that_another_process_is_just_making_is_empty_and_not_somebody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "new.db"
+    path.touch()
+    other = threading.Thread(target=lambda: stored(path, [[5]]))
+    connect = store_open._connect
+
+    def connected(path: Path, mode: str) -> sqlite3.Connection:
+        connection = connect(path, mode)
+        if threading.current_thread() is not other:
+            connection.set_trace_callback(meanwhile)
+        return connection
+
+    def meanwhile(statement: str) -> None:
+        if "user_version" in statement:  # what is before it has been read
+            other.start()
+            other.join(0.5)
+
+    monkeypatch.setattr(store_open, "_connect", connected)
+    with pytest.raises(UsageError, match=r"new\.db: empty: nothing was stored in it"):
+        Store.open(path)
+    other.join()
+    assert len(read(path)) == 1
 
 
 def test_a_damaged_store_is_one_line(tmp_path: Path) -> None:

@@ -9,13 +9,19 @@ import time
 from pathlib import Path
 
 from cbench.store import Store
+from quiet.errors import UsageError
 
 PATIENCE_S = 120
 
 
 def kept(path: Path) -> int:
-    with Store.open(path) as store:
-        return sum(len(series.trials) for series in store.series())
+    try:
+        with Store.open(path) as store:
+            return sum(len(series.trials) for series in store.series())
+    except UsageError as error:
+        if "no such file" in str(error) or "empty" in str(error):
+            return 0  # not begun yet
+        raise
 
 
 def main(cpu: int) -> None:
@@ -25,7 +31,7 @@ def main(cpu: int) -> None:
     command += ["--warmup", "0", "--no-trace", "--cpu", str(cpu), "-o", str(path)]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and not (path.exists() and kept(path)):
+    while time.monotonic() < deadline and not kept(path):
         time.sleep(1)
     before = kept(path)
     online.write_text("0")
