@@ -65,7 +65,7 @@ lock: ## write requirements.lock anew: every dependency with its version and has
 	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q install pip-tools; \
 	CUSTOM_COMPILE_COMMAND='make lock' "$$temporary/bin/pip-compile" -q --upgrade --generate-hashes --allow-unsafe \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras \
-		--all-build-deps --extra test --extra lint --extra lab -o requirements.lock pyproject.toml
+		--all-build-deps --extra test --extra lint --extra lab --extra order -o requirements.lock pyproject.toml
 
 setup: $(STAMP) # .venv with everything in it; done anew only when what it is made from changes
 
