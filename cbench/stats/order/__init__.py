@@ -1,0 +1,1 @@
+"""The statistics of order-dependence studies: arrays in, frozen results out."""

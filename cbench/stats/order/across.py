@@ -1,0 +1,87 @@
+"""Would "A is larger than B" change with the order? The paper's section 3, step 5: intervals across tests.
+
+One test is above another in an order when their intervals of the median do not overlap there; else the order does not
+tell. A pair changes when fixed and random order say different things of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bounds = NDArray[np.float64]
+BELOW, OPEN, ABOVE = -1, 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What each order says of series `a` against series `b`: BELOW, OPEN or ABOVE."""
+
+    a: int
+    b: int
+    fixed: int
+    random: int
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the orders say the opposite of each other."""
+        return self.fixed * self.random < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """`pairs` that could be compared, of which `changed` change, `reversed` of them into their opposite."""
+
+    pairs: int
+    changed: int
+    reversed: int
+    first: tuple[Changed, ...]
+
+
+def across(
+    fixed: tuple[Bounds, Bounds], random: tuple[Bounds, Bounds], groups: Sequence[Sequence[int]], most: int = 1000
+) -> Across:
+    """Lower and upper ends of each series in both orders (NaN: none). Series are compared within `groups`.
+
+    `most`: how many pairs are named; those that are reversed come first, then by number.
+    """
+    pairs = count = turned = 0
+    named: list[Changed] = []
+    for members in groups:
+        at = np.array([each for each in members if not _missing(each, fixed, random)], dtype=np.intp)
+        pairs += at.size * (at.size - 1) // 2
+        for a, said, also in _rows(at, fixed, random):
+            differ = np.flatnonzero(said[1] != also)
+            count += differ.size
+            opposite = said[1][differ] * also[differ] < 0
+            turned += int(opposite.sum())
+            if len(named) < most or opposite.any():
+                wanted = differ if len(named) < most else differ[opposite]
+                named += [Changed(int(a), int(said[0][i]), int(said[1][i]), int(also[i])) for i in wanted[:most]]
+                if len(named) > 4 * most:
+                    named = _foremost(named, most)
+    return Across(pairs, count, turned, tuple(_foremost(named, most)))
+
+
+def _rows(
+    at: NDArray[np.intp], fixed: tuple[Bounds, Bounds], random: tuple[Bounds, Bounds]
+) -> Iterator[tuple[int, tuple[NDArray[np.intp], NDArray[np.int8]], NDArray[np.int8]]]:
+    """For each series those after it, what the fixed order says of it against each, and what the random order does."""
+    for i in range(at.size - 1):
+        rest = at[i + 1 :]
+        yield int(at[i]), (rest, _against(at[i], rest, *fixed)), _against(at[i], rest, *random)
+
+
+def _against(one: np.intp, rest: NDArray[np.intp], low: Bounds, high: Bounds) -> NDArray[np.int8]:
+    return np.asarray((low[one] > high[rest]).astype(np.int8) - (high[one] < low[rest]).astype(np.int8))
+
+
+def _missing(number: int, *bounds: tuple[Bounds, Bounds]) -> bool:
+    return any(bool(np.isnan(low[number])) for low, _ in bounds)
+
+
+def _foremost(named: list[Changed], most: int) -> list[Changed]:
+    return sorted(named, key=lambda pair: (not pair.reversed, pair.a, pair.b))[:most]

@@ -1,0 +1,48 @@
+"""Many tests, one error rate: which p-values are significant, and the p-values adjusted for their number.
+
+bonferroni  C. E. Bonferroni (1936): p < alpha/m. The paper's Algorithm 1.
+holm        S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70:
+            the same guarantee, never weaker.
+bh          Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995) 289-300:
+            the share of false ones among the significant, not the chance of any.
+none        each by itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+BONFERRONI, HOLM, BH, NONE = "bonferroni", "holm", "bh", "none"
+RULES = (BONFERRONI, HOLM, BH, NONE)
+
+P = NDArray[np.float64]
+
+
+def adjusted(p: P, rule: str = BONFERRONI) -> P:
+    """p-values to compare with alpha itself, at most 1; NaN stays, and is no test."""
+    if rule not in RULES:
+        raise ValueError(f"no such rule: {rule}")
+    found = np.full(p.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    m = known.size
+    if not m:
+        return found
+    values = p[known]
+    if rule in (BONFERRONI, NONE):
+        found[known] = np.minimum(values * (m if rule == BONFERRONI else 1), 1)
+        return found
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    if rule == HOLM:
+        ranked = np.maximum.accumulate(ranked * np.arange(m, 0, -1))
+    else:
+        ranked = np.minimum.accumulate((ranked * m / np.arange(1, m + 1))[::-1])[::-1]
+    found[known[order]] = np.minimum(ranked, 1)
+    return found
+
+
+def significant(p: P, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:
+    """Where the adjusted p-value is below alpha, as the paper compares."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(adjusted(p, rule) < alpha)
