@@ -1,0 +1,1 @@
+"""Designs: which trials, in which order. Nothing here runs anything."""

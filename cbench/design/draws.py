@@ -1,0 +1,48 @@
+"""Random numbers that are the same everywhere and for ever: a stream for each seed and name.
+
+SHA-256 over "seed/name/counter", its bytes taken in turn. Python's own generator promises its sequence for random()
+only, and a global one is drawn from by others too: recorded seeds then do not give the recorded orders again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Stream:
+    """One stream of random numbers."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        self._key = f"{seed}/{name}/"
+        self._blocks = 0
+        self._rest = b""
+
+    def below(self, limit: int) -> int:
+        """A whole number from 0 to limit - 1, each equally likely. ValueError for a limit below 1."""
+        if limit < 1:
+            raise ValueError("nothing to draw from")
+        size = ((limit - 1).bit_length() + 7) // 8
+        mask = (1 << (limit - 1).bit_length()) - 1
+        while True:  # what is too large is drawn again: a remainder would favour small numbers
+            number = int.from_bytes(self._take(size), "big") & mask
+            if number < limit:
+                return number
+
+    def shuffled(self, items: Sequence[T]) -> tuple[T, ...]:
+        """A permutation, each equally likely (R. Durstenfeld, algorithm 235, Commun. ACM 7 (1964) 420)."""
+        found = list(items)
+        for last in range(len(found) - 1, 0, -1):
+            other = self.below(last + 1)
+            found[last], found[other] = found[other], found[last]
+        return tuple(found)
+
+    def _take(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            self._rest += hashlib.sha256(f"{self._key}{self._blocks}".encode()).digest()
+            self._blocks += 1
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken
