@@ -148,7 +148,7 @@ def _series(
         labels = before[rows][inside]
         result.predecessor = within.grouped(value[inside], labels)
         result.after = within.against_others(value[inside], labels)
-    if trials.run is not None and counts.any():
+    if trials.run is not None and trials.timed and counts.any():
         away = np.where(random, value - random_part.median, value - fixed_part.median)
         result.drift = within.drift(away[counts], trials.run[rows][counts].astype(np.float64))
     return result
@@ -170,7 +170,7 @@ def _delta(fixed: float, random: float) -> float | None:
 
 
 def _sequence(trials: Trials) -> blocks.Sequence | None:
-    if trials.run is None or not trials.run.size:
+    if trials.run is None or not trials.timed or not trials.run.size:
         return None
     _, first = np.unique(trials.run, return_index=True)
     return blocks.sequence(trials.random[first])

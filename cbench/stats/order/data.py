@@ -22,7 +22,7 @@ class Trials:
 
     names: of the series, one for each metric of each test; `tests` has the number of a series' test, `test_names` their
     names. series, random, value: of each row; NaN for a trial that failed. run: numbered from 0 in the order in which
-    the runs were begun; position: of the trial in its run, from 0. None where that is not known.
+    the runs were begun (`timed`; else in any); position: of the trial in its run, from 0. None where that is not known.
     """
 
     names: tuple[str, ...]
@@ -33,6 +33,7 @@ class Trials:
     value: Values
     run: Codes | None = None
     position: Codes | None = None
+    timed: bool = True
 
     def by_series(self) -> Iterator[NDArray[np.intp]]:
         """The rows of each series, in their order; as many as there are names."""

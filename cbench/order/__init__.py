@@ -1,0 +1,1 @@
+"""Order-dependence studies: what is read, what is said, what is drawn."""

@@ -1,0 +1,143 @@
+"""A file of trials as columns: CSV or Parquet with test, order, value, and where they are there metric, run, position.
+
+pyarrow reads both when it is installed; without it a CSV is read by Python, some ten times more slowly.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cbench.stats.order.data import Trials
+from cbench.stats.order.encode import Coded, ColumnError, trials
+from quiet.errors import UsageError
+
+NEEDED = ("test", "order", "value")
+NAMES = ("test", "order", "metric")
+NUMBERS = ("value", "position")
+OPTIONAL = ("metric", "run", "position")
+MISSING = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
+
+
+def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
+    """The trials and warnings. `metrics`: columns to read instead of `value`. Raises UsageError."""
+    wanted = tuple(metrics) or ("value",)
+    parquet = path.suffix.lower() in (".parquet", ".pq")
+    try:
+        columns = (_parquet if parquet else _csv)(path, wanted)
+        return trials(columns, metrics)
+    except ColumnError as error:
+        place = "" if error.row is None else f"row {error.row + 1}: " if parquet else f"line {error.row + 2}: "
+        raise UsageError(f"{path}: {place}column {error.column}: {error.why}") from None
+
+
+def header(path: Path) -> list[str]:
+    """The names of a CSV's columns. Raises UsageError for a file that is no text, or empty."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            first = next(csv.reader(file), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise UsageError(f"{path}: neither a store of cbench, a Parquet file nor text in UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    if first is None:
+        raise UsageError(f"{path}: empty")
+    return first
+
+
+def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
+    """Raises UsageError where columns are missing or there twice."""
+    needed = [*NEEDED[:2], *values]
+    if missing := [name for name in needed if name not in names]:
+        there = ", ".join(names[:20])
+        raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}")
+    if twice := [name for name in (*needed, *OPTIONAL) if list(names).count(name) > 1]:
+        raise UsageError(f"{path}: column {twice[0]} is there twice")
+
+
+def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
+    arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
+    if arrow is None or parquet is None:
+        raise UsageError(f"{path}: {MISSING}")
+    try:
+        names = parquet.read_schema(path).names
+        check(path, names, values)
+        present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+        table = parquet.read_table(path, columns=present, read_dictionary=[n for n in NAMES if n in present])
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
+    except arrow.ArrowException as error:
+        raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
+    return _columns(table, arrow)
+
+
+def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
+    names = header(path)
+    check(path, names, values)
+    present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+    arrow = arrow_module("pyarrow")
+    fast = arrow_module("pyarrow.csv")
+    if arrow is None or fast is None:
+        return plain(path, present)
+    text = arrow.dictionary(arrow.int32(), arrow.string())
+    types = {name: text for name in present if name in NAMES}
+    types |= {name: arrow.float64() for name in present if name in (*values, "position")}
+    options = fast.ConvertOptions(include_columns=present, column_types=types, strings_can_be_null=True)
+    try:
+        return _columns(fast.read_csv(path, convert_options=options), arrow)
+    except arrow.ArrowException:
+        return plain(path, present)  # which then names the line and the column
+
+
+def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of a CSV as texts, by Python alone. Raises UsageError, with the line."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            head = next(reader)
+            places = [(head.index(name), found[name]) for name in names]
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(head):
+                    raise UsageError(f"{path}: line {reader.line_num}: {len(row)} columns, not {len(head)}")
+                for place, column in places:
+                    column.append(row[place])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path}: {error}") from None
+    return found
+
+
+def arrow_module(name: str) -> Any:
+    """A module of pyarrow; None where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+def _columns(table: Any, arrow: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+        if name in NAMES or text or arrow.types.is_dictionary(column.type):
+            found[name] = _coded(column, arrow)
+        elif arrow.types.is_null(column.type):
+            found[name] = column.to_pylist()
+        else:
+            found[name] = column.to_numpy()
+    return found
+
+
+def _coded(column: Any, arrow: Any) -> Coded:
+    if not arrow.types.is_dictionary(column.type):
+        column = column.cast(arrow.string()).dictionary_encode()
+    column = column.unify_dictionaries() if column.num_chunks > 1 else column
+    whole = column.combine_chunks()
+    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(codes.astype("int32", copy=False), tuple(str(name) for name in whole.dictionary.to_pylist()))
