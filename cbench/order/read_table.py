@@ -18,6 +18,7 @@ from quiet.errors import UsageError
 NEEDED = ("test", "order", "value")
 NAMES = ("test", "order", "metric")
 NUMBERS = ("value", "position")
+PARQUET = (".parquet", ".pq")
 OPTIONAL = ("metric", "run", "position")
 MISSING = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
 
@@ -25,7 +26,7 @@ MISSING = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """The trials and warnings. `metrics`: columns to read instead of `value`. Raises UsageError."""
     wanted = tuple(metrics) or ("value",)
-    parquet = path.suffix.lower() in (".parquet", ".pq")
+    parquet = path.suffix.lower() in PARQUET
     try:
         columns = (_parquet if parquet else _csv)(path, wanted)
         return trials(columns, metrics)

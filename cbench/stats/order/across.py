@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Bounds = NDArray[np.float64]
 BELOW, OPEN, ABOVE = -1, 0, 1
@@ -42,12 +42,19 @@ class Across:
 
 
 def across(
-    fixed: tuple[Bounds, Bounds], random: tuple[Bounds, Bounds], groups: Sequence[Sequence[int]], most: int = 1000
+    bounds_fixed: tuple[ArrayLike, ArrayLike],
+    bounds_random: tuple[ArrayLike, ArrayLike],
+    groups: Sequence[Sequence[int]],
+    most: int = 1000,
 ) -> Across:
     """Lower and upper ends of each series in both orders (NaN: none). Series are compared within `groups`.
 
     `most`: how many pairs are named; those that are reversed come first, then by number.
     """
+    fixed, random = (
+        (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+        for low, high in (bounds_fixed, bounds_random)
+    )
     pairs = count = turned = 0
     named: list[Changed] = []
     for members in groups:

@@ -50,7 +50,7 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
     value = _values("value", columns["value"])
     if columns.get("metric") is None:
         return _one_metric(test, random, run, timed, position, value), warnings
-    metric = coded("metric", columns["metric"])
+    metric = coded("metric", columns["metric"], blank=True)
     pair = test.codes.astype(np.int64) * len(metric.names) + metric.codes
     found, series = np.unique(pair, return_inverse=True)
     tests = (found // len(metric.names)).astype(np.int32)
@@ -59,14 +59,17 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
     return Trials(names, tests, test.names, series.astype(np.int32), random, value, run, position, timed), warnings
 
 
-def coded(name: str, column: Coded | Iterable[object]) -> Coded:
-    """A column of names as numbers, in the order of their first appearance. Raises ColumnError for a missing one."""
+def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> Coded:
+    """A column of names as numbers, in the order of their first appearance. Raises ColumnError for a missing one.
+
+    `blank`: whether a name may be empty.
+    """
     if not isinstance(column, Coded):
         numbers: dict[str, int] = {}
         codes = np.fromiter((numbers.setdefault(str(each), len(numbers)) for each in column), np.int32)
         column = Coded(codes, tuple(numbers))
     missing = np.flatnonzero(column.codes < 0)
-    if not missing.size and "" in column.names:
+    if not missing.size and not blank and "" in column.names:
         missing = np.flatnonzero(column.codes == column.names.index(""))
     if missing.size:
         raise ColumnError(name, int(missing[0]), "is empty")

@@ -11,7 +11,7 @@ none        each by itself.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 BONFERRONI, HOLM, BH, NONE = "bonferroni", "holm", "bh", "none"
 RULES = (BONFERRONI, HOLM, BH, NONE)
@@ -19,21 +19,22 @@ RULES = (BONFERRONI, HOLM, BH, NONE)
 P = NDArray[np.float64]
 
 
-def adjusted(p: P, rule: str = BONFERRONI) -> P:
+def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
     """p-values to compare with alpha itself, at most 1; NaN stays, and is no test."""
     if rule not in RULES:
         raise ValueError(f"no such rule: {rule}")
+    p = np.asarray(values, dtype=np.float64)
     found = np.full(p.shape, np.nan)
     known = np.flatnonzero(~np.isnan(p))
     m = known.size
     if not m:
         return found
-    values = p[known]
+    ours = p[known]
     if rule in (BONFERRONI, NONE):
-        found[known] = np.minimum(values * (m if rule == BONFERRONI else 1), 1)
+        found[known] = np.minimum(ours * (m if rule == BONFERRONI else 1), 1)
         return found
-    order = np.argsort(values, kind="stable")
-    ranked = values[order]
+    order = np.argsort(ours, kind="stable")
+    ranked = ours[order]
     if rule == HOLM:
         ranked = np.maximum.accumulate(ranked * np.arange(m, 0, -1))
     else:
@@ -42,7 +43,7 @@ def adjusted(p: P, rule: str = BONFERRONI) -> P:
     return found
 
 
-def significant(p: P, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:
+def significant(values: ArrayLike, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:
     """Where the adjusted p-value is below alpha, as the paper compares."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(adjusted(p, rule) < alpha)
+        return np.asarray(adjusted(values, rule) < alpha)

@@ -1,0 +1,98 @@
+"""`cbench order`: order-dependence studies."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+order = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Order-dependence studies: does the order of trials change the conclusion?",
+)
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A study's store, OrderSage's own results, or a CSV or Parquet file with the columns test, order (fixed or "
+        "random), value and, where they are known, metric, run and position.",
+    ),
+]
+Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole study (0.05).")]
+Correction = Annotated[
+    str | None, typer.Option(metavar="bonferroni|holm|bh|none", help="For the number of tests (bonferroni).")
+]
+Intervals = Annotated[
+    str | None, typer.Option(metavar="exact|narrowest|normal|published", help="Ranks of the median's interval (exact).")
+]
+Level = Annotated[str | None, typer.Option("--ci-level", metavar="PERCENT|bonferroni", help="Of the intervals (95).")]
+Case = Annotated[
+    str | None, typer.Option(metavar="algorithm|prose|tool", help="When medians count as inside (algorithm).")
+]
+Failures = Annotated[
+    str | None,
+    typer.Option(metavar="trial|run|published", help="What a failed trial takes with it (trial: itself alone)."),
+]
+AsPublished = Annotated[
+    bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
+]
+EveryRule = Annotated[bool, typer.Option("--every-rule", help="With --json: intervals and cases by every rule.")]
+Delta = Annotated[float, typer.Option(metavar="PERCENT", help="Say how many runs it takes to see such a shift.")]
+Values = Annotated[
+    list[str] | None,
+    typer.Option("--value", metavar="COLUMN", help="Read this column in place of `value`; repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
+
+
+@order.command("analyze")
+def analyze_command(
+    data: Data,
+    *,
+    alpha: Alpha = None,
+    correction: Correction = None,
+    intervals: Intervals = None,
+    level: Level = None,
+    case: Case = None,
+    failures: Failures = None,
+    as_published: AsPublished = False,
+    every_rule: EveryRule = False,
+    delta: Delta = 1.0,
+    value: Values = None,
+    as_json: Json = False,
+) -> None:
+    """Does the order change the results? Ends with 1 when it does."""
+    from cbench import commands_order
+
+    made = commands_order.analyzed(
+        commands_order.Analyze(
+            data=data,
+            alpha=alpha,
+            correction=correction,
+            intervals=intervals,
+            level=level,
+            case=case,
+            failures=failures,
+            as_published=as_published,
+            every_rule=every_rule,
+            delta=delta,
+            values=value or (),
+        )
+    )
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        commands_order.show(made)
+    if made["order_matters"]:
+        raise typer.Exit(1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the application these commands."""
+    app.add_typer(order, name="order")

@@ -1,0 +1,60 @@
+"""What `cbench order analyze` does, between the command line and the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quiet.errors import UsageError
+
+NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Analyze:
+    """The options of `cbench order analyze` as they were typed; None: the default."""
+
+    data: str
+    alpha: float | None = None
+    correction: str | None = None
+    intervals: str | None = None
+    level: str | None = None
+    case: str | None = None
+    failures: str | None = None
+    as_published: bool = False
+    every_rule: bool = False
+    delta: float = 1.0
+    values: Sequence[str] = ()
+
+
+def analyzed(request: Analyze) -> dict[str, Any]:
+    """The analysis of a file. Raises UsageError."""
+    if not 0 < request.delta <= 1000:
+        raise UsageError(f"--delta {request.delta:g}: a shift in %, above 0 and at most 1000")
+    try:
+        from cbench.order import options, read, shape
+        from cbench.stats.order.analysis import analyze
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        raise UsageError(NEEDED) from None
+    asked = options.Asked(
+        request.alpha,
+        request.correction,
+        request.intervals,
+        request.level,
+        request.case,
+        request.failures,
+        request.as_published,
+    )
+    chosen = options.options(asked)
+    trials, warnings = read.read(Path(request.data), request.values)
+    return shape.shape(trials, analyze(trials, chosen), warnings, request.every_rule, request.delta)
+
+
+def show(made: Mapping[str, Any]) -> None:
+    from cbench import render_order
+
+    render_order.analysis(made)

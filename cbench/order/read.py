@@ -1,0 +1,36 @@
+"""The trials in a file, whatever kind it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cbench.order import read_ordersage, read_table
+from cbench.stats.order.data import Trials
+from cbench.store_open import is_store
+from quiet.errors import UsageError
+
+
+def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
+    """The trials and warnings about them, from a study's store, OrderSage's results, a CSV or Parquet file.
+
+    `metrics`: names of a table's columns to read instead of `value`. Raises UsageError.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    if is_store(path):
+        raise UsageError(f"{path}: a store of single measurements and not of a study")
+    if path.suffix.lower() not in read_table.PARQUET:
+        names = read_table.header(path)
+        if read_ordersage.is_one(names):
+            found = read_ordersage.read(path, names)
+            return _checked(path, found)
+    return _checked(path, read_table.read(path, metrics))
+
+
+def _checked(path: Path, found: tuple[Trials, list[str]]) -> tuple[Trials, list[str]]:
+    if not found[0].series.size:
+        raise UsageError(f"{path}: no trials in it")
+    return found

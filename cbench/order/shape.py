@@ -1,0 +1,208 @@
+"""An analysis as plain objects, for programs and for whatever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan, nan
+from typing import Any
+
+from cbench.order import words
+from cbench.stats.order import across, cases, families, median_ci, power
+from cbench.stats.order.analysis import Analysis, Result
+from cbench.stats.order.data import START, Trials
+from cbench.stats.order.within import Against, Grouped
+
+POWER = 0.8
+NAMED_PAIRS = 1000
+
+
+def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: bool, delta: float) -> dict[str, Any]:
+    """The whole result. `delta`: the shift in % for which runs are counted. Numbers that are not known are None."""
+    options = found.options
+    tested = sum(result.test is not None for result in found.results)
+    corrected = options.alpha / max(tested, 1)
+    made: dict[str, Any] = {
+        "order_matters": found.order_matters,
+        "alpha": options.alpha,
+        "alpha_bonferroni": corrected,
+        "correction": options.correction,
+        "intervals": {"rule": options.interval, "level": found.level, "case": options.case},
+        "failures": options.failures,
+        "design": design(found, warnings),
+        "tests": {},
+        "power": {"delta_pct": delta, "power": POWER},
+    }
+    p = {name: families.adjusted(_ps(found, name), options.correction) for name in ("position", "predecessor", "drift")}
+    for number, result in enumerate(found.results):
+        one = _test(trials, found, result, corrected if options.correction != families.NONE else options.alpha, delta)
+        for name, values in p.items():
+            one[f"{name}_significant"] = bool(values[number] < options.alpha)
+        if every_rule:
+            one["every_rule"] = _every_rule(found, result, corrected)
+        made["tests"][result.name] = one
+    made["predecessors"] = predecessors(trials, found)
+    made["across"] = _across(trials, found)
+    made["verdict"] = words.verdict(made)
+    return made
+
+
+def design(found: Analysis, warnings: Sequence[str]) -> dict[str, Any]:
+    """How the runs lay in time."""
+    sequence = found.sequence
+    made: dict[str, Any] = {"interleaved": None, "warnings": list(warnings)}
+    if sequence is not None:
+        made |= {
+            "interleaved": sequence.interleaved,
+            "runs_fixed": sequence.fixed,
+            "runs_random": sequence.random,
+            "stretches": sequence.stretches,
+            "p_so_few_stretches": sequence.p_few,
+        }
+        if sequence.fixed and sequence.random and not sequence.interleaved:
+            made["warnings"].append(
+                f"blocked in time: {sequence.fixed:,} fixed and {sequence.random:,} random runs in "
+                f"{sequence.stretches:,} stretches; what changed with time cannot be told from what the order does"
+            )
+    return made
+
+
+def predecessors(trials: Trials, found: Analysis) -> list[dict[str, Any]]:
+    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all."""
+    every = [(result, each) for result in found.results for each in result.after]
+    holm = families.adjusted([each.p for _, each in every], families.HOLM)
+    return [
+        {
+            "test": result.name,
+            "after": name_of(trials, each.label),
+            **against(each),
+            "p_holm": float(adjusted),
+            "significant": bool(adjusted < found.options.alpha),
+        }
+        for (result, each), adjusted in zip(every, holm, strict=True)
+    ]
+
+
+def against(each: Against) -> dict[str, Any]:
+    return {
+        "n": each.n,
+        "median": each.median,
+        "median_others": each.median_others,
+        "delta_pct": each.delta_pct,
+        "p": each.p,
+    }
+
+
+def name_of(trials: Trials, label: int) -> str | None:
+    """A predecessor's name; None for the beginning of a run."""
+    return None if label == START else trials.test_names[label]
+
+
+def _ps(found: Analysis, name: str) -> list[float]:
+    each = [getattr(result, name) for result in found.results]
+    return [nan if one is None else one.p if name == "drift" else one.test.p for one in each]
+
+
+def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: float) -> dict[str, Any]:
+    rule, level = found.options.interval, found.level
+    fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
+    relative = power.residuals(result.fixed.values, result.random.values)
+    each_order = min(result.fixed.values.size, result.random.values.size)
+    seen = power.detectable(relative, each_order, alpha, POWER)
+    test = result.test
+    return {
+        "n_fixed": result.fixed.values.size,
+        "n_random": result.random.values.size,
+        "failed_fixed": result.fixed.failed,
+        "failed_random": result.random.failed,
+        "H": None if test is None else test.h,
+        "p": None if test is None else test.p,
+        "p_adjusted": result.p_adjusted,
+        "significant": result.significant,
+        "eta2": None if test is None else test.eta2,
+        "epsilon2": None if test is None else test.epsilon2,
+        "delta_pct_mean": result.delta_mean,
+        "delta_pct_median": result.delta_median,
+        "mean_fixed": _known(result.fixed.mean),
+        "mean_random": _known(result.random.mean),
+        "median_fixed": _known(result.fixed.median),
+        "median_random": _known(result.random.median),
+        "cov_fixed": _known(result.fixed.deviation / result.fixed.mean) if result.fixed.mean else None,
+        "cov_random": _known(result.random.deviation / result.random.mean) if result.random.mean else None,
+        "ci_fixed": None if fixed is None else [fixed.low, fixed.high],
+        "ci_random": None if random is None else [random.low, random.high],
+        "ci_needs": None if fixed and random else median_ci.fewest(level),
+        "case": result.case(found.options.case, rule, level),
+        "gap": None if fixed is None or random is None else cases.gap(fixed, random),
+        "position_p": None if result.position is None else result.position.test.p,
+        "position": None if result.position is None else _grouped(result.position, list(result.position.labels)),
+        "predecessor_p": None if result.predecessor is None else result.predecessor.test.p,
+        "predecessor": None
+        if result.predecessor is None
+        else _grouped(result.predecessor, [name_of(trials, label) for label in result.predecessor.labels]),
+        "first_trial": None if result.first is None else against(result.first),
+        "drift_p": None if result.drift is None else result.drift.p,
+        "drift_rho": None if result.drift is None else result.drift.rho,
+        "runs_needed": power.runs_needed(relative, delta / 100, alpha, POWER),
+        "detectable_pct": None if seen is None else 100 * seen,
+    }
+
+
+def _grouped(found: Grouped, labels: Sequence[object]) -> dict[str, Any]:
+    return {
+        "H": found.test.h,
+        "doubtful": found.doubtful,
+        "groups": [
+            {"label": label, "n": n, "median": median}
+            for label, n, median in zip(labels, found.sizes, found.medians, strict=True)
+        ],
+    }
+
+
+def _every_rule(found: Analysis, result: Result, corrected: float) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for rule in median_ci.RULES:
+        for name, level in (("95", 0.95), ("bonferroni", 1 - corrected)):
+            fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
+            made[f"{rule}_{name}"] = {
+                "level": level,
+                "fixed": None if fixed is None else [fixed.low, fixed.high],
+                "random": None if random is None else [random.low, random.high],
+                "ranks_fixed": median_ci.ranks(result.fixed.values.size, level, rule),
+                "ranks_random": median_ci.ranks(result.random.values.size, level, rule),
+                **{f"case_{which}": result.case(which, rule, level) for which in cases.RULES},
+            }
+    return made
+
+
+def _across(trials: Trials, found: Analysis) -> dict[str, Any]:
+    """Pairs of tests with one metric; `say`: what each order says of `a` against `b`."""
+    bounds = []
+    for random in (False, True):
+        each = [result.interval(random, found.options.interval, found.level) for result in found.results]
+        bounds.append(
+            ([nan if one is None else one.low for one in each], [nan if one is None else one.high for one in each])
+        )
+    groups: dict[str, list[int]] = {}
+    for number, name in enumerate(trials.names):
+        metric = name[len(trials.test_names[trials.tests[number]]) :]
+        groups.setdefault(metric, []).append(number)
+    made = across.across(bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
+    say = {across.BELOW: "below", across.OPEN: "cannot tell", across.ABOVE: "above"}
+    return {
+        "pairs": made.pairs,
+        "changed": made.changed,
+        "reversed": made.reversed,
+        "named": [
+            {
+                "a": trials.names[each.a],
+                "b": trials.names[each.b],
+                "fixed": say[each.fixed],
+                "random": say[each.random],
+            }
+            for each in made.first
+        ],
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) else value
