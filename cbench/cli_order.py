@@ -19,7 +19,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A study's store, OrderSage's own results, or a CSV or Parquet file with the columns test, order (fixed or "
+        help="A study's store, OrderSage's own results, or a CSV or Parquet file with columns test, order (fixed or "
         "random), value and, where they are known, metric, run and position.",
     ),
 ]

@@ -23,11 +23,7 @@ def analysis(made: Row) -> None:
         console.print(escape(line), soft_wrap=True, style="bold" if line is made["verdict"][0] else None)
     console.print()
     tests = list(made["tests"].items())
-    shown = (
-        tests
-        if len(tests) <= MOST
-        else sorted(tests, key=lambda item: 2 if item[1]["p"] is None else item[1]["p"])[:MOST]
-    )
+    shown = tests if len(tests) <= MOST else sorted(tests, key=_by_p)[:MOST]
     console.print(_table(shown))
     if len(tests) > len(shown):
         console.print(f"the {len(shown)} tests with the smallest p of {len(tests):,}; all of them with --json")
@@ -54,10 +50,7 @@ def _table(tests: list[tuple[str, Row]]) -> Table:
             _median(each, "fixed"),
             _median(each, "random"),
             number(each["case"], "{}"),
-            *(
-                chance(each[f"{key}_p"]) + _mark(each[f"{key}_significant"])
-                for key in ("position", "predecessor", "drift")
-            ),
+            *(_marked(each, key) for key in ("position", "predecessor", "drift")),
         )
     return table
 
