@@ -1,0 +1,1 @@
+"""Studies: from a file that says what to run, to every trial in a store."""

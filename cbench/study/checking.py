@@ -1,0 +1,105 @@
+"""Values of a TOML file, checked: every error names the file, the line, the key, and what may be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cbench.study.lines import Path, line_of
+from quiet.errors import UsageError
+
+KINDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+
+
+class Table:
+    """One table of the file: takes keys out of it, and what is left at the end is unknown."""
+
+    def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
+        self._file, self._lines, self._path = file, lines, path
+        self._values = dict(values)
+        self._known: list[str] = []
+
+    def error(self, key: str, why: str) -> UsageError:
+        """For raising: "study.toml:7: test[0].unit: ...".
+
+        The line is the key's, or that of the table that it is missing in.
+        """
+        path = (*self._path, key) if key else self._path
+        line = line_of(self._lines, path)
+        name = ""
+        for part in path:
+            name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
+        return UsageError(f"{self._file}{'' if line is None else f':{line}'}: {name}: {why}")
+
+    def has(self, key: str) -> bool:
+        return key in self._values
+
+    def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
+        found = self._take(key, (str,), default)
+        if choices and found not in choices:
+            raise self.error(key, f"{found!r}: one of {', '.join(choices)}")
+        if "\0" in found:
+            raise self.error(key, "has a null character in it")
+        return str(found)
+
+    def number(self, key: str, default: float | None, least: float, most: float) -> float:
+        found = self._take(key, (int, float), default)
+        if not least <= found <= most:  # nan too
+            raise self.error(key, f"{found}: from {least:g} to {most:g}")
+        return float(found)
+
+    def whole(self, key: str, default: int | None, least: int, most: int) -> int:
+        found = self._take(key, (int,), default)
+        if not least <= found <= most:
+            raise self.error(key, f"{found}: from {least:,} to {most:,}")
+        return int(found)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        found = self._take(key, (list, str), [])
+        items = [found] if isinstance(found, str) else found
+        if wrong := [item for item in items if not isinstance(item, str)]:
+            raise self.error(key, f"{wrong[0]!r} is not a text")
+        return tuple(items)
+
+    def table(self, key: str) -> Table:
+        """A table within it; an empty one where there is none."""
+        return Table(self._file, self._lines, (*self._path, key), self._take(key, (dict,), {}))
+
+    def tables(self, key: str) -> list[Table]:
+        """An array of tables."""
+        found = self._take(key, (list,), [])
+        if wrong := [item for item in found if not isinstance(item, dict)]:
+            raise self.error(key, f"{wrong[0]!r}: write it as a table, [[{key}]]")
+        return [Table(self._file, self._lines, (*self._path, key, number), item) for number, item in enumerate(found)]
+
+    def pairs(self, key: str, kind: type) -> dict[str, Any]:
+        """A table of names with values of one kind."""
+        found = self._take(key, (dict,), {})
+        for name, value in found.items():
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise Table(self._file, self._lines, (*self._path, key), found).error(name, f"must be {KINDS[kind]}")
+        return dict(found)
+
+    def end(self) -> None:
+        """Raises UsageError for the first key that nobody asked for."""
+        for key in self._values:
+            raise self.error(key, f"unknown; here may be {', '.join(self._known)}")
+
+    def _take(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
+        self._known.append(key)
+        if key not in self._values:
+            if default is None:
+                raise self.error(key, "is missing")
+            return default
+        found = self._values.pop(key)
+        if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
+            raise self.error(key, f"{found!r}: must be {' or '.join(KINDS[kind] for kind in kinds)}")
+        return found

@@ -1,0 +1,163 @@
+"""A study's file, read and checked."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from cbench.design.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
+from cbench.study import model
+from cbench.study.checking import Table
+from cbench.study.lines import lines
+from cbench.study.model import Metric, Reset, Study, Test
+from quiet.errors import UsageError
+
+MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
+DAY_S = 86_400.0
+PREFIXES = (model.REGEX, model.JSON, model.FILE)
+READS = "last-float, wall, user, sys, regex:EXPRESSION, json:PATH, file:PATH"
+
+
+def load(path: Path) -> Study:
+    """The study that a file describes. Raises UsageError with the file's name, the line and the key."""
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a study's file")
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; `cbench order init` writes an example") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not text in UTF-8") from None
+    return parse(text, str(path), str(path.absolute().parent))
+
+
+def parse(text: str, file: str, folder: str) -> Study:
+    """The same from its text."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
+        line = f":{place[1]}" if place else ""
+        raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
+    whole = Table(file, lines(text), (), content)
+    study = whole.table("study")
+    tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S))
+    design = study.text("design", INTERLEAVED, DESIGNS)
+    repetitions = study.whole("repetitions", None, 1, MOST_RUNS)
+    if design == WILLIAMS and repetitions % len(square(len(tests))):
+        multiple = len(square(len(tests)))
+        raise study.error(
+            "repetitions", f"{repetitions}: a multiple of {multiple} for {len(tests)} tests in this design"
+        )
+    made = Study(
+        name=study.text("name", Path(file).stem),
+        tests=tests,
+        repetitions=repetitions,
+        design=design,
+        seed=study.whole("seed", 1, -(2**63), 2**63 - 1),
+        alpha=study.number("alpha", 0.05, 1e-9, 0.5),
+        reset=_reset(whole.table("reset")),
+        failures=study.text("failures", "trial", ("trial", "run")),
+        profile=study.text("profile", ""),
+        cpus=study.text("cpus", ""),
+        setup=study.texts("setup"),
+        teardown=study.texts("teardown"),
+        environment=whole.pairs("environment", str),
+        folder=folder,
+    )
+    if made.cpus and not made.profile:
+        raise study.error("cpus", 'needs a profile, such as profile = "bench"')
+    study.end()
+    whole.end()
+    return made
+
+
+def _tests(whole: Table, timeout: float) -> tuple[Test, ...]:
+    tables = whole.tables("test")
+    if not tables:
+        raise whole.error("test", "is missing: a study needs at least one [[test]]")
+    if len(tables) > MOST_TESTS:
+        raise whole.error("test", f"{len(tables):,} tests: at most {MOST_TESTS:,}")
+    found: dict[str, Test] = {}
+    for table in tables:
+        test = _test(table, timeout)
+        if test.name in found:
+            raise table.error("name", f"{test.name!r} is there twice")
+        found[test.name] = test
+    return tuple(found.values())
+
+
+def _test(table: Table, timeout: float) -> Test:
+    name = table.text("name")
+    if not name or ":" in name or any(ord(each) < 32 for each in name):
+        raise table.error("name", f"{name!r}: a text without colons and line breaks")
+    command, workload = table.text("command", ""), table.text("workload", "")
+    if bool(command.strip()) == bool(workload):
+        raise table.error("command", "a test is either a command or a workload: write one of both")
+    metrics = tuple(_metric(each, bool(workload), False) for each in table.tables("metric"))
+    if metrics:
+        if table.has("read"):
+            raise table.error("read", "belongs into each [[test.metric]] where there are several")
+        names = [metric.name for metric in metrics]
+        if twice := [each for each in names if names.count(each) > 1]:
+            raise table.error("metric", f"{twice[0]!r} is there twice")
+    else:
+        metrics = (_metric(table, bool(workload), True),)
+    test = Test(
+        name=name,
+        command=command,
+        workload=workload,
+        params=table.pairs("params", int),
+        metrics=metrics,
+        timeout_s=table.number("timeout", timeout, 0.1, 7 * DAY_S),
+        directory=table.text("directory", ""),
+    )
+    if test.params and command:
+        raise table.error("params", "only a workload has parameters")
+    table.end()
+    return test
+
+
+def _metric(table: Table, workload: bool, alone: bool) -> Metric:
+    name = "" if alone else table.text("name")
+    if not alone and (not name or ":" in name):
+        raise table.error("name", f"{name!r}: a text without colons")
+    read = table.text("read", model.VALUE if workload else model.LAST)
+    source, _, detail = read.partition(":")
+    allowed = (model.VALUE, *model.TIMES) if workload else (model.LAST, *model.TIMES, *PREFIXES)
+    if source not in allowed or bool(detail) != (source in PREFIXES):
+        raise table.error("read", f"{read!r}: one of {'value, wall, user, sys' if workload else READS}")
+    if source == model.REGEX:
+        try:
+            groups = re.compile(detail).groups
+        except re.error as error:
+            raise table.error("read", f"{detail!r} is no regular expression: {error}") from None
+        if groups != 1:
+            raise table.error("read", f"{detail!r}: put the number into one group, (...)")
+    unit = table.text("unit", "s" if source in model.TIMES else "")
+    better = table.text("better", model.LOWER, (model.HIGHER, model.LOWER))
+    if not alone:
+        table.end()
+    return Metric(name, source, detail, unit, better)
+
+
+def _reset(table: Table) -> Reset:
+    kind = table.text("kind", model.NONE, model.RESETS)
+    needs = {model.COMMAND: "command", model.SERVICE: "unit"}
+    made = Reset(
+        kind=kind,
+        command=table.text("command", ""),
+        check=table.text("check", ""),
+        unit=table.text("unit", ""),
+        celsius=table.number("celsius", None, 0, 150) if table.has("celsius") else None,
+        khz=table.whole("khz", None, 1, 10**8) if table.has("khz") else None,
+        timeout_s=table.number("timeout", 600.0, 0.1, DAY_S),
+        settle_s=table.number("settle", 0.0, 0, DAY_S),
+    )
+    if kind in needs and not getattr(made, needs[kind]):
+        raise table.error(needs[kind], f"is missing: a reset of the kind {kind!r} needs it")
+    if kind == model.COOL and made.celsius is None and made.khz is None:
+        raise table.error("celsius", "is missing: what to cool down to, or khz: what frequency to wait for")
+    table.end()
+    return made

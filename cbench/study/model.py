@@ -1,0 +1,73 @@
+"""What a study is made of, as its file says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+HIGHER, LOWER = "higher", "lower"
+LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
+VALUE = "value"  # a workload's own number, in its counter's unit
+TIMES = (WALL, USER, SYS)
+NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT = (
+    *("none", "command", "service", "drop-caches", "cool-down", "processes", "reboot"),
+)
+RESETS = (NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number of a test. `source`: how it is read; `detail`: the expression, path or file that this needs."""
+
+    name: str  # empty where the test has this one only
+    source: str
+    detail: str = ""
+    unit: str = ""
+    better: str = LOWER
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A command of the shell, or a workload of `cbench list`; one of both."""
+
+    name: str
+    command: str = ""
+    workload: str = ""
+    params: Mapping[str, int] = field(default_factory=dict)
+    metrics: tuple[Metric, ...] = ()
+    timeout_s: float = 600.0
+    directory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """What happens to the host before each run, and how long to wait after it."""
+
+    kind: str = NONE
+    command: str = ""
+    check: str = ""  # a command that has to succeed afterwards
+    unit: str = ""
+    celsius: float | None = None
+    khz: int | None = None
+    timeout_s: float = 600.0
+    settle_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The whole of it. `folder`: where its file is; commands run there."""
+
+    name: str
+    tests: tuple[Test, ...]
+    repetitions: int
+    design: str
+    seed: int
+    alpha: float
+    reset: Reset
+    failures: str
+    profile: str
+    cpus: str
+    setup: tuple[str, ...]
+    teardown: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
