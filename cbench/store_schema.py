@@ -5,6 +5,10 @@ what was known before its trials, `ended` what was known after them. trial: one 
 that were stored together, and when, on two clocks: ticks of quiet.noise.clock, as in trial.begin and trial.end, and
 nanoseconds since 1970. `process` numbers a workload's processes from 0, `position` counts from 0 in what is above.
 
+study: what a study's file said and who is measured, one to a file. study_run: every run of it, planned in full before
+the first begins, its order as numbers of tests. study_trial: a trial that has ended, failed or not, with what it
+printed. study_value: the numbers read from it, and their text.
+
 A number is an integer where it fits into SQLite's 64 bits with sign, else its decimal digits as text: exact always.
 """
 
@@ -42,6 +46,26 @@ STEPS = (
         series INTEGER NOT NULL REFERENCES series, first INTEGER NOT NULL, trials INTEGER NOT NULL,
         stored_ns INTEGER NOT NULL, stored_ticks ANY NOT NULL
     ) STRICT;
+    """,
+    """
+    CREATE TABLE study (
+        study INTEGER PRIMARY KEY CHECK (study = 1), made_ns INTEGER NOT NULL, ended_ns INTEGER,
+        version TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, seed INTEGER NOT NULL,
+        source TEXT NOT NULL, folder TEXT NOT NULL, tests TEXT NOT NULL, host TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE study_run (
+        run INTEGER PRIMARY KEY, kind TEXT NOT NULL, tests TEXT NOT NULL,
+        begun_ns INTEGER, ended_ns INTEGER, reset TEXT, facts TEXT, failure TEXT, resumed TEXT
+    ) STRICT;
+    CREATE TABLE study_trial (
+        run INTEGER NOT NULL REFERENCES study_run, position INTEGER NOT NULL, test INTEGER NOT NULL,
+        begun_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, failure TEXT, code INTEGER,
+        output BLOB NOT NULL, errors BLOB NOT NULL, facts TEXT NOT NULL, PRIMARY KEY (run, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE study_value (
+        run INTEGER NOT NULL, position INTEGER NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL, text TEXT NOT NULL,
+        PRIMARY KEY (run, position, metric), FOREIGN KEY (run, position) REFERENCES study_trial
+    ) STRICT, WITHOUT ROWID;
     """,
 )
 VERSION = len(STEPS)

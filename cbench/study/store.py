@@ -1,0 +1,240 @@
+"""A study on disk: its plan is stored whole before anything runs, and each trial is a transaction of its own.
+
+The file is a store of cbench's (store_schema.py), in SQLite's write-ahead log with synchronous=FULL: what add() has
+returned from survives a kill and a power cut.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from cbench import store_open
+from cbench.design.orders import PlannedRun
+from cbench.store_schema import compact
+from quiet import __version__
+from quiet.errors import QuietError, UsageError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a study is. `source`: its file's text; `tests`: their names, in the baseline's order."""
+
+    kind: str
+    name: str
+    seed: int
+    source: str
+    folder: str
+    tests: tuple[str, ...]
+    host: Mapping[str, Any]
+    made_ns: int = 0
+    ended_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as planned, and how far it is: `done` trials have ended."""
+
+    number: int
+    kind: str
+    order: tuple[int, ...]
+    begun_ns: int | None
+    ended_ns: int | None
+    failure: str | None
+    done: int
+
+    @property
+    def over(self) -> bool:
+        return self.ended_ns is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A trial that has ended. `values`: for each metric the number and its text; none where it failed."""
+
+    run: int
+    position: int
+    test: int
+    begun_ns: int
+    ended_ns: int
+    failure: str | None
+    code: int | None
+    output: bytes
+    errors: bytes
+    values: Mapping[str, tuple[float, str]]
+    facts: Mapping[str, Any]
+
+
+class StudyStore:
+    """An open study; a context manager."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
+        self.path = path
+        self._connection = connection
+        self._writing = writing
+
+    @classmethod
+    def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
+        """A new study with all its runs planned. UsageError where the file is there already; QuietError else."""
+        if path.exists() and path.stat().st_size:
+            raise UsageError(f"{path}: is there already; `cbench order resume {path}` goes on with it")
+        made = cls(path, store_open.for_writing(path), True)
+        row = (
+            *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
+            *(compact(list(header.tests)), compact(header.host)),
+        )
+
+        def write(c: sqlite3.Connection) -> None:
+            c.execute(
+                "INSERT INTO study (study, made_ns, version, kind, name, seed, source, folder, tests, host) "
+                "VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            rows = ((number, run.kind, compact(list(run.order))) for number, run in enumerate(plan))
+            c.executemany("INSERT INTO study_run (run, kind, tests) VALUES (?, ?, ?)", rows)
+
+        try:
+            made._write(write)
+        except QuietError:
+            made.close()
+            raise
+        return made
+
+    @classmethod
+    def open(cls, path: Path, writing: bool = False) -> Self:
+        """A study that is there. UsageError where it is none."""
+        if writing and not path.exists():
+            raise UsageError(f"{path}: no such file")
+        made = cls(path, store_open.for_writing(path) if writing else store_open.for_reading(path), writing)
+        try:
+            there = has_study(made._connection)
+        except sqlite3.Error as error:
+            made.close()
+            raise QuietError(f"{path}: {store_open.reason(error)}") from None
+        if not there:
+            made.close()
+            raise UsageError(f"{path}: a store of single measurements and not of a study")
+        return made
+
+    def header(self) -> Header:
+        with self._reading() as c:
+            row = c.execute(
+                "SELECT kind, name, seed, source, folder, tests, host, made_ns, ended_ns FROM study"
+            ).fetchone()
+            kind, name, seed, source, folder, tests, host, made, ended = row
+            return Header(kind, name, seed, source, folder, tuple(json.loads(tests)), json.loads(host), made, ended)
+
+    def runs(self) -> list[StoredRun]:
+        """All of them, in their order."""
+        with self._reading() as c:
+            rows = c.execute(
+                "SELECT run, kind, tests, begun_ns, ended_ns, failure, "
+                "(SELECT count(*) FROM study_trial WHERE study_trial.run = study_run.run) FROM study_run ORDER BY run"
+            ).fetchall()
+            return [
+                StoredRun(number, kind, tuple(json.loads(order)), begun, ended, failure, done)
+                for number, kind, order, begun, ended, failure, done in rows
+            ]
+
+    def begin_run(self, run: int, reset: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        """The host is reset, and the first trial may begin."""
+        row = (time.time_ns(), compact(reset), compact(facts), run)
+        self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
+
+    def resume_run(self, run: int, position: int, facts: Mapping[str, Any]) -> None:
+        """A run that was cut short goes on at this position."""
+
+        def write(c: sqlite3.Connection) -> None:
+            before = c.execute("SELECT resumed FROM study_run WHERE run = ?", (run,)).fetchone()[0]
+            every = [*json.loads(before or "[]"), {"position": position, "at_ns": time.time_ns(), **facts}]
+            c.execute("UPDATE study_run SET resumed = ? WHERE run = ?", (compact(every), run))
+
+        self._write(write)
+
+    def add(self, trial: Ended) -> None:
+        """Store a trial that has ended: all of it or nothing."""
+        row = (
+            *(trial.run, trial.position, trial.test, trial.begun_ns, trial.ended_ns, trial.failure, trial.code),
+            *(trial.output, trial.errors, compact(trial.facts)),
+        )
+        values = [(trial.run, trial.position, metric, value, text) for metric, (value, text) in trial.values.items()]
+
+        def write(c: sqlite3.Connection) -> None:
+            c.execute("INSERT INTO study_trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            c.executemany("INSERT INTO study_value VALUES (?, ?, ?, ?, ?)", values)
+
+        self._write(write)
+
+    def end_run(self, run: int, failure: str | None = None) -> None:
+        """It is complete; or it was ended by a `failure` that has nothing to do with its tests, such as its reset's."""
+        row = (time.time_ns(), failure, run)
+        self._write(lambda c: c.execute("UPDATE study_run SET ended_ns = ?, failure = ? WHERE run = ?", row))
+
+    def finish(self) -> None:
+        """All runs are over."""
+        self._write(lambda c: c.execute("UPDATE study SET ended_ns = ?", (time.time_ns(),)))
+
+    def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
+        """Run, position, test, failure, begin and end of every trial, in the order of time."""
+        with self._reading() as c:
+            return c.execute(
+                "SELECT run, position, test, failure, begun_ns, ended_ns FROM study_trial ORDER BY run, position"
+            ).fetchall()
+
+    def values(self) -> list[tuple[int, int, str, float]]:
+        """Run, position, metric and value of every number."""
+        with self._reading() as c:
+            return c.execute("SELECT run, position, metric, value FROM study_value ORDER BY run, position").fetchall()
+
+    def run_facts(self) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
+        """Of each run that has begun its number, what its reset did, and what was known of the host."""
+        with self._reading() as c:
+            rows = c.execute("SELECT run, reset, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
+            return [(run, json.loads(reset or "{}"), json.loads(facts or "{}")) for run, reset, facts in rows]
+
+    def close(self) -> None:
+        store_open.close(self._connection, written=self._writing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            yield self._connection
+        except (sqlite3.Error, json.JSONDecodeError, TypeError, ValueError) as error:
+            raise QuietError(f"{self.path}: damaged: {error}") from None
+
+    def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            made = change(self._connection)
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                why = store_open.reason(error)
+                raise QuietError(f"{self.path}: {why}; every trial that had ended is kept in it") from None
+            raise
+        return made
+
+
+def has_study(connection: sqlite3.Connection) -> bool:
+    """Whether there is a study in an open store."""
+    table = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]
+    return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
