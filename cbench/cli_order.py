@@ -93,6 +93,63 @@ def analyze_command(
         raise typer.Exit(1)
 
 
+@order.command("init")
+def init_command(
+    path: Annotated[str, typer.Argument(metavar="FILE")] = "study.toml",
+) -> None:
+    """Write an example of a study's file, with every key explained."""
+    from cbench import commands_study
+
+    commands_study.init(path)
+
+
+@order.command("run")
+def run_command(
+    study: Annotated[str, typer.Argument(metavar="STUDY.toml")],
+    *,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The study's store (STUDY.db).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a study: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
+    from cbench import commands_study, render_study
+
+    with render_study.Bar() as bar:
+        made = commands_study.start(study, output, bar.show)
+    _say(made, as_json, f"finished; now: cbench order analyze {made['data']}")
+
+
+@order.command("resume")
+def resume_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
+    """Go on with a study that was interrupted, at its next trial."""
+    from cbench import commands_study, render_study
+
+    with render_study.Bar() as bar:
+        made = commands_study.resume(data, bar.show)
+    _say(made, as_json, f"finished; now: cbench order analyze {made['data']}")
+
+
+@order.command("status")
+def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
+    """How far a study is; from another terminal too."""
+    from cbench import commands_study, render_study
+
+    made = commands_study.status(data)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        render_study.status(made)
+
+
+def _say(made: object, as_json: bool, line: str) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        sys.stderr.write(f"cbench: {line}\n")
+
+
 def add_to(app: typer.Typer) -> None:
     """Give the application these commands."""
     app.add_typer(order, name="order")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cbench.order import read_ordersage, read_table
+from cbench.order import read_ordersage, read_study, read_table
 from cbench.stats.order.data import Trials
 from cbench.store_open import is_store
 from quiet.errors import UsageError
@@ -21,7 +21,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     if not path.exists():
         raise UsageError(f"{path}: no such file")
     if is_store(path):
-        raise UsageError(f"{path}: a store of single measurements and not of a study")
+        return _checked(path, read_study.read(path))
     if path.suffix.lower() not in read_table.PARQUET:
         names = read_table.header(path)
         if read_ordersage.is_one(names):

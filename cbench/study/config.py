@@ -125,9 +125,9 @@ def _metric(table: Table, workload: bool, alone: bool) -> Metric:
         raise table.error("name", f"{name!r}: a text without colons")
     read = table.text("read", model.VALUE if workload else model.LAST)
     source, _, detail = read.partition(":")
-    allowed = (model.VALUE, *model.TIMES) if workload else (model.LAST, *model.TIMES, *PREFIXES)
+    allowed: tuple[str, ...] = (model.VALUE,) if workload else (model.LAST, *model.TIMES, *PREFIXES)
     if source not in allowed or bool(detail) != (source in PREFIXES):
-        raise table.error("read", f"{read!r}: one of {'value, wall, user, sys' if workload else READS}")
+        raise table.error("read", f"{read!r}: one of {model.VALUE if workload else READS}")
     if source == model.REGEX:
         try:
             groups = re.compile(detail).groups

@@ -1,0 +1,53 @@
+"""How far a study is: a bar while it runs, and some lines for `cbench order status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+
+from cbench import render
+from cbench.study.runner import Progress
+
+
+class Bar:
+    """The trials done, the test that runs, and the time to go; on a terminal only, drawn between trials."""
+
+    def __init__(self) -> None:
+        self._bar = render.Bar()
+
+    def __enter__(self) -> Self:
+        self._bar.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.__exit__(kind, error, trace)
+
+    def show(self, progress: Progress) -> None:
+        left = "" if progress.left_s is None else f", {span(progress.left_s)} to go"
+        text = f"run {progress.run + 1} of {progress.runs}: {progress.test}{left}"
+        self._bar.show(text, progress.done, progress.of)
+
+
+def status(made: Mapping[str, Any]) -> None:
+    """Some lines."""
+    console = Console(highlight=False)
+    done = f"{made['trials_done']:,} of {made['trials']:,} trials, {made['runs_over']:,} of {made['runs']:,} runs"
+    console.print(escape(f"{made['name']} ({made['data']}): {done}"), soft_wrap=True)
+    if made["trials_failed"] or made["runs_left_out"]:
+        console.print(f"{made['trials_failed']:,} trials failed, {made['runs_left_out']:,} runs were left out")
+    if made["finished"]:
+        console.print("finished")
+    elif made["left_s"] is not None:
+        console.print(f"{span(made['left_s'])} to go; the last trial ended {span(made['last_ended_s_ago'])} ago")
+
+
+def span(seconds: float) -> str:
+    """As h:mm:ss, below ten seconds with a digit more."""
+    return f"{seconds:.1f} s" if seconds < 10 else str(timedelta(seconds=round(seconds)))

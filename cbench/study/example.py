@@ -1,0 +1,60 @@
+"""The example that `cbench order init` writes: every key, with what it means."""
+
+from __future__ import annotations
+
+EXAMPLE = """\
+# A study of order dependence. `cbench order run THIS_FILE` runs it, `cbench order analyze` says what was found.
+
+[study]
+name = "example"
+repetitions = 20          # runs of the fixed order, and as many of random ones
+design = "interleaved"    # fixed, random, fixed, ...; shuffled: of each two runs a coin says which is first;
+                          # random: all runs in random orders; williams: each test after each other equally often
+seed = 1                  # for the random orders; the same seed gives the same ones
+alpha = 0.05              # chance of a false alarm in the whole study
+timeout = 60              # seconds that a trial may take
+failures = "trial"        # a failed trial counts as missing; run: it takes its whole run with it, in both orders
+# profile = "bench"       # run everything inside `quiet run --profile bench`, on the isolated CPUs (needs root)
+# cpus = "2-3"            # ... on these
+setup = []                # commands before the first run, and after a resume
+teardown = []             # and when the study ends or is interrupted
+
+[environment]             # for all commands
+LC_ALL = "C"
+
+[reset]                   # what happens to the host before each run
+kind = "none"             # command, service, drop-caches, cool-down, processes, reboot
+# command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
+# check = "..."           # a command that has to succeed afterwards
+# unit = "x.service"      # kind service: the systemd unit to restart
+# celsius = 50            # kind cool-down: wait until no sensor is hotter, and khz: no CPU slower
+settle = 0                # seconds to wait after it
+timeout = 600
+
+# The tests, in the order that is the fixed one. A test is a command of the shell or a workload of `cbench list`.
+[[test]]
+name = "sort"
+command = "seq 200000 | shuf --random-source=/dev/zero | sort -n | tail -1"
+read = "wall"             # or user, sys; last-float: the last number printed (the default); regex:EXPRESSION with one
+                          # group; json:PATH such as jobs.0.iops; file:PATH
+unit = "s"
+better = "lower"
+
+[[test]]
+name = "hash"
+workload = "hash"         # one execution, counted by cbench
+params = { n = 100000 }
+
+[[test]]
+name = "both"
+command = "echo latency=1.5 throughput=200"
+[[test.metric]]
+name = "latency"
+read = "regex:latency=([0-9.]+)"
+unit = "ms"
+[[test.metric]]
+name = "throughput"
+read = "regex:throughput=([0-9.]+)"
+unit = "1/s"
+better = "higher"
+"""

@@ -1,0 +1,127 @@
+"""Runs what is left of a study: run after run, trial after trial, each stored before the next begins."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cbench.study import reset
+from cbench.study.model import Study
+from cbench.study.reset import ResetError, Resetting
+from cbench.study.store import StoredRun, StudyStore
+from cbench.study.trial import trial
+from quiet.errors import QuietError
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a study is. `left_s`: how long the rest will take, None before the first trial has ended."""
+
+    done: int
+    of: int
+    run: int
+    runs: int
+    test: str
+    left_s: float | None
+
+
+class Runner:
+    """A study that goes on."""
+
+    def __init__(
+        self,
+        study: Study,
+        store: StudyStore,
+        look: Callable[[], Facts],
+        tell: Callable[[str], None],
+        show: Callable[[Progress], None],
+    ) -> None:
+        """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress."""
+        self._study, self._store = study, store
+        self._look, self._tell, self._show = look, tell, show
+        self._environment = {**os.environ, **study.environment}
+        self._resetting: Resetting = reset.of(study.reset, study.folder, self._environment, store.close)
+        self._done = 0
+        self._of = 0
+        self._begun = 0.0
+        self._before = 0
+
+    def run(self) -> None:
+        """Everything that is left. Raises QuietError where the study cannot go on; what has ended is kept."""
+        runs = self._store.runs()
+        self._of = sum(len(each.order) for each in runs)
+        self._done = self._before = sum(len(each.order) if each.over else each.done for each in runs)
+        self._begun = time.monotonic()
+        if all(each.over for each in runs):
+            self._store.finish()
+            return
+        self._commands("setup", self._study.setup)
+        try:
+            for each in runs:
+                if not each.over:
+                    self._one(each)
+        finally:
+            self._commands("teardown", self._study.teardown, strict=False)
+        self._store.finish()
+
+    def _one(self, run: StoredRun) -> None:
+        if run.begun_ns is None:
+            if not self._ready(run):
+                return
+        else:
+            self._store.resume_run(run.number, run.done, {"boot_id": reset.boot_id()})
+        for position in range(run.done, len(run.order)):
+            number = run.order[position]
+            self._progress(run, self._study.tests[number].name)
+            ended = trial(self._study, number, run.number, position, self._environment)
+            self._store.add(ended)
+            self._done += 1
+            if ended.failure:
+                self._tell(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
+        self._store.end_run(run.number)
+
+    def _ready(self, run: StoredRun) -> bool:
+        """Reset the host and wait until it has settled; whether the run may begin."""
+        self._progress(run, f"reset ({self._study.reset.kind})")
+        try:
+            facts = self._reset(run)
+        except ResetError as error:
+            self._store.end_run(run.number, f"not reset: {error}")
+            self._done += len(run.order)
+            self._tell(f"run {run.number + 1} is left out: {error}")
+            return False
+        time.sleep(self._study.reset.settle_s)
+        self._store.begin_run(run.number, facts, self._look())
+        return True
+
+    def _reset(self, run: StoredRun) -> Facts:
+        if not self._resetting.reboots:
+            return self._resetting.reset()
+        asked = self._store.asked_to_boot(run.number)
+        now = reset.boot_id()
+        if asked is None:
+            self._store.ask_to_boot(run.number, now)
+            return self._resetting.reset()
+        if asked == now:
+            raise ResetError(f"the host was to reboot, but it is still the same boot ({now})")
+        return {"boot_id_before": asked, "boot_id": now}
+
+    def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
+        for command in commands:
+            try:
+                reset.run(command, self._study.folder, self._environment, self._study.reset.timeout_s)
+            except ResetError as error:
+                if strict:
+                    raise QuietError(f"{what}: {error}") from None
+                self._tell(f"{what}: {error}")
+
+    def _progress(self, run: StoredRun, test: str) -> None:
+        measured = self._done - self._before
+        each = (time.monotonic() - self._begun) / measured if measured else None
+        left = None if each is None else each * (self._of - self._done)
+        self._show(Progress(self._done, self._of, run.number, len(self._store.runs()), test, left))
