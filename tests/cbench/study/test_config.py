@@ -1,0 +1,119 @@
+"""A study's file: what is wrong is named with file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cbench.study.config import load, parse
+from cbench.study.example import EXAMPLE
+from cbench.study.lines import line_of, lines
+from quiet.errors import UsageError
+
+PLAIN = """
+[study]
+repetitions = 10
+
+[[test]]
+name = "a"
+command = "echo 1"
+
+[[test]]
+name = "b"
+workload = "hash"
+params = { n = 1000 }
+
+[[test]]
+name = "c"
+command = "x"
+[[test.metric]]
+name = "latency"
+read = "regex:lat=([0-9.]+)"
+[[test.metric]]
+name = "rate"
+read = "json:a.b"
+better = "higher"
+"""
+
+
+def said(text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        parse(text, "s.toml", "/tmp")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_example_is_a_study_with_every_kind_of_test() -> None:
+    study = parse(EXAMPLE, "example.toml", "/somewhere")
+    assert [test.name for test in study.tests] == ["sort", "hash", "both"]
+    assert [metric.name for metric in study.tests[2].metrics] == ["latency", "throughput"]
+    assert study.folder == "/somewhere"
+
+
+def test_tests_keep_their_order_and_what_is_not_said_has_its_default() -> None:
+    study = parse(PLAIN, "s.toml", "/tmp")
+    assert [test.name for test in study.tests] == ["a", "b", "c"]
+    assert (study.design, study.seed, study.alpha, study.reset.kind) == ("interleaved", 1, 0.05, "none")
+    assert study.tests[0].metrics[0].source == "last-float"
+    assert study.tests[1].metrics[0].source == "value"
+    assert [(each.name, each.better) for each in study.tests[2].metrics] == [("latency", "lower"), ("rate", "higher")]
+
+
+WRONG = [
+    ('command = "echo 1"', 'comand = "echo 1"', "s.toml:5: test[1].command: a test is either a command or a workload"),
+    ("repetitions = 10", "", "s.toml:2: study.repetitions: is missing"),
+    ("repetitions = 10", "repetitions = 0", "s.toml:3: study.repetitions: 0: from 1 to 1,000,000"),
+    ("repetitions = 10", "repetitions = true", "s.toml:3: study.repetitions: True: must be a whole number"),
+    ("repetitions = 10", "repetitions = 10\nalpha = nan", "s.toml:4: study.alpha: nan: from 1e-09 to 0.5"),
+    ("repetitions = 10", 'repetitions = 10\ndesign = "abab"', "s.toml:4: study.design: 'abab': one of interleaved"),
+    (
+        "repetitions = 10",
+        'repetitions = 10\ndesign = "williams"',
+        "s.toml:3: study.repetitions: 10: a multiple of 6 for 3 tests",
+    ),
+    ("repetitions = 10", 'repetitions = 10\ncpus = "2"', "s.toml:4: study.cpus: needs a profile"),
+    ("repetitions = 10", "repetitions = 10\nrepeat = 1", "s.toml:4: study.repeat: unknown; here may be "),
+    ('name = "b"', 'name = "a"', "s.toml:10: test[2].name: 'a' is there twice"),
+    ('name = "b"', 'name = "a:b"', "s.toml:10: test[2].name: 'a:b': a text without colons"),
+    ("n = 1000", "n = 1.5", "s.toml:12: test[2].params.n: must be a whole number"),
+    ("([0-9.]+)", "[0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=[0-9.]+': put the number into one group"),
+    ("([0-9.]+)", "([0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=([0-9.]+' is no regular expression"),
+    ('"json:a.b"', '"json"', "s.toml:22: test[3].metric[2].read: 'json': one of last-float"),
+    ('"higher"', '"more"', "s.toml:23: test[3].metric[2].better: 'more': one of higher, lower"),
+    ('name = "rate"', 'name = "latency"', "s.toml:14: test[3].metric: 'latency' is there twice"),
+    ("repetitions = 10", "repetitions = ", "s.toml:3: Invalid value"),
+    ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
+    ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "cool-down"', "s.toml:4: reset.celsius: is missing"),
+    ("repetitions = 10", "repetitions = 10\n[environment]\nA = 1", "s.toml:5: environment.A: must be a text"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG, ids=[message for _, _, message in WRONG])
+def test_what_is_wrong_is_one_line_with_the_files_line_and_the_key(old: str, new: str, message: str) -> None:
+    assert message in said(PLAIN.replace(old, new, 1))
+
+
+def test_without_tests_there_is_no_study() -> None:
+    assert said("[study]\nrepetitions = 1\n") == "s.toml: test: is missing: a study needs at least one [[test]]"
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"\xff")
+    for path, why in (
+        (tmp_path / "none", "cbench order init"),
+        (tmp_path, "is a directory"),
+        (tmp_path / "latin", "UTF-8"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            load(path)
+
+
+def test_lines_are_found_in_quotes_in_arrays_and_not_within_long_texts() -> None:
+    found = lines('a = """\nb = 1\n"""\n[x]\n"c d" = 1\n[[y]]\n[[y]]\nz.w = 2\n[y.k]\nq = 1\n')
+    assert ("b",) not in found
+    assert found[("x", "c d")] == 5
+    assert found[("y", 1, "z", "w")] == 8
+    assert found[("y", 1, "k", "q")] == 10
+    assert line_of(found, ("y", 1, "missing")) == 7
+    assert line_of(found, ("missing",)) is None
