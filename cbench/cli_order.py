@@ -93,6 +93,43 @@ def analyze_command(
         raise typer.Exit(1)
 
 
+@order.command("report")
+def report_command(
+    data: Data,
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
+    alpha: Alpha = None,
+    correction: Correction = None,
+    intervals: Intervals = None,
+    level: Level = None,
+    case: Case = None,
+    failures: Failures = None,
+    as_published: AsPublished = False,
+    delta: Delta = 1.0,
+    value: Values = None,
+    as_json: Json = False,
+) -> None:
+    """The analysis as one HTML page that opens offline and prints. Ends with 1 when the order matters."""
+    from cbench import commands_order
+
+    request = commands_order.Analyze(
+        data=data,
+        alpha=alpha,
+        correction=correction,
+        intervals=intervals,
+        level=level,
+        case=case,
+        failures=failures,
+        as_published=as_published,
+        delta=delta,
+        values=value or (),
+    )
+    made = commands_order.reported(request, output)
+    _say(made, as_json, f"{output} written: {made['verdict'][0]}")
+    if made["order_matters"]:
+        raise typer.Exit(1)
+
+
 @order.command("init")
 def init_command(
     path: Annotated[str, typer.Argument(metavar="FILE")] = "study.toml",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quiet.errors import UsageError
+from cbench import plots
+from quiet.entry import check_savable
+from quiet.errors import QuietError, UsageError
+
+if TYPE_CHECKING:
+    from cbench.stats.order.data import Trials
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
 
@@ -31,6 +37,33 @@ class Analyze:
 
 def analyzed(request: Analyze) -> dict[str, Any]:
     """The analysis of a file. Raises UsageError."""
+    return _analyzed(request)[0]
+
+
+def reported(request: Analyze, output: str) -> dict[str, Any]:
+    """The analysis of a file, and a page of it written. Raises UsageError before anything is computed."""
+    check_savable(output, "-o")
+    plots.pyplot()
+    made, trials = _analyzed(request)
+    from cbench.order import page
+
+    write_whole(Path(output), page.page(Path(request.data).stem, made, trials))
+    return made
+
+
+def write_whole(path: Path, text: str) -> None:
+    """All of it or nothing. Raises QuietError."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise QuietError(f"{path}: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _analyzed(request: Analyze) -> tuple[dict[str, Any], Trials]:
     if not 0 < request.delta <= 1000:
         raise UsageError(f"--delta {request.delta:g}: a shift in %, above 0 and at most 1000")
     try:
@@ -51,7 +84,7 @@ def analyzed(request: Analyze) -> dict[str, Any]:
     )
     chosen = options.options(asked)
     trials, warnings = read.read(Path(request.data), request.values)
-    return shape.shape(trials, analyze(trials, chosen), warnings, request.every_rule, request.delta)
+    return shape.shape(trials, analyze(trials, chosen), warnings, request.every_rule, request.delta), trials
 
 
 def show(made: Mapping[str, Any]) -> None:

@@ -19,10 +19,11 @@ def check(path: str, option: str = "-o") -> None:
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
     check_savable(path, option)
-    _pyplot()
+    pyplot()
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """matplotlib; UsageError where it is not installed."""
     os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the user's settings are
     try:
         import matplotlib.pyplot as plt
@@ -34,7 +35,7 @@ def _pyplot() -> Any:
 @contextlib.contextmanager
 def figure(path: str, rows: int, option: str = "-o") -> Iterator[Any]:
     """The axes of a figure with `rows` panels above each other, saved at the end. Text in an SVG stays text."""
-    plt = _pyplot()
+    plt = pyplot()
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cbench", "font.size": 9}):
         made, axes = plt.subplots(rows, 1, sharex=True, figsize=(9, 3.6 * rows), layout="constrained")
         try:
