@@ -44,7 +44,7 @@ def lab() -> None:
 def machine(request: pytest.FixtureRequest) -> guest.Machine:
     """The machine that the test is parametrized with (by name, indirectly), with all that it boots from at hand."""
     wanted = MACHINES[request.param]
-    _need_emulator(wanted.arch)
+    _need_emulator(wanted.kind)
     try:
         guest.prepare(wanted)
     except PackageError as error:
@@ -52,9 +52,9 @@ def machine(request: pytest.FixtureRequest) -> guest.Machine:
     return wanted
 
 
-def _need_emulator(arch: str) -> None:
-    if absent := guest.missing(arch):
-        _skip(f"the {arch} emulator", f"not installed: {', '.join(absent)} (`make test` installs them when it may)")
+def _need_emulator(kind: str) -> None:
+    if absent := guest.missing(kind):
+        _skip(f"the {kind} emulator", f"not installed: {', '.join(absent)} (`make test` installs them when it may)")
 
 
 def _skip(what: str, why: str) -> None:

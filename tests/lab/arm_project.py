@@ -9,6 +9,7 @@ from __future__ import annotations
 import lzma
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.lab import arm_c, arm_root, cache
@@ -72,7 +73,7 @@ def _build(made: Path, kernel: Kernel, compiled: Path, taken: list[Path]) -> Non
             archive.close()
 
 
-def modules(kernel: Kernel) -> list[tuple[str, bytes]]:
+def modules(kernel: Kernel, names: Iterable[str] = MODULES) -> list[tuple[str, bytes]]:
     """(file name, content) of the modules that the guest loads, in an order in which they can be."""
     folder = kernel.root / "lib/modules" / kernel.version
     needs = {}
@@ -87,7 +88,7 @@ def modules(kernel: Kernel) -> list[tuple[str, bytes]]:
                 visit(other)
             order.append(name)
 
-    for name in MODULES:
+    for name in names:
         visit(name)
     return [(f"{name}.ko", _content(folder / needs[name][0])) for name in order]
 

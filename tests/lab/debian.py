@@ -58,6 +58,7 @@ def download_with_dependencies(packages: list[str], folder: Path, arch: str) -> 
     """Fetch these packages and all that they need, as if nothing were installed."""
     (folder / "archives/partial").mkdir(parents=True, exist_ok=True)
     options = [f"-oDir::Cache::archives={folder / 'archives'}", "-oDebug::NoLocking=true", "-y"]
+    options += ["-oDir::State::status=/dev/null", "-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache="]
     _get([*options, "--no-install-recommends", "--download-only", "install", *packages], folder, arch)
     for archive in (folder / "archives").glob("*.deb"):
         archive.rename(folder / archive.name)

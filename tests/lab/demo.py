@@ -63,7 +63,7 @@ def main() -> int:
 def exact() -> int:
     """The same work where time is counted in instructions. Without the arm64 parts one line says so."""
     machine = MACHINES["exact"]
-    if missing := guest.missing(machine.arch):
+    if missing := guest.missing(machine.kind):
         print(
             f"==> not shown: work that repeats to the cycle, on an arm64 machine; not installed: {', '.join(missing)}"
         )

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab import arm, kernels, x86
+from tests.lab import arm, disk, kernels, x86
 from tests.lab.cache import cache_dir
 from tests.lab.model import (
     CHECKOUT,
@@ -64,19 +64,19 @@ class Shared:
     give: tuple[Path, ...]
 
 
-# How guests of each architecture are started.
-ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm}
+# How guests of each kind are started.
+ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm, "disk": disk}
 
 
-def missing(arch: str = "x86_64") -> list[str]:
-    """What has to be installed before a machine of this architecture can boot: names of packages."""
-    return ARCHITECTURES[arch].missing()
+def missing(kind: str = "x86_64") -> list[str]:
+    """What has to be installed before a machine of this kind can boot: names of packages."""
+    return ARCHITECTURES[kind].missing()
 
 
 def prepare(machine: Machine) -> tuple[kernels.Kernel, tuple[Path, ...]]:
     """Make or fetch what the machine boots from and what is then kept; PackageError when that fails."""
     kernel = kernels.ensure(machine.series)
-    return kernel, ARCHITECTURES[machine.arch].prepare(kernel)
+    return kernel, ARCHITECTURES[machine.kind].prepare(kernel)
 
 
 def boot(
@@ -102,9 +102,9 @@ def boot(
 
 
 def _boot(machine: Machine, shared: Shared, timeout: float, on_line: Callable[[str], None]) -> Result:
-    if lacking := missing(machine.arch):
+    if lacking := missing(machine.kind):
         raise GuestError(f"{machine.name}: not installed: {', '.join(lacking)}")
-    architecture = ARCHITECTURES[machine.arch]
+    architecture = ARCHITECTURES[machine.kind]
     kernel, made = prepare(machine)
     with (
         ending_on_signals(),
@@ -137,15 +137,13 @@ def _write_shared(share: Path, machine: Machine, shared: Shared) -> None:
         "LAB_MACHINE": machine.name,
         **shared.env,
     }
-    lines = [*ARCHITECTURES[machine.arch].entering()]
+    lines = [*ARCHITECTURES[machine.kind].entering()]
     lines += [*(f"export {name}={shlex.quote(value)}" for name, value in exports.items())]
     lines += [
-        # Software takes this directory for a running systemd, and there is none in the guest.
-        "rm -rf /run/systemd/system",
         "mkdir -p $HOME",
         f"cd {shlex.quote(str(CHECKOUT))}",
         f"S={SHARED}",
-        "exec >$S/output 2>&1 </dev/null",
+        "exec >>$S/output 2>&1 </dev/null",
         f"if sh -e $S/prelude; then bash $S/script; else (exit {PRELUDE_FAILED}); fi",
         "echo $? >$S/status.new; mv $S/status.new $S/status",
     ]

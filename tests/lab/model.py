@@ -31,11 +31,17 @@ class Machine:
     # kernel has just patched in its old form, and the kernel panics ("Oops: int3").
     threads: str = "single"
     prelude: str = ""
+    disk: bool = False  # boots from a disk of its own, with systemd, and can be rebooted (x86-64)
 
     @property
     def arch(self) -> str:
         """The kernel's word for it."""
         return "arm64" if self.series.endswith("-arm64") else "x86_64"
+
+    @property
+    def kind(self) -> str:
+        """How it is started: "disk", else its architecture."""
+        return "disk" if self.disk else self.arch
 
 
 @dataclass(frozen=True)

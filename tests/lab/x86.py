@@ -41,6 +41,7 @@ def entering() -> list[str]:
     folders = ["/usr/bin", "/usr/sbin", "/usr/local", "/usr/lib/x86_64-linux-gnu", "/usr/lib/python3*"]
     folders += [prefix for prefix in [sys.base_prefix] if not prefix.startswith("/usr")]
     return [
+        "rm -rf /run/systemd/system",  # software takes this folder for a running systemd, and there is none here
         f"mkdir -p {view} {over}/up {over}/work",
         f"mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro quick {view}",
         f"for d in {' '.join(folders)}; do [ ! -d {view}$d ] || mount --bind {view}$d $d; done",
