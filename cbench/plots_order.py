@@ -1,7 +1,7 @@
 """The figures of an order-dependence report, as SVG texts; matplotlib is only needed for these.
 
-As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values and
-effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5), bars of cases (6). Beyond it:
+As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
+and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5), bars of cases (6). Beyond it:
 position, predecessors, drift. Of many tests each is a point in one path, so that large studies stay light.
 """
 

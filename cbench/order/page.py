@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from cbench import plots_order
@@ -14,20 +15,6 @@ Row = Mapping[str, Any]
 MOST_ROWS = 500
 MOST_PAIRS = 100
 
-STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1d232b; background: #fff; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
-.verdict { border-left: .35rem solid #8a8f98; padding: .2rem 1rem; margin: 1rem 0; background: #f4f6f8; }
-.verdict.yes { border-color: #d1495b; } .verdict.no { border-color: #2e8b57; }
-.verdict p:first-child { font-size: 1.15rem; font-weight: 600; } .beware { color: #9a3412; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #dfe3e8; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } tr.yes td { background: #fdf0f1; }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } figcaption, .note { color: #59616c; font-size: .88rem; }
-@media print { body { margin: 0; max-width: none; font-size: 11pt; } h2, figure, tr { break-inside: avoid; } .wide { overflow: visible; } table { font-size: 7.5pt; } }
-"""
-
 
 def page(name: str, made: Row, trials: Trials) -> str:
     """The whole page."""
@@ -37,9 +24,14 @@ def page(name: str, made: Row, trials: Trials) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(name)}: does the order matter?</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(name)}: does the order matter?</title>\n<style>\n{style()}</style>\n</head>\n<body>\n"
         f"<h1>{escape(name)}: does the order of trials matter?</h1>\n{''.join(parts)}</body>\n</html>\n"
     )
+
+
+def style() -> str:
+    """The style sheet of the page."""
+    return (files("cbench") / "templates" / "order.css").read_text(encoding="utf-8")
 
 
 def _verdict(made: Row) -> str:
@@ -83,9 +75,12 @@ def _figures(made: Row, trials: Trials, foremost: Sequence[str]) -> str:
     parts = ["<h2>Fixed against random order</h2>\n"]
     if any(each["p"] is not None for each in made["tests"].values()):
         parts += [
-            figure(plots_order.p_values(made), "p-values of all tests, sorted; dashed: α and α after Bonferroni."),
+            figure(
+                plots_order.p_values(made),
+                "p-values of all tests, sorted; dashed: the level of one test, and of all after Bonferroni.",
+            ),
             figure(plots_order.effects(made), "Effect sizes, sorted: the share of the ranks' variance, from 0 to 1."),
-            figure(plots_order.deltas(made), "(fixed − random)/fixed of the medians, sorted."),
+            figure(plots_order.deltas(made), "(fixed - random)/fixed of the medians, sorted."),
             figure(plots_order.intervals(made), "Medians with their intervals in both orders."),
             figure(plots_order.cases(made), "Cases: how the two intervals of each test lie to each other."),
         ]
@@ -118,13 +113,14 @@ def _across(made: Row) -> str:
 def _method(made: Row) -> str:
     rule = made["intervals"]
     return (
-        "<h2>How this was computed</h2>\n<p class=note>"
-        f"Kruskal-Wallis, corrected for ties; ● p &lt; {made['alpha']:g} after {escape(made['correction'])} over the tests "
-        f"(Bonferroni: p &lt; {made['alpha_bonferroni']:.3g}). Intervals of the median by {escape(rule['rule'])} ranks at "
-        f"{100 * rule['level']:.4g} %, cases by the rule {escape(rule['case'])}. Position and predecessor: Kruskal-Wallis "
-        "within the random runs; single predecessors against all other trials, Holm over the whole matrix. Drift: "
-        "Spearman's correlation with the run's number, each order less its median. Runs needed: Noether 1987 at a power "
-        f"of {100 * made['power']['power']:g} %. Method: Duplyakin et al., USENIX ATC 2023.</p>\n"
+        "<h2>How this was computed</h2>\n<p class=note>Kruskal-Wallis, corrected for ties; "
+        f"● p &lt; {made['alpha']:g} after {escape(made['correction'])} over the tests "
+        f"(Bonferroni: p &lt; {made['alpha_bonferroni']:.3g}). Intervals of the median by {escape(rule['rule'])} "
+        f"ranks at {100 * rule['level']:.4g} %, cases by the rule {escape(rule['case'])}. Position and predecessor: "
+        "Kruskal-Wallis within the random runs; single predecessors against all other trials, Holm over the whole "
+        "matrix. Drift: Spearman's correlation with the run's number, each order less its median. Runs needed: "
+        f"Noether 1987 at a power of {100 * made['power']['power']:g} %. Method: Duplyakin et al., USENIX ATC "
+        "2023.</p>\n"
     )
 
 
