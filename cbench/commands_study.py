@@ -14,12 +14,12 @@ from typing import Any
 from cbench import host
 from cbench.commands import tell
 from cbench.design import orders
-from cbench.study import config, reset
+from cbench.study import config, reset, selfstart
 from cbench.study.example import EXAMPLE
-from cbench.study.model import Study
+from cbench.study.model import REBOOT, Study
 from cbench.study.runner import Progress, Runner
 from cbench.study.store import Header, StudyStore
-from quiet.errors import QuietError, UsageError
+from quiet.errors import QuietError, Refused, UsageError
 from quiet.placement import isolated_cpus
 
 INSIDE = "CBENCH_INSIDE_QUIET"
@@ -45,6 +45,7 @@ def start(file: str, output: str | None, show: Show) -> dict[str, Any]:
     path = Path(file)
     study = config.load(path)
     target = Path(output) if output is not None else path.with_suffix(".db")
+    _check_reboot(study)
     _inside(study, ["run", file, "--output", str(target)])
     plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
     names = tuple(test.name for test in study.tests)
@@ -92,13 +93,36 @@ def status(data: str) -> dict[str, Any]:
 def _go_on(study: Study, store: StudyStore, show: Show) -> dict[str, Any]:
     kept = f"what has ended is kept; go on with: cbench order resume {store.path}"
     runner = Runner(study, store, lambda: _look(study), tell, show)
+    if study.reset.kind == REBOOT:
+        _after_each_boot(study, store.path)
     try:
         runner.run()
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {kept}") from None
     except QuietError as error:
         raise type(error)(f"{error}; {kept}") from None
+    finally:
+        if study.reset.kind == REBOOT:
+            selfstart.remove(store.path)
     return {"data": str(store.path), "finished": True}
+
+
+def _after_each_boot(study: Study, data: Path) -> None:
+    """Have the study go on by itself, or say that it will not. Raises Refused."""
+    if selfstart.obstacle():
+        tell(f"after each reboot, run: cbench order resume {data}; {selfstart.obstacle()}")
+        return
+    unit = selfstart.install(data, os.environ)
+    tell(f"after each reboot the study goes on by itself ({unit}); see: cbench order status {data}")
+
+
+def _check_reboot(study: Study) -> None:
+    """A host that is rebooted in a way of its own may also be one where the study does not go on by itself."""
+    if study.reset.kind == REBOOT and not study.reset.command and selfstart.obstacle():
+        raise Refused(
+            f"reset by reboot: the study cannot go on by itself: {selfstart.obstacle()}; or give [reset] a `command` "
+            "that reboots the host, and run `cbench order resume` after each boot"
+        )
 
 
 class Interrupted(QuietError):

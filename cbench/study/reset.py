@@ -1,13 +1,14 @@
 """What happens to the host before each run, one class a kind; each makes sure that it happened.
 
-The runner knows two doors: reset(), which brings the host into its first state and says how it knows, and reboots,
-which says that reset() does not come back in this process.
+The runner knows one door: reset(), which brings the host into its first state and says how it knows. That of ByReboot
+does not come back in this process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 
 import psutil
 
-from cbench.study import model
+from cbench.study import model, selfstart
 from cbench.study.execute import Execution, execute
 from cbench.study.model import Reset
 from quiet.errors import QuietError
@@ -32,9 +33,6 @@ class ResetError(QuietError):
 
 class Resetting(Protocol):
     """A kind of reset."""
-
-    @property
-    def reboots(self) -> bool: ...
 
     def reset(self) -> Facts:
         """Do it, and what shows that it was done. Raises ResetError."""
@@ -60,16 +58,12 @@ def of(reset: Reset, folder: str, environment: Mapping[str, str], before: Callab
 class Nothing:
     """No reset."""
 
-    reboots = False
-
     def reset(self) -> Facts:
         return {}
 
 
 class ByCommand:
     """A command of the user's, and one that checks it."""
-
-    reboots = False
 
     def __init__(self, reset: Reset, folder: str, environment: Mapping[str, str]) -> None:
         self._reset, self._folder, self._environment = reset, folder, environment
@@ -86,8 +80,6 @@ class ByCommand:
 
 class ByService:
     """A systemd unit is restarted; its main process must have begun anew, or for one without any its start be later."""
-
-    reboots = False
 
     def __init__(self, reset: Reset, folder: str, environment: Mapping[str, str]) -> None:
         self._reset, self._folder, self._environment = reset, folder, environment
@@ -118,8 +110,6 @@ class ByService:
 class ByCaches:
     """Page cache, dentries and inodes are written back and dropped (Documentation/admin-guide/sysctl/vm.rst)."""
 
-    reboots = False
-
     def reset(self) -> Facts:
         before = _cached()
         os.sync()
@@ -135,8 +125,6 @@ class ByCaches:
 
 class ByCooling:
     """Wait until the host is as cool, or as fast, as wanted."""
-
-    reboots = False
 
     def __init__(self, reset: Reset) -> None:
         self._reset = reset
@@ -161,8 +149,6 @@ class ByCooling:
 class ByProcesses:
     """Whatever a run's trials have left running is ended: the next run begins with a fresh process tree."""
 
-    reboots = False
-
     def __init__(self) -> None:
         adopt()
 
@@ -182,8 +168,6 @@ class ByProcesses:
 class ByReboot:
     """The host boots anew; who goes on afterwards finds another boot id."""
 
-    reboots = True
-
     def __init__(self, reset: Reset, folder: str, environment: Mapping[str, str], before: Callable[[], None]) -> None:
         self._reset, self._folder, self._environment, self._before = reset, folder, environment, before
 
@@ -191,8 +175,22 @@ class ByReboot:
         self._before()
         os.sync()
         run(self._reset.command or "systemctl reboot", self._folder, self._environment, self._reset.timeout_s)
+        # From here on an end from outside is the reboot's: nothing is to be cleared up, the study goes on after it.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         time.sleep(self._reset.timeout_s)  # until the host ends this process too
         raise ResetError(f"the host did not reboot within {self._reset.timeout_s:g} s")
+
+    def came_up(self) -> str:
+        """As systemd has it: running, degraded (some unit has failed), ...; nothing where there is no systemd."""
+        if not selfstart.RUNNING.is_dir():
+            return ""
+        command = "systemctl is-system-running --wait"
+        try:
+            done = execute(command, self._folder, self._environment, self._reset.timeout_s)
+        except OSError:
+            return ""
+        return done.output.decode(errors="replace").strip()
 
 
 def boot_id() -> str:

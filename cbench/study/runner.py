@@ -10,11 +10,12 @@ from typing import Any
 
 from cbench.study import reset
 from cbench.study.model import Study
-from cbench.study.reset import ResetError, Resetting
+from cbench.study.reset import ByReboot, ResetError, Resetting
 from cbench.study.store import StoredRun, StudyStore
 from cbench.study.trial import trial
 from quiet.errors import QuietError
 
+MOST_ASKED = 2
 Facts = dict[str, Any]
 
 
@@ -100,16 +101,17 @@ class Runner:
         return True
 
     def _reset(self, run: StoredRun) -> Facts:
-        if not self._resetting.reboots:
+        if not isinstance(self._resetting, ByReboot):
             return self._resetting.reset()
-        asked = self._store.asked_to_boot(run.number)
+        before, times = self._store.asked_to_boot(run.number)
         now = reset.boot_id()
-        if asked is None:
-            self._store.ask_to_boot(run.number, now)
+        if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
+            if times == MOST_ASKED:
+                raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
+            self._store.ask_to_boot(run.number, now, times + 1)
+            self._tell(f"run {run.number + 1}: the host reboots")
             return self._resetting.reset()
-        if asked == now:
-            raise ResetError(f"the host was to reboot, but it is still the same boot ({now})")
-        return {"boot_id_before": asked, "boot_id": now}
+        return {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
 
     def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
         for command in commands:

@@ -150,16 +150,17 @@ class StudyStore:
         row = (time.time_ns(), compact(reset), compact(facts), run)
         self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
 
-    def ask_to_boot(self, run: int, boot_id: str) -> None:
-        """The host is about to reboot for this run; `boot_id`: of the boot that ends."""
-        row = (compact({"boot_id_before": boot_id}), run)
+    def ask_to_boot(self, run: int, boot_id: str, times: int) -> None:
+        """The host is about to reboot for this run, asked so many times; `boot_id`: of the boot that ends."""
+        row = (compact({"boot_id_before": boot_id, "asked": times}), run)
         self._write(lambda c: c.execute("UPDATE study_run SET reset = ? WHERE run = ?", row))
 
-    def asked_to_boot(self, run: int) -> str | None:
-        """The boot that was to end for a run; None where no reboot was asked for."""
+    def asked_to_boot(self, run: int) -> tuple[str, int]:
+        """The boot that was to end for a run, and how often that was asked for; "" and 0 where it was not."""
         with self._reading() as c:
             found = c.execute("SELECT reset FROM study_run WHERE run = ?", (run,)).fetchone()[0]
-            return str(json.loads(found)["boot_id_before"]) if found else None
+            asked = json.loads(found or "{}")
+            return str(asked.get("boot_id_before", "")), int(asked.get("asked", 0))
 
     def resume_run(self, run: int, position: int, facts: Mapping[str, Any]) -> None:
         """A run that was cut short goes on at this position."""

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from tests.lab import arm_project, disk_root
+from tests.lab.arm_root import SITE
 from tests.lab.cpio import Archive
 from tests.lab.kernels import Kernel
 from tests.lab.model import CHECKOUT, SHARED, Machine
@@ -59,7 +60,7 @@ def entering() -> list[str]:
         f"mount -t tmpfs commands {CHECKOUT}/.venv",  # those of the machine beside it need that machine's Python
         f"mkdir {CHECKOUT}/.venv/bin",
         f"ln -s /usr/bin/python3 {CHECKOUT}/.venv/bin/python",
-        f"echo {CHECKOUT} >/{disk_root.SITE}/checkout.pth",
+        f"echo {CHECKOUT} >/{SITE}/checkout.pth",
         f"boots=$(($(cat {SHARED}/boots 2>/dev/null || echo 0) + 1))",
         f"echo $boots >{SHARED}/boots",
         "export LAB_BOOT=$boots",

@@ -22,6 +22,7 @@ lab)
     has depmod || missing+=(kmod)
     has iasl || missing+=(acpica-tools)
     has file || missing+=(file)
+    has mkfs.ext4 || missing+=(e2fsprogs)
     ;;
 arm)
     has qemu-system-aarch64 || missing+=(qemu-system-arm)

@@ -1,4 +1,4 @@
-"""The project's Python packages for a guest's own Python: the versions of requirements.lock, checked by its hashes, unpacked.
+"""The project's packages for a guest's own Python: the versions of requirements.lock, checked by its hashes, unpacked.
 
 Only what the project needs when it runs: the dependencies in pyproject.toml, and what the lock file says that these
 need ("# via"). Nothing of a wheel is run, so it does not matter that this machine could not.

@@ -1,0 +1,89 @@
+"""A study whose reset is a reboot goes on by itself: a systemd unit that resumes it after each boot, until it is done.
+
+The unit is one file of our own in /etc/systemd/system and the link that enables it; both go when the study has ended,
+or is interrupted. A kill or a power cut leaves them, so that the next boot goes on. See systemd.unit(5),
+systemd.service(5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from quiet.errors import Refused
+
+RUNNING = Path("/run/systemd/system")
+"""There where systemd is the first process (sd_booted(3))."""
+UNITS = Path("/etc/systemd/system")
+TARGET = "multi-user.target"
+
+
+def name(data: Path) -> str:
+    """Of the unit for a study's store, another one for each."""
+    return f"cbench-study-{hashlib.sha256(os.fsencode(data.absolute())).hexdigest()[:12]}.service"
+
+
+def unit(data: Path, environment: Mapping[str, str]) -> str:
+    """The unit's text. It waits for nothing but the boot's own order: the study itself waits until the boot is over."""
+    command = [sys.executable, "-P", "-m", "cbench", "order", "resume", str(data.absolute())]
+    kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
+    return "\n".join(
+        [
+            "# Made by `cbench order run`; removed when the study has ended.",
+            "[Unit]",
+            f"Description=cbench goes on with the study {_escaped(str(data.absolute()))}",
+            "[Service]",
+            "Type=exec",
+            f"WorkingDirectory={_escaped(str(data.absolute().parent))}",
+            *(f"Environment={_quoted(each)}" for each in kept),
+            f"ExecStart={' '.join(_quoted(each, '$') for each in command)}",
+            "[Install]",
+            f"WantedBy={TARGET}",
+            "",
+        ]
+    )
+
+
+def obstacle() -> str:
+    """Why a study cannot go on by itself here; nothing where it can."""
+    if not RUNNING.is_dir():
+        return "the host was not booted by systemd, which would start it again"
+    return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"
+
+
+def install(data: Path, environment: Mapping[str, str], units: Path = UNITS) -> str:
+    """Have the study go on after each boot from now on; the unit's name. Raises Refused where that cannot be."""
+    file = units / name(data)
+    link = units / f"{TARGET}.wants" / file.name
+    try:
+        link.parent.mkdir(exist_ok=True)
+        file.write_text(unit(data, environment))
+        link.unlink(missing_ok=True)
+        link.symlink_to(file)
+        os.sync()
+    except OSError as error:
+        raise Refused(f"the study cannot go on by itself after a reboot: {error.filename}: {error.strerror}") from None
+    return file.name
+
+
+def remove(data: Path, units: Path = UNITS) -> None:
+    """The study does not go on by itself any more. What is not there is no error."""
+    file = units / name(data)
+    for path in (units / f"{TARGET}.wants" / file.name, file):
+        path.unlink(missing_ok=True)
+
+
+def _escaped(text: str) -> str:
+    """As a value in a unit's file: % begins a specifier."""
+    return text.replace("%", "%%").replace("\n", " ")
+
+
+def _quoted(text: str, more: str = "") -> str:
+    """One word of a unit's file (systemd.syntax(7), Quoting; of ExecStart= also a dollar is special)."""
+    found = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    for each in more:
+        found = found.replace(each, each * 2)
+    return f'"{found}"'
