@@ -100,7 +100,7 @@ def main(what: str) -> int:
             if items:
                 sys.exit(f"load.py: {ADDRESS} still holds {items} items: it was not restarted")
         elif what in REQUESTS:
-            print(json.dumps(load(client, what)))
+            sys.stdout.write(json.dumps(load(client, what)) + "\n")
         else:
             sys.exit(f"load.py: {what!r}: one of {', '.join(REQUESTS)}, empty")
     except OSError as error:

@@ -15,7 +15,7 @@ import numpy as np
 
 
 def softmax() -> Callable[[], object]:
-    x = np.random.default_rng(1).random((16, 16, 256, 256), dtype=np.float32)  # 64 MiB
+    x = np.random.default_rng(1).random((16, 16, 128, 256), dtype=np.float32)  # 32 MiB
 
     def run() -> object:
         shifted = np.exp(x - np.max(x, axis=-1, keepdims=True))
@@ -56,7 +56,7 @@ def main(what: str) -> int:
     run = KERNELS[what]()
     begun = time.perf_counter()
     run()
-    print(time.perf_counter() - begun)
+    sys.stdout.write(f"{time.perf_counter() - begun:.9f}\n")
     return 0
 
 
