@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -109,8 +110,8 @@ def main(what: str) -> int:
         around[what]()
     elif what in FIO:
         jobs = str(Path(__file__).with_name("jobs.fio"))
-        os.environ["SCRATCH"] = str(SCRATCH)
-        os.execvp("fio", ["fio", "--output-format=json", f"--section={what}", jobs])
+        command = [shutil.which("fio") or "fio", "--output-format=json", f"--section={what}", jobs]
+        return subprocess.run(command, env={**os.environ, "SCRATCH": str(SCRATCH)}, check=False).returncode
     elif what in OWN:
         begun = time.perf_counter()
         operations = OWN[what]()
