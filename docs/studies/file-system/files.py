@@ -35,10 +35,8 @@ def create() -> int:
 
 
 def stat() -> int:
-    """Every file of the tree that the reset has made."""
-    for each in TREE.iterdir():
-        each.stat()
-    return FILES
+    """Every file that is left of the tree that the reset has made."""
+    return len([each.stat() for each in TREE.iterdir()])
 
 
 def append() -> int:
