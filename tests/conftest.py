@@ -1,6 +1,8 @@
-"""What the tests share: the tests that boot kernels say loudly why they were skipped."""
+"""What the tests share: those that need what is not installed say loudly why they were skipped."""
 
 from __future__ import annotations
+
+import shutil
 
 import pytest
 
@@ -52,6 +54,15 @@ def machine(request: pytest.FixtureRequest) -> guest.Machine:
     return wanted
 
 
+@pytest.fixture
+def tool(request: pytest.FixtureRequest) -> str:
+    """The program that the test is parametrized with (by name, indirectly) is installed."""
+    name: str = request.param
+    if shutil.which(name) is None:
+        _skip(name, f"not installed: apt-get install {name} (`make test` does it when it may)")
+    return name
+
+
 def _need_emulator(kind: str) -> None:
     if absent := guest.missing(kind):
         _skip(f"the {kind} emulator", f"not installed: {', '.join(absent)} (`make test` installs them when it may)")
@@ -59,11 +70,11 @@ def _need_emulator(kind: str) -> None:
 
 def _skip(what: str, why: str) -> None:
     SKIPPED[what] = why
-    pytest.skip(f"no lab: {what}: {why}")
+    pytest.skip(f"not here: {what}: {why}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if SKIPPED:
-        terminalreporter.section("tests on real kernels were SKIPPED", sep="!", red=True)
+        terminalreporter.section("tests were SKIPPED for what is not installed", sep="!", red=True)
         for what, why in SKIPPED.items():
             terminalreporter.line(f"{what}: {why}")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# needs.sh build|lab|arm: make sure that what builds the project (or boots its test machines) is installed.
+# needs.sh build|lab|arm|studies: make sure that what builds the project (or boots its test machines) is installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
 # may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
@@ -30,8 +30,13 @@ arm)
     [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing+=(libc6-dev-arm64-cross)
     has depmod || missing+=(kmod)
     ;;
+studies)
+    has fio || missing+=(fio)
+    # Where systemd runs Debian's package starts a server at once: there it is for the user to install.
+    [ -d /run/systemd/system ] || has memcached || missing+=(memcached)
+    ;;
 *)
-    echo "usage: needs.sh build|lab|arm" >&2
+    echo "usage: needs.sh build|lab|arm|studies" >&2
     exit 2
     ;;
 esac

@@ -1,0 +1,112 @@
+"""Load on a memcached server, over its text protocol: load.py set|get|get-hits, or empty, to see that it is.
+
+Keys are drawn from 10,000 with a seed of the test's own: the same requests in every trial. The rate is what the
+server itself counted (cmd_set, cmd_get, get_hits of its `stats`) divided by the time that the load took; `hits` is
+the share of gets that found their key. A key that `get-hits` misses it then sets, as programs with a cache do; `get`
+does not. Where the server is: MEMCACHED_ADDRESS (127.0.0.1:11211).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import socket
+import sys
+import time
+
+ADDRESS = os.environ.get("MEMCACHED_ADDRESS", "127.0.0.1:11211")
+KEYS, VALUE = 10_000, b"v" * 100
+REQUESTS = {"set": 20_000, "get": 40_000, "get-hits": 40_000}
+COUNTERS = {"set": "cmd_set", "get": "cmd_get", "get-hits": "get_hits"}
+BATCH = 50
+"""Requests on their way at once, on one connection."""
+PATIENCE_S = 5.0
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self) -> None:
+        host, _, port = ADDRESS.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, requests: bytes, answers: int, end: bytes) -> bytes:
+        """Send, and receive until that many answers have ended."""
+        self._socket.sendall(requests)
+        got, seen = bytearray(), 0
+        while seen < answers:
+            part = self._socket.recv(1 << 16)
+            if not part:
+                raise ConnectionError("the server has closed the connection")
+            got += part
+            seen = got.count(end)
+        return bytes(got)
+
+    def stats(self) -> dict[str, int]:
+        text = self.ask(b"stats\r\n", 1, b"END\r\n").decode()
+        return {name: int(value) for name, value in re.findall(r"STAT (\w+) (\d+)\r", text)}
+
+    def sets(self, keys: list[bytes]) -> None:
+        asked = b"".join(b"set %b 0 0 %d\r\n%b\r\n" % (key, len(VALUE), VALUE) for key in keys)
+        self.ask(asked, len(keys), b"STORED\r\n")
+
+    def gets(self, keys: list[bytes]) -> set[bytes]:
+        """The keys that were there."""
+        got = self.ask(b"".join(b"get %b\r\n" % key for key in keys), len(keys), b"END\r\n")
+        return set(re.findall(rb"VALUE (\S+) ", got))
+
+
+def load(client: Client, name: str) -> dict[str, float]:
+    draw = random.Random(name)
+    keys = [b"key-%d" % draw.randrange(KEYS) for _ in range(REQUESTS[name])]
+    before, begun = client.stats(), time.perf_counter()
+    for at in range(0, len(keys), BATCH):
+        batch = keys[at : at + BATCH]
+        if name == "set":
+            client.sets(batch)
+        else:
+            found = client.gets(batch)
+            if name == "get-hits" and (missed := [key for key in batch if key not in found]):
+                client.sets(missed)
+    seconds = time.perf_counter() - begun
+    after = client.stats()
+    done = {counter: after[counter] - before[counter] for counter in COUNTERS.values()}
+    made = {"rate": done[COUNTERS[name]] / seconds, "seconds": seconds}
+    if name != "set":
+        made["hits"] = 100 * done["get_hits"] / done["cmd_get"]
+    return made
+
+
+def connect() -> Client:
+    """The server may have been started this very moment."""
+    limit = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return Client()
+        except OSError:
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.02)
+
+
+def main(what: str) -> int:
+    try:
+        client = connect()
+        if what == "empty":
+            items = client.stats()["curr_items"]
+            if items:
+                sys.exit(f"load.py: {ADDRESS} still holds {items} items: it was not restarted")
+        elif what in REQUESTS:
+            sys.stdout.write(json.dumps(load(client, what)) + "\n")
+        else:
+            sys.exit(f"load.py: {what!r}: one of {', '.join(REQUESTS)}, empty")
+    except OSError as error:
+        sys.exit(f"load.py: no memcached answers at {ADDRESS}: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -1,0 +1,75 @@
+"""One of the four tests, or what prepares them: lookup.py warm|use|inert-1|inert-2|reset|empty|end.
+
+The cache is a folder in $TMPDIR with one place, a file: whoever stores a table throws out the one that was there.
+A test prints its time in seconds and how many rows of a table it computed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CACHE = Path(tempfile.gettempdir(), f"cbench-planted-{os.getuid()}")
+PLACE = CACHE / "table.json"
+ROWS, OWN = 2_000, 500
+"""Of a table, and of what `use` computes in any case."""
+WANTS = {"warm": "shared", "use": "shared", "inert-1": "first", "inert-2": "second"}
+
+
+def row(number: int) -> int:
+    """Steps of Collatz's sequence: a little work, the same every time."""
+    steps = 0
+    while number > 1:
+        number = number // 2 if number % 2 == 0 else 3 * number + 1
+        steps += 1
+    return steps
+
+
+def found(name: str) -> list[int] | None:
+    """The table in the cache, where it is the one with this name."""
+    try:
+        content = json.loads(PLACE.read_text())
+    except (OSError, ValueError):
+        return None
+    return content["rows"] if content["name"] == name else None
+
+
+def test(name: str) -> None:
+    begun = time.perf_counter()
+    table = found(WANTS[name]) if name == "use" else None
+    computed = 0
+    if table is None:
+        table = [row(number) for number in range(1, ROWS + 1)]
+        computed = ROWS
+    if name == "use":
+        computed += len([row(number) for number in range(ROWS, ROWS + OWN)])
+    seconds = time.perf_counter() - begun
+    if name != "use":  # what a test finds depends on the one before it alone: `use` leaves nothing of its own
+        PLACE.write_text(json.dumps({"name": WANTS[name], "rows": table}))
+    else:
+        PLACE.unlink(missing_ok=True)
+    sys.stdout.write(json.dumps({"seconds": seconds, "rows": computed}) + "\n")
+
+
+def main(what: str) -> int:
+    if what == "end":
+        shutil.rmtree(CACHE, ignore_errors=True)
+    elif what == "reset":
+        CACHE.mkdir(mode=0o700, exist_ok=True)
+        PLACE.unlink(missing_ok=True)
+    elif what == "empty":
+        return int(PLACE.exists())
+    elif what in WANTS:
+        test(what)
+    else:
+        sys.exit(f"lookup.py: {what}: one of {', '.join(WANTS)}, reset, empty, end")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))

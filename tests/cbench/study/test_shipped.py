@@ -1,0 +1,257 @@
+"""The studies of docs/studies: their files load, what they name is there, and they find what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import py_compile
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cbench.study.config import load
+from cbench.study.model import Study
+from cbench.study.store import StudyStore
+from quiet.errors import QuietError
+from tests.cbench.running import CBENCH, cbench
+
+STUDIES = Path(__file__).parents[3] / "docs" / "studies"
+FILES = sorted(STUDIES.glob("*/study.toml"))
+NAMES = [file.parent.name for file in FILES]
+SHIPPED = ["cbench-workloads", "file-system", "memcached", "memcached-local", "numpy-kernels", "planted"]
+each_study = pytest.mark.parametrize("file", FILES, ids=NAMES)
+
+
+def commands(study: Study) -> list[str]:
+    around = [study.reset.command, study.reset.check, *study.setup, *study.teardown]
+    return [each for each in [*around, *(test.command for test in study.tests)] if each]
+
+
+def test_every_study_that_is_promised_is_there_and_in_the_table() -> None:
+    assert NAMES == SHIPPED
+    page = (STUDIES / "README.md").read_text()
+    for name in SHIPPED:
+        assert f"| [{name}](#{name}) |" in page
+        assert f"\n## {name}\n" in page
+
+
+@each_study
+def test_a_study_loads_and_has_its_folders_name(file: Path) -> None:
+    study = load(file)
+    assert study.name == file.parent.name
+    assert len(study.tests) >= 3
+    assert study.alpha == 0.05
+
+
+@each_study
+def test_the_programs_that_a_study_names_are_there_and_compile(file: Path, tmp_path: Path) -> None:
+    study = load(file)
+    named = {name for command in commands(study) for name in re.findall(r"\S+\.(?:py|sh)\b", command)}
+    assert bool(named) == (study.name != "cbench-workloads")
+    for name in named:
+        program = Path(study.folder, name)
+        if program.suffix == ".py":
+            py_compile.compile(str(program), str(tmp_path / "compiled"), doraise=True)
+        else:
+            subprocess.run(["sh", "-n", program], check=True)
+
+
+def copied(tmp_path: Path, name: str, repetitions: int) -> Path:
+    """The studies in a folder of the test's own, this one with so many repetitions."""
+    shutil.copytree(STUDIES, tmp_path / "studies")
+    file = tmp_path / "studies" / name / "study.toml"
+    text, changed = re.subn(r"(?m)^repetitions = \d+", f"repetitions = {repetitions}", file.read_text())
+    assert changed == 1
+    file.write_text(text)
+    return file
+
+
+def surroundings(tmp_path: Path, **more: str) -> dict[str, str]:
+    """Scratch folders belong to the test; the programs run in this Python."""
+    return {"TMPDIR": str(tmp_path), "PYTHON": sys.executable, **more}
+
+
+def finished(tmp_path: Path, name: str, repetitions: int, **more: str) -> dict[str, Any]:
+    """The analysis of a study that was run to its end without a failure."""
+    file = copied(tmp_path, name, repetitions)
+    data = tmp_path / "study.db"
+    done = cbench("order", "run", str(file), "-o", str(data), env=surroundings(tmp_path, **more))
+    assert done.returncode == 0, done.stderr
+    status = json.loads(cbench("order", "status", str(data), "--json").stdout)
+    assert status["finished"]
+    assert (status["trials_failed"], status["runs_left_out"]) == (0, 0), done.stderr
+    made: dict[str, Any] = json.loads(cbench("order", "analyze", str(data), "--json").stdout)
+    return made
+
+
+def left(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("cbench-"))
+
+
+def own_address() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+@pytest.mark.slow
+def test_the_planted_effect_is_found_and_nothing_else(tmp_path: Path) -> None:
+    made = finished(tmp_path, "planted", 24)
+    assert made["order_matters"]
+    found = {(each["test"], each["after"]): each for each in made["predecessors"] if each["significant"]}
+    # Rows are counted, so there is no noise in them: exactly the planted effect is significant.
+    assert [key for key in found if key[0].endswith(":rows")] == [("use:rows", "warm")]
+    assert found["use:rows", "warm"]["delta_pct"] == -80
+    # Times have noise, and the machine is not quiet; whatever else it makes significant is far smaller.
+    assert found["use:time", "warm"]["delta_pct"] < -50
+    others = [each["delta_pct"] for key, each in found.items() if key[1] != "warm" or not key[0].startswith("use:")]
+    assert all(abs(each) < 25 for each in others)
+    differ = [name for name, each in made["tests"].items() if each["significant"]]
+    assert {"use:rows", "use:time"} <= set(differ)
+    assert "what ran before changes: use:rows after warm (-80.00 %)" in made["verdict"][1]
+    assert left(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_workloads_run(tmp_path: Path) -> None:
+    made = finished(tmp_path, "cbench-workloads", 1)
+    assert list(made["tests"]) == ["hash", "sieve", "memory", "chase", "copy", "fault"]
+    assert all(each["n_fixed"] == each["n_random"] == 1 for each in made["tests"].values())
+
+
+@pytest.mark.slow
+def test_the_kernels_run(tmp_path: Path) -> None:
+    made = finished(tmp_path, "numpy-kernels", 1)
+    assert list(made["tests"]) == ["sort", "softmax", "spmv"]
+    assert all(0 < each["median_fixed"] < 60 for each in made["tests"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tool")
+@pytest.mark.parametrize("tool", ["fio"], indirect=True)
+def test_the_file_system_study_runs_and_leaves_nothing(tmp_path: Path) -> None:
+    made = finished(tmp_path, "file-system", 2)
+    assert len(made["tests"]) == 12
+    assert left(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tool")
+@pytest.mark.parametrize("tool", ["memcached"], indirect=True)
+def test_hits_depend_on_who_has_filled_the_cache_and_no_server_is_left(tmp_path: Path) -> None:
+    address = own_address()
+    file = copied(tmp_path, "memcached-local", 6)
+    file.write_text(file.read_text().replace("127.0.0.1:21211", address))
+    data = tmp_path / "study.db"
+    done = cbench("order", "run", str(file), "-o", str(data), env=surroundings(tmp_path))
+    assert (done.returncode, done.stderr.count("failed")) == (0, 0), done.stderr
+    made = json.loads(cbench("order", "analyze", str(data), "--json").stdout)
+    hits = {each["label"]: each["median"] for each in made["tests"]["get-hits:hits"]["predecessor"]["groups"]}
+    assert hits["set"] > 95 > 80 > hits[None]
+    assert not served(address)
+
+
+def program(tmp_path: Path, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One of the studies' programs, as a study would start it."""
+    return subprocess.run(
+        [sys.executable, "-I", STUDIES / name, *arguments],
+        env={"TMPDIR": str(tmp_path), "PATH": "", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_use_computes_less_directly_after_warm_only(tmp_path: Path) -> None:
+    order = ["use", "warm", "use", "use", "warm", "inert-1", "use", "inert-2", "use"]
+    assert program(tmp_path, "planted/lookup.py", "reset").returncode == 0
+    done = [(name, program(tmp_path, "planted/lookup.py", name)) for name in order]
+    rows = [json.loads(each.stdout)["rows"] for name, each in done if name == "use"]
+    assert rows == [2500, 500, 2500, 2500, 2500]
+    assert {json.loads(each.stdout)["rows"] for name, each in done if name != "use"} == {2000}
+
+
+def test_a_folder_that_was_not_made_by_the_study_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("kept")
+    done = program(tmp_path, "file-system/files.py", "reset", SCRATCH=str(tmp_path))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "somebody else's: name an empty or a new folder by SCRATCH" in done.stderr
+    assert (tmp_path / "mine").read_text() == "kept"
+
+
+def test_a_port_that_is_taken_is_left_to_its_owner(tmp_path: Path) -> None:
+    (tmp_path / "memcached").symlink_to("/bin/true")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        done = program(tmp_path, "memcached-local/server.py", "start", PATH=str(tmp_path), MEMCACHED_ADDRESS=address)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"another program listens at {address}" in done.stderr
+
+
+def interrupted(file: Path, data: Path, environment: dict[str, str], trials: int) -> str:
+    """What a study says that gets a Ctrl-C after so many trials."""
+    command = [*CBENCH, "order", "run", str(file), "-o", str(data)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    limit = time.monotonic() + 60
+    while ended(data) < trials:
+        assert time.monotonic() < limit
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    return said
+
+
+def ended(data: Path) -> int:
+    try:
+        with StudyStore.open(data) as store:
+            return len(store.trials())
+    except QuietError:
+        return 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tool")
+@pytest.mark.parametrize("tool", ["memcached"], indirect=True)
+def test_a_study_that_is_interrupted_ends_its_server_and_can_be_resumed(tmp_path: Path) -> None:
+    address, data = own_address(), tmp_path / "study.db"
+    file = copied(tmp_path, "memcached-local", 2)
+    file.write_text(file.read_text().replace("127.0.0.1:21211", address))
+    said = interrupted(file, data, surroundings(tmp_path), 4)
+    assert f"go on with: cbench order resume {data}" in said
+    assert not served(address)
+    kept = ended(data)
+    resumed = cbench("order", "resume", str(data), env=surroundings(tmp_path))
+    assert resumed.returncode == 0, resumed.stderr
+    assert 4 <= kept < ended(data) == 12
+    assert not served(address)
+
+
+def served(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((host, int(port))) == 0
+
+
+MISSING = [
+    ("memcached-local/server.py", "start", "memcached is not installed: apt-get install memcached"),
+    ("file-system/files.py", "check", "fio is not installed: apt-get install fio"),
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "why"), MISSING)
+def test_a_tool_that_is_missing_is_named_in_one_line(tmp_path: Path, name: str, argument: str, why: str) -> None:
+    done = program(tmp_path, name, argument, MEMCACHED_ADDRESS=own_address(), PATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"{why}\n")
+    assert done.stderr.count("\n") == 1
