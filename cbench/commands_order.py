@@ -45,9 +45,9 @@ def reported(request: Analyze, output: str) -> dict[str, Any]:
     check_savable(output, "-o")
     plots.pyplot()
     made, trials = _analyzed(request)
-    from cbench.order import page
+    from cbench.order import page, page_study
 
-    write_whole(Path(output), page.page(Path(request.data).stem, made, trials))
+    write_whole(Path(output), page.page(page_study.about(Path(request.data)), made, trials))
     return made
 
 

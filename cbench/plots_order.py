@@ -1,219 +1,163 @@
-"""The figures of an order-dependence report, as SVG texts; matplotlib is only needed for these.
+"""The figures of an order-dependence report that compare fixed with random order, as SVG texts.
 
 As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
-and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5), bars of cases (6). Beyond it:
-position, predecessors, drift. Of many tests each is a point in one path, so that large studies stay light.
+and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5), bars of cases (6). A few tests
+are named, one to a line; of more each is a point of a curve, and of very many only as many as can be seen.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from cbench.plots import pyplot
-from cbench.stats.order.data import Trials
+from cbench.plots_svg import DARK, FAINT, FIXED, GREY, RANDOM, dots, shortened, svg
 
 Row = Mapping[str, Any]
-FIXED, RANDOM, PLAIN, LINE = "#1b6ca8", "#d1495b", "#3d4451", "#8a8f98"
-WIDTH = 7.2
-MOST_INTERVALS, MOST_DETAILS, MOST_CELLS, MOST_POINTS = 40, 6, 30, 4000
+MOST_NAMED = 30
+"""Tests that have a line and their name each."""
+MOST_POINTS = 1200
+"""Points of a curve: more of them lie on top of each other at this size."""
+LOWEST_P = 1e-300
 
 
 def p_values(made: Row) -> str:
     """The p-values in increasing order, with the level of one test and that of the family."""
-    found = np.sort([max(each["p"], 1e-300) for each in made["tests"].values() if each["p"] is not None])
 
     def draw(axes: Any) -> None:
-        _points(axes, np.arange(1, found.size + 1), found)
-        axes.set_yscale("log")
-        axes.axhline(made["alpha"], color=LINE, linestyle="--", linewidth=1)
-        axes.axhline(made["alpha_bonferroni"], color=RANDOM, linestyle="--", linewidth=1)
-        axes.annotate(f"{made['alpha']:g}", (1, made["alpha"]), xycoords=("axes fraction", "data"), color=LINE)
-        axes.annotate(
-            f"{made['alpha_bonferroni']:.2g}",
-            (1, made["alpha_bonferroni"]),
-            xycoords=("axes fraction", "data"),
-            color=RANDOM,
-        )
-        axes.set(xlabel="tests, sorted", ylabel="p (Kruskal-Wallis)")
+        curve = _sorted(axes, made, "p", "p (logarithmic)", log=True)
+        lines = axes.axhline if curve else axes.axvline
+        lines(made["alpha"], color=GREY, linestyle="--", linewidth=1, label=f"{made['alpha']:g}, for one test")
+        if made["alpha_bonferroni"] != made["alpha"]:
+            label = f"{made['alpha_bonferroni']:.2g}, for all (Bonferroni)"
+            lines(made["alpha_bonferroni"], color=DARK, linestyle=":", linewidth=1.4, label=label)
+        (axes.set_ylim if curve else axes.set_xlim)(None, 1.6)
+        axis = axes.yaxis if curve else axes.xaxis
+        axis.set_major_formatter(lambda value, _place: f"{value:.0e}" if value < 0.01 else f"{value:g}")
+        axis.set_minor_formatter(lambda _value, _place: "")
+        _legend(axes)
 
-    return svg(draw)
+    return svg("p", draw, _height(made, "p"))
 
 
 def effects(made: Row) -> str:
-    """Effect sizes in increasing order."""
-    found = np.sort([each["epsilon2"] for each in made["tests"].values() if each["epsilon2"] is not None])
+    """Effect sizes in increasing order, of the lowest p last."""
 
     def draw(axes: Any) -> None:
-        _points(axes, np.arange(1, found.size + 1), found)
-        axes.set(xlabel="tests, sorted", ylabel="effect size ε² = H/(n - 1)", ylim=(-0.02, 1.02))
+        most = max((each["epsilon2"] for each in made["tests"].values() if each["epsilon2"] is not None), default=0)
+        limits = (-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
+        set_limits = axes.set_ylim if _sorted(axes, made, "epsilon2", "effect size ε²") else axes.set_xlim
+        set_limits(*limits)
+        _legend(axes)
 
-    return svg(draw)
+    return svg("effect", draw, _height(made, "epsilon2"))
 
 
 def deltas(made: Row) -> str:
-    """Differences of the medians in increasing order, those that are significant in colour."""
-    known = [each for each in made["tests"].values() if each["delta_pct_median"] is not None]
-    known.sort(key=lambda each: each["delta_pct_median"])
-    values = np.array([each["delta_pct_median"] for each in known])
-    yes = np.array([each["significant"] for each in known], dtype=bool)
-    places = np.arange(1, len(known) + 1)
+    """Differences of the medians in increasing order."""
 
     def draw(axes: Any) -> None:
-        axes.axhline(0, color=LINE, linewidth=1)
-        _points(axes, places[~yes], values[~yes], color=LINE, label="no difference shown")
-        _points(axes, places[yes], values[yes], color=RANDOM, label="significant")
-        axes.set(xlabel="tests, sorted", ylabel="Δ of the medians, %")
-        axes.legend(frameon=False)
+        line = axes.axhline if _sorted(axes, made, "delta_pct_median", "Δ of the medians, %") else axes.axvline
+        line(0, color=GREY, linewidth=0.8)
+        _legend(axes)
 
-    return svg(draw)
+    return svg("delta", draw, _height(made, "delta_pct_median"))
 
 
 def intervals(made: Row) -> str:
     """The medians' intervals of both orders in % of the fixed median, the smallest p-values first."""
-    tests = [(name, each) for name, each in made["tests"].items() if each["median_fixed"] and each["ci_fixed"]]
-    tests = [(name, each) for name, each in tests if each["ci_random"]]
-    tests = sorted(tests, key=lambda item: item[1]["p"])[:MOST_INTERVALS][::-1]
+    tests = with_intervals(made)[:MOST_NAMED][::-1]
 
     def draw(axes: Any) -> None:
         for place, (_, each) in enumerate(tests):
             base = abs(each["median_fixed"]) / 100
-            for order, color, shift in (("fixed", FIXED, 0.15), ("random", RANDOM, -0.15)):
+            for order, color, shape, shift in (("fixed", FIXED, "o", 0.17), ("random", RANDOM, "D", -0.17)):
                 low, high = ((end - each["median_fixed"]) / base for end in each[f"ci_{order}"])
                 middle = (each[f"median_{order}"] - each["median_fixed"]) / base
                 axes.plot([low, high], [place + shift] * 2, color=color, linewidth=2, solid_capstyle="butt")
-                axes.plot([middle], [place + shift], "o", color=color, markersize=4)
-        axes.set_yticks(range(len(tests)), [f"{shortened(name)}  {each['case']}" for name, each in tests])
-        axes.plot([], [], color=FIXED, label="fixed order")
-        axes.plot([], [], color=RANDOM, label="random order")
-        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.0 + 0.6 / max(len(tests), 2)), ncols=2)
-        axes.set(xlabel="% of the fixed order's median; the case stands behind the name")
-        axes.margins(y=0.03)
+                axes.plot([middle], [place + shift], shape, color=color, markersize=4.5)
+            words = {1: "case 1: apart", 2: "case 2", 3: "case 3"}[each["case"]]
+            heavy = "bold" if each["case"] == 1 else "normal"
+            axes.text(1.02, place, words, transform=axes.get_yaxis_transform(), va="center", weight=heavy)
+        _names(axes, [name for name, _ in tests])
+        axes.plot([], [], "o-", color=FIXED, markersize=4.5, label="fixed order")
+        axes.plot([], [], "D-", color=RANDOM, markersize=4.5, label="random order")
+        axes.set(xlabel="median and its interval, in % away from the fixed order's median")
+        _legend(axes)
 
-    return svg(draw, height=1.2 + 0.32 * max(len(tests), 1))
+    return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
+
+
+def with_intervals(made: Row) -> list[tuple[str, Row]]:
+    """The tests that the figure of intervals can show, the smallest p-values first."""
+    tests = [(name, each) for name, each in made["tests"].items() if each["case"] and each["median_fixed"]]
+    return sorted(tests, key=lambda item: float(item[1]["p"]))
 
 
 def cases(made: Row) -> str:
     """How many tests there are of each case, and without intervals."""
-    names = ("1: apart", "2: both inside", "3: neither", "no interval")
     every = [each["case"] for each in made["tests"].values()]
-    counts = [every.count(1), every.count(2), every.count(3), every.count(None)]
+    inside = "both medians inside" if made["intervals"]["case"] == "algorithm" else "a median inside"
+    names = {1: "1: intervals apart", 2: f"2: overlap, {inside}", 3: "3: overlap, otherwise", None: "no intervals"}
+    shown = [case for case in (1, 2, 3, None) if case or every.count(None)][::-1]
 
     def draw(axes: Any) -> None:
-        bars = axes.barh(names[::-1], counts[::-1], color=[LINE, PLAIN, FIXED, RANDOM])
-        axes.bar_label(bars, [f" {count:,} ({100 * count / max(len(every), 1):.0f} %)" for count in counts[::-1]])
+        counts = [every.count(case) for case in shown]
+        colors = [{1: DARK, None: FAINT}.get(case, GREY) for case in shown]
+        bars = axes.barh([names[case] for case in shown], counts, color=colors, height=0.6)
+        shares = [f"{count:,} ({100 * count / max(len(every), 1):.0f} %)" for count in counts]
+        axes.bar_label(bars, shares, padding=4)
         axes.set(xlabel="tests")
-        axes.margins(x=0.15)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.margins(x=0.25)
 
-    return svg(draw, height=1.8)
-
-
-def positions(made: Row, names: Sequence[str]) -> str:
-    """Medians by the position in the random runs, in % of the median of these, a panel a test."""
-
-    def panel(axes: Any, name: str) -> None:
-        groups = made["tests"][name]["position"]["groups"]
-        base = float(np.median([group["median"] for group in groups])) or 1.0
-        places = [group["label"] + 1 for group in groups]
-        axes.axhline(0, color=LINE, linewidth=1)
-        axes.plot(places, [100 * (group["median"] / base - 1) for group in groups], "o-", color=FIXED, markersize=4)
-        axes.set(xlabel="position in the run", ylabel="%")
-
-    return panels(panel, [name for name in names if made["tests"][name]["position"]][:MOST_DETAILS])
+    return svg("cases", draw, 0.7 + 0.32 * len(shown))
 
 
-def matrix(made: Row) -> str:
-    """Which test disturbs which: the median after each predecessor against the rest, in %."""
-    tests = list(dict.fromkeys(each["test"] for each in made["predecessors"]))[:MOST_CELLS]
-    after = list(dict.fromkeys(each["after"] for each in made["predecessors"] if each["test"] in tests))[:MOST_CELLS]
-    after.sort(key=lambda name: (name is not None, tests.index(name) if name in tests else len(tests)))
-    cells = np.full((len(tests), len(after)), np.nan)
-    marks = []
-    for each in made["predecessors"]:
-        if each["test"] in tests and each["after"] in after and each["delta_pct"] is not None:
-            row, column = tests.index(each["test"]), after.index(each["after"])
-            cells[row, column] = each["delta_pct"]
-            marks += [(column, row)] if each["significant"] else []
-    known = cells[~np.isnan(cells)]
-    most = float(np.abs(known).max()) if known.size else 1.0
-
-    def draw(axes: Any) -> None:
-        image = axes.imshow(cells, cmap="RdBu_r", vmin=-(most or 1.0), vmax=most or 1.0, aspect="auto")
-        for column, row in marks:
-            axes.text(column, row, "●", ha="center", va="center")
-        names = ["(begin of a run)" if name is None else shortened(name) for name in after]
-        axes.set_xticks(range(len(after)), names, rotation=40, ha="right")
-        axes.set_yticks(range(len(tests)), [shortened(name) for name in tests])
-        axes.set(xlabel="ran right before", ylabel="is measured")
-        axes.figure.colorbar(image, ax=axes, label="% against all others")
-
-    return svg(draw, height=2.0 + 0.3 * len(tests))
+def _known(made: Row, key: str) -> list[tuple[str, Row]]:
+    found = [(name, each) for name, each in made["tests"].items() if each[key] is not None]
+    return sorted(found, key=lambda item: (float(item[1][key]), item[0]))
 
 
-def drift(trials: Trials, names: Sequence[str]) -> str:
-    """Values over the runs in time, both orders, a panel a test."""
-    rows = dict(zip(trials.names, trials.by_series(), strict=True))
-
-    def panel(axes: Any, name: str) -> None:
-        assert trials.run is not None
-        mine = rows[name]
-        mine = mine[:: max(1, mine.size // MOST_POINTS)]
-        for random, color, label in ((False, FIXED, "fixed"), (True, RANDOM, "random")):
-            some = mine[trials.random[mine] == random]
-            _points(axes, trials.run[some] + 1, trials.value[some], color=color, label=label)
-        axes.set(xlabel="run, in time")
-
-    return panels(panel, list(names)[:MOST_DETAILS])
+def _height(made: Row, key: str) -> float:
+    many = len(_known(made, key))
+    return (1.2 if key == "p" else 1.0) + 0.21 * max(many, 2) if many <= MOST_NAMED else 2.8
 
 
-def panels(panel: Callable[[Any, str], None], names: Sequence[str]) -> str:
-    """A panel for each test, two in a row."""
-    plt = pyplot()
-    rows = (len(names) + 1) // 2
-    with plt.rc_context(STYLE):
-        figure, every = plt.subplots(max(rows, 1), 2, figsize=(WIDTH, 2.1 * max(rows, 1)), squeeze=False)
-        for axes, name in zip(every.flat, names, strict=False):
-            panel(axes, name)
-            axes.set_title(shortened(name), fontsize=9, loc="left")
-        for axes in every.flat[len(names) :]:
-            axes.set_visible(False)
-        return _saved(figure)
+def _sorted(axes: Any, made: Row, key: str, label: str, log: bool = False) -> bool:
+    """Draw what is known in increasing order; whether it is a curve, whose values are upwards."""
+    known = _known(made, key)
+    values = np.array([max(each[key], LOWEST_P) if log else each[key] for _, each in known], dtype=np.float64)
+    yes = np.array([each["significant"] for _, each in known], dtype=bool)
+    curve = len(known) > MOST_NAMED
+    places = np.arange(1, values.size + 1)
+    if curve and places.size > MOST_POINTS:
+        some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
+        places, values, yes = places[some], values[some], yes[some]
+    for which, filled, word in ((~yes, False, "no difference shown"), (yes, True, "significant")):
+        if which.any():
+            x, y = (places[which], values[which]) if curve else (values[which], places[which] - 1)
+            dots(axes, x, y, filled, DARK if filled else GREY, label=word)
+    if curve:
+        axes.set(xlabel="tests, sorted", ylabel=label)
+        axes.set_yscale("log" if log else "linear")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+    else:
+        _names(axes, [name for name, _ in known])
+        axes.set(xlabel=label)
+        axes.set_xscale("log" if log else "linear")
+        axes.invert_yaxis() if log else None
+    return curve
 
 
-def svg(draw: Callable[[Any], None], height: float = 2.6) -> str:
-    """One figure."""
-    plt = pyplot()
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(WIDTH, height))
-        draw(axes)
-        return _saved(figure)
+def _names(axes: Any, names: list[str]) -> None:
+    axes.set_yticks(range(len(names)), [shortened(name) for name in names])
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
 
 
-STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "cbench",
-    "font.size": 9,
-    "font.family": "sans-serif",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
-
-
-def shortened(name: str, most: int = 28) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def _points(axes: Any, x: Any, y: Any, color: str = FIXED, label: str = "") -> None:
-    """Points as one path, as a picture where there are very many."""
-    axes.plot(x, y, ".", color=color, label=label, markersize=4 if len(x) < 500 else 2, rasterized=len(x) > MOST_POINTS)
-
-
-def _saved(figure: Any) -> str:
-    file = io.StringIO()
-    figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
-    pyplot().close(figure)
-    text = file.getvalue()
-    return text[text.index("<svg") :]
+def _legend(axes: Any) -> None:
+    axes.figure.legend(loc="outside upper left", ncols=2, fontsize=8)

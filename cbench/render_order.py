@@ -62,6 +62,12 @@ def chance(p: float | None) -> str:
     return f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"
 
 
+def corrected_by(made: Row) -> str:
+    """The name of the correction for the number of tests."""
+    names = {"bonferroni": "Bonferroni", "holm": "Holm", "bh": "Benjamini and Hochberg"}
+    return names.get(made["correction"], str(made["correction"]))
+
+
 def number(value: float | None, shape: str) -> str:
     return "-" if value is None else shape.format(value)
 

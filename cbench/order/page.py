@@ -7,25 +7,38 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from cbench import plots_order
-from cbench.render_order import chance, number
+from cbench import plots_order, plots_order_within
+from cbench.order import page_study, page_tables
+from cbench.order.page_parts import figure, paragraph, section
+from cbench.order.page_study import About
+from cbench.order.page_tables import by_p, mark
+from cbench.plots_svg import shortened
+from cbench.render_order import chance, corrected_by
 from cbench.stats.order.data import Trials
 
 Row = Mapping[str, Any]
-MOST_ROWS = 500
-MOST_PAIRS = 100
+NAMED = 3
 
 
-def page(name: str, made: Row, trials: Trials) -> str:
-    """The whole page."""
-    tests = made["tests"]
-    foremost = sorted(tests, key=lambda each: 2.0 if tests[each]["p"] is None else tests[each]["p"])
-    parts = [_verdict(made), _tests(made), _figures(made, trials, foremost), _across(made), _method(made)]
+def page(about: About, made: Row, trials: Trials) -> str:
+    """The whole page: the same bytes for the same data."""
+    parts = {
+        "tests": ("Tests", page_tables.tests(made, about.units)),
+        "orders": ("Fixed against random order", _orders(made)),
+        "within": ("Inside of the random runs", _within(made)),
+        "drift": ("Over the study", _drift(made, trials, about)),
+        "across": ("Tests against each other", page_tables.across(made)),
+        "study": ("The study", page_study.section(made, about)),
+        "method": ("How this was computed", _method(made)),
+    }
+    links = " · ".join(f'<a href="#{key}">{escape(title)}</a>' for key, (title, body) in parts.items() if body)
+    name = escape(about.name)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(name)}: does the order matter?</title>\n<style>\n{style()}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(name)}: does the order of trials matter?</h1>\n{''.join(parts)}</body>\n</html>\n"
+        f"<title>{name}: does the order of trials matter?</title>\n<style>\n{style()}</style>\n</head>\n<body>\n"
+        f"<h1>{name}: does the order of trials matter?</h1>\n{_verdict(made)}<nav>{links}</nav>\n"
+        f"{''.join(section(key, title, body) for key, (title, body) in parts.items())}</body>\n</html>\n"
     )
 
 
@@ -35,114 +48,153 @@ def style() -> str:
 
 
 def _verdict(made: Row) -> str:
-    lines = "".join(
-        f"<p{' class=beware' if line.startswith('beware:') else ''}>{escape(line)}</p>\n" for line in made["verdict"]
-    )
+    lines = "".join(paragraph(line, "beware" if line.startswith("beware:") else "") for line in made["verdict"])
     return f'<section class="verdict {"yes" if made["order_matters"] else "no"}">\n{lines}</section>\n'
 
 
-def _tests(made: Row) -> str:
-    head = (
-        *("test", "n fixed", "n random", "p", "", "ε²", "η²", "Δ median", "Δ mean", "median fixed", "median random"),
-        *("case", "p position", "p predecessor", "p drift", f"runs to see {made['power']['delta_pct']:g} %"),
-    )
-    rows = []
-    items = sorted(made["tests"].items(), key=lambda item: 2.0 if item[1]["p"] is None else item[1]["p"])
-    for name, each in items[:MOST_ROWS]:
-        cells = [
-            escape(name),
-            f"{each['n_fixed']:,}",
-            f"{each['n_random']:,}",
-            chance(each["p"]),
-            "●" if each["significant"] else "○",
-            number(each["epsilon2"], "{:.3f}"),
-            number(each["eta2"], "{:.3f}"),
-            number(each["delta_pct_median"], "{:+.2f} %"),
-            number(each["delta_pct_mean"], "{:+.2f} %"),
-            _median(each, "fixed"),
-            _median(each, "random"),
-            number(each["case"], "{}"),
-            *(_marked(each, key) for key in ("position", "predecessor", "drift")),
-            number(each["runs_needed"], "{:,}"),
-        ]
-        rows.append(_row(cells, "yes" if each["significant"] else ""))
-    more = len(items) - len(rows)
-    note = f"<p class=note>and {more:,} tests with larger p; all of them in --json</p>\n" if more > 0 else ""
-    return f"<h2>Tests</h2>\n{table(head, rows)}{note}"
-
-
-def _figures(made: Row, trials: Trials, foremost: Sequence[str]) -> str:
-    parts = ["<h2>Fixed against random order</h2>\n"]
-    if any(each["p"] is not None for each in made["tests"].values()):
-        parts += [
+def _orders(made: Row) -> str:
+    tested = [(name, each) for name, each in by_p(made) if each["p"] is not None]
+    if not tested:
+        return ""
+    many = len(tested)
+    below = sum(each["p"] < made["alpha"] for _, each in tested)
+    family = sum(each["p"] < made["alpha_bonferroni"] for _, each in tested)
+    moved = [item for item in tested if item[1]["delta_pct_median"] is not None]
+    moved.sort(key=lambda item: -abs(item[1]["delta_pct_median"]))
+    drawn = plots_order.with_intervals(made)
+    counts = {case: sum(each["case"] == case for each in made["tests"].values()) for case in (1, 2, 3, None)}
+    parts = [
+        figure(
+            "p",
+            plots_order.p_values(made),
+            "p-values, sorted",
+            "How likely such a difference between the orders is by chance alone; filled: significant.",
+            f"{family:,} of {many:,} are below {made['alpha_bonferroni']:.2g}, {below:,} below {made['alpha']:g}. "
+            + _some("Smallest", [f"{_short(name)} ({chance(each['p'])})" for name, each in tested]),
+        ),
+        figure(
+            "effect",
+            plots_order.effects(made),
+            "Effect sizes, sorted",
+            "The share of the variance of ranks that the order explains, from 0 to 1.",
+            _some("Largest", [f"{_short(name)} ({each['epsilon2']:.3f})" for name, each in _largest(tested)]),
+        ),
+        figure(
+            "delta",
+            plots_order.deltas(made),
+            "Differences of the medians, sorted",
+            "(fixed - random)/fixed: below 0 the random order has the larger values.",
+            _some("Largest", [f"{_short(name)} ({each['delta_pct_median']:+.2f} %)" for name, each in moved]),
+        ),
+    ]
+    if drawn:
+        shown = min(len(drawn), plots_order.MOST_NAMED)
+        said = f"The {shown:,} of {many:,} tests with the smallest p." if shown < many else ""
+        parts.append(
             figure(
-                plots_order.p_values(made),
-                "p-values of all tests, sorted; dashed: the level of one test, and of all after Bonferroni.",
-            ),
-            figure(plots_order.effects(made), "Effect sizes, sorted: the share of the ranks' variance, from 0 to 1."),
-            figure(plots_order.deltas(made), "(fixed - random)/fixed of the medians, sorted."),
-            figure(plots_order.intervals(made), "Medians with their intervals in both orders."),
-            figure(plots_order.cases(made), "Cases: how the two intervals of each test lie to each other."),
-        ]
-    inside = [name for name in foremost if made["tests"][name]["position"]]
-    if inside:
-        parts += ["<h2>Within the random runs</h2>\n"]
-        parts += [figure(plots_order.positions(made, inside), "Median by position, in % of the test's own.")]
+                "intervals",
+                plots_order.intervals(made),
+                "Medians with their intervals",
+                f"Intervals at {100 * made['intervals']['level']:.4g} %, the smallest p on top.",
+                said,
+            )
+        )
+    parts.append(
+        figure(
+            "cases",
+            plots_order.cases(made),
+            "Cases",
+            "How the intervals of both orders lie to each other, as a number of tests; apart is the red flag.",
+            "; ".join(f"{case or 'no intervals'}: {count:,}" for case, count in counts.items() if case or count) + ".",
+        )
+    )
+    return f'<div class="figures">\n{"".join(parts)}</div>\n'
+
+
+def _largest(tested: Sequence[tuple[str, Row]]) -> list[tuple[str, Row]]:
+    return sorted((item for item in tested if item[1]["epsilon2"] is not None), key=lambda item: -item[1]["epsilon2"])
+
+
+def _within(made: Row) -> str:
+    parts = []
+    names = [name for name, each in by_p(made, "position_p") if each["position"]]
+    if names:
+        yes = sum(made["tests"][name]["position_significant"] for name in names)
+        parts.append(
+            figure(
+                "position",
+                plots_order_within.positions(made, names),
+                "Median by position",
+                "Each test's median at each place in the random runs, against the middle one of these medians."
+                + _foremost(len(names)),
+                f"Significant ({mark(True)}): {yes:,} of {len(names):,} tests.",
+                broad=True,
+            )
+        )
+    if first := page_tables.first_trials(made):
+        parts.append(f"<h3>The first trial of a run</h3>\n{first}")
     if made["predecessors"]:
-        caption = "What ran right before: medians against all other trials of the test; ● significant (Holm)."
-        parts += [figure(plots_order.matrix(made), caption)]
-    if trials.run is not None and trials.timed:
-        parts += ["<h2>Over the study</h2>\n", figure(plots_order.drift(trials, foremost), "Values by run, in time.")]
+        yes = sum(each["significant"] for each in made["predecessors"])
+        tests = len({each["test"] for each in made["predecessors"]})
+        most = plots_order_within.MOST_CELLS
+        parts.append("<h3>What ran right before</h3>\n" + page_tables.predecessors(made))
+        parts.append(
+            figure(
+                "matrix",
+                plots_order_within.matrix(made),
+                "Which test disturbs which",
+                "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
+                "the test's other trials; ● significant (Holm over all pairs), hatched: never happened."
+                + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
+                f"Significant: {yes:,} of {len(made['predecessors']):,} pairs.",
+                broad=True,
+            )
+        )
     return "".join(parts)
 
 
-def _across(made: Row) -> str:
-    across = made["across"]
-    if not across["pairs"]:
+def _drift(made: Row, trials: Trials, about: About) -> str:
+    if trials.run is None or not trials.timed:
         return ""
-    lead = f"{across['changed']:,} of {across['pairs']:,} comparisons change with the order"
-    lead += f", {across['reversed']:,} into their opposite." if across["reversed"] else "."
-    rows = [
-        _row([escape(pair["a"]), escape(pair["b"]), pair["fixed"], pair["random"]], "")
-        for pair in across["named"][:MOST_PAIRS]
-    ]
-    body = table(("A", "against B", "fixed order: A is", "random order: A is"), rows) if rows else ""
-    return f"<h2>Tests against each other</h2>\n<p>{lead}</p>\n{body}"
+    names = [name for name, each in by_p(made, "drift_p") if each["n_fixed"] + each["n_random"]]
+    if not names:
+        return ""
+    yes = sum(made["tests"][name]["drift_significant"] for name in names)
+    return figure(
+        "drift",
+        plots_order_within.drift(made, trials, names, about.units),
+        "Values by run, in time",
+        "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
+        + _foremost(len(names)),
+        f"Significant ({mark(True)}): {yes:,} of {len(names):,} tests.",
+        broad=True,
+    )
 
 
 def _method(made: Row) -> str:
     rule = made["intervals"]
-    return (
-        "<h2>How this was computed</h2>\n<p class=note>Kruskal-Wallis, corrected for ties; "
-        f"● p &lt; {made['alpha']:g} after {escape(made['correction'])} over the tests "
-        f"(Bonferroni: p &lt; {made['alpha_bonferroni']:.3g}). Intervals of the median by {escape(rule['rule'])} "
-        f"ranks at {100 * rule['level']:.4g} %, cases by the rule {escape(rule['case'])}. Position and predecessor: "
-        "Kruskal-Wallis within the random runs; single predecessors against all other trials, Holm over the whole "
-        "matrix. Drift: Spearman's correlation with the run's number, each order less its median. Runs needed: "
-        f"Noether 1987 at a power of {100 * made['power']['power']:g} %. Method: Duplyakin et al., USENIX ATC "
-        "2023.</p>\n"
+    correction = "no correction for" if made["correction"] == "none" else f"{corrected_by(made)} over"
+    return paragraph(
+        f"Kruskal-Wallis, corrected for ties, {correction} the number of tests (level {made['alpha']:g}; Bonferroni's "
+        f"is {made['alpha_bonferroni']:.3g}). Intervals of the median by {rule['rule']} ranks at "
+        f"{100 * rule['level']:.4g} %, cases by the rule {rule['case']!r}. Position and predecessor: Kruskal-Wallis "
+        "within the random runs; single predecessors against all other trials of the test, Holm over the whole matrix. "
+        "Drift: Spearman's correlation with the run's number, each order less its median. Runs needed: Noether 1987, "
+        f"at a power of {100 * made['power']['power']:g} %. The method is that of D. Duplyakin et al., Avoiding the "
+        "Ordering Trap in Systems Performance Measurement, USENIX ATC 2023; position, predecessor and drift go beyond "
+        "it.",
+        "note",
     )
 
 
-def figure(svg: str, caption: str) -> str:
-    return f"<figure>\n{svg}\n<figcaption>{escape(caption)}</figcaption>\n</figure>\n"
+def _foremost(many: int) -> str:
+    most = plots_order_within.MOST_PANELS
+    return f" The {most} tests with the smallest p of {many:,}." if many > most else ""
 
 
-def table(head: Sequence[str], rows: Sequence[str]) -> str:
-    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    return f'<div class="wide"><table>\n<tr>{cells}</tr>\n{"".join(rows)}</table></div>\n'
+def _some(word: str, items: Sequence[str]) -> str:
+    return f"{word}: {', '.join(items[:NAMED])}." if items else ""
 
 
-def _row(cells: Sequence[str], kind: str) -> str:
-    return f"<tr{f' class={kind}' if kind else ''}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n"
-
-
-def _marked(each: Row, key: str) -> str:
-    return chance(each[f"{key}_p"]) + (" ●" if each[f"{key}_significant"] else "")
-
-
-def _median(each: Row, order: str) -> str:
-    value, interval = each[f"median_{order}"], each[f"ci_{order}"]
-    if value is None:
-        return "-"
-    return f"{value:,.6g}" + ("" if interval is None else f" [{interval[0]:,.6g}, {interval[1]:,.6g}]")
+def _short(name: str) -> str:
+    return shortened(name, 40)

@@ -1,0 +1,122 @@
+"""What a report says of the study itself: its design and, where the data are a study's store, its host and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cbench.order.page_parts import facts
+from cbench.store_open import is_store
+from cbench.study import config, model
+from cbench.study.model import Study
+from cbench.study.store import Header, StudyStore
+
+Row = Mapping[str, Any]
+FAILURES = {
+    "trial": "counts as missing, in both orders alike",
+    "run": "takes its whole run with it, in both orders alike",
+    "published": "takes its run with it in fixed order and only itself in random order, as in OrderSage's tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """`name`: of the study; `rows`: what its store says of it; `units`: of each test and metric that has one."""
+
+    name: str
+    rows: tuple[tuple[str, str], ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+
+
+def about(path: Path) -> About:
+    """What is known of a file's study beyond its trials; only its name where it is no store."""
+    if not is_store(path):
+        return About(path.stem)
+    with StudyStore.open(path) as store:
+        header, runs, known = store.header(), store.runs(), store.run_facts()
+    study = config.parse(header.source, str(path), header.folder)
+    begun = sum(run.begun_ns is not None for run in runs)
+    lost = sum(run.failure is not None for run in runs)
+    rows = [
+        ("design", f"{study.design}, {study.repetitions:,} repetitions, seed {header.seed}"),
+        ("time", _times(header)),
+        ("host", _host(header.host)),
+        ("reset before each run", _reset(study)),
+        ("runs", f"{len(runs):,} planned, {begun:,} begun" + (f", {lost:,} left out" if lost else "")),
+    ]
+    boots = {each["boot_id"] for _, _, each in known if "boot_id" in each}
+    rows += [("boots", f"the runs lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
+    rows.append(("quiet", _quiet(study, [each.get("quiet") for _, _, each in known])))
+    return About(header.name or path.stem, tuple(rows), units(study))
+
+
+def units(study: Study) -> dict[str, str]:
+    """The unit of each test, or of each metric of a test, under the name that it has in the analysis."""
+    every = ((test, metric) for test in study.tests for metric in test.metrics if metric.unit)
+    return {f"{test.name}:{metric.name}" if metric.name else test.name: metric.unit for test, metric in every}
+
+
+def section(made: Row, about: About) -> str:
+    """Names and facts."""
+    tests, design = made["tests"].values(), made["design"]
+    used = sum(each["n_fixed"] + each["n_random"] for each in tests)
+    failed = sum(each["failed_fixed"] + each["failed_random"] for each in tests)
+    rows = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(design))]
+    if failed:
+        rows.append(("left out", f"{failed:,} values; a failed trial {FAILURES[made['failures']]}"))
+    return facts([*rows, *about.rows])
+
+
+def _sequence(design: Row) -> str:
+    if design["interleaved"] is None:
+        return (
+            "not known: the data do not say in which order the runs came, so drift and blocked designs cannot be seen"
+        )
+    fixed, random = design["runs_fixed"], design["runs_random"]
+    said = f"{fixed:,} runs in fixed and {random:,} in random order"
+    if not fixed or not random:
+        return said
+    how = "interleaved" if design["interleaved"] else "blocked: the orders are confounded with time"
+    return f"{said}, {how} ({design['stretches']:,} stretches of one order)"
+
+
+def _times(header: Header) -> str:
+    begin = datetime.fromtimestamp(header.made_ns // 10**9, UTC)
+    if header.ended_ns is None:
+        return f"begun {begin:%Y-%m-%d %H:%M} UTC, not finished"
+    minutes = (header.ended_ns - header.made_ns) / 60e9
+    took = f"{minutes / 60:.1f} h" if minutes > 120 else f"{minutes:.1f} min"
+    return f"begun {begin:%Y-%m-%d %H:%M} UTC, took {took}"
+
+
+def _host(host: Row) -> str:
+    parts = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
+    parts += ["virtual machine"] if host.get("virtual") else []
+    parts += [f"governor {host['governor']}"] if host.get("governor") else []
+    return ", ".join(parts)
+
+
+def _reset(study: Study) -> str:
+    reset = study.reset
+    what = {model.COMMAND: reset.command, model.SERVICE: reset.unit, model.REBOOT: reset.command}.get(reset.kind, "")
+    settle = f", then {reset.settle_s:g} s to settle" if reset.settle_s else ""
+    return reset.kind + (f": {what}" if what else "") + settle
+
+
+def _quiet(study: Study, found: list[Any]) -> str:
+    """What `quiet verify` said before each run, where a profile was asked for."""
+    if not study.profile:
+        return "no: the study asked for no profile, so it ran on the host as it was"
+    known = [each for each in found if isinstance(each, Mapping) and "quiet" in each]
+    good = sum(bool(each["quiet"]) for each in known)
+    said = f"profile {study.profile}: quiet before {good:,} of {len(found):,} runs"
+    lost = [cpu.get("lost_pct") for each in known for cpu in each.get("noise", {}).get("cpus", {}).values()]
+    worst = max((each for each in lost if each is not None), default=None)
+    said += "" if worst is None else f", at worst {worst:.3g} % of a CPU's time lost"
+    drifted = sum(bool(each.get("drift")) for each in known)
+    said += f", settings had drifted before {drifted:,}" if drifted else ""
+    missing = len(found) - len(known)
+    return said + (f"; not known of {missing:,}" if missing else "")
