@@ -10,10 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cbench.commands import tell
 from cbench.design import orders
 from cbench.study import config, cycles, lock
-from cbench.study.around import counter_of, described, inside, look, missing_folder
+from cbench.study.around import counter_of, described, inside, look, missing_folder, tell
 from cbench.study.example import EXAMPLE
 from cbench.study.model import Study
 from cbench.study.runner import Progress, Runner

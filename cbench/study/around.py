@@ -23,6 +23,11 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_DRIFT = 20
 
 
+def tell(line: str) -> None:
+    """A message for the user: stderr, one line."""
+    sys.stderr.write(f"cbench: {line}\n")
+
+
 def inside(study: Study, arguments: list[str]) -> None:
     """Where a profile is asked for, begin anew as the command of `quiet run`; returns when this is within it.
 

@@ -32,8 +32,8 @@ def load(path: Path) -> Study:
     return parse(text, str(path), str(path.absolute().parent))
 
 
-def parse(text: str, file: str, folder: str) -> Study:
-    """The same from its text."""
+def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
+    """The same from its text. `check`: whether workloads and counters have to be there."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -42,7 +42,7 @@ def parse(text: str, file: str, folder: str) -> Study:
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     whole = Table(file, lines(text), (), content)
     study = whole.table("study")
-    tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S), folder)
+    tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
     design = study.text("design", INTERLEAVED, DESIGNS)
     repetitions = study.whole("repetitions", None, 1, MOST_RUNS)
     if design == WILLIAMS and repetitions % len(square(len(tests))):
@@ -59,7 +59,7 @@ def parse(text: str, file: str, folder: str) -> Study:
         alpha=study.number("alpha", 0.05, 1e-9, 0.5),
         reset=_reset(whole.table("reset")),
         failures=study.text("failures", "trial", ("trial", "run")),
-        counter=_counter(study),
+        counter=_counter(study, check),
         profile=study.text("profile", ""),
         cpus=study.text("cpus", ""),
         setup=study.texts("setup"),
@@ -74,9 +74,9 @@ def parse(text: str, file: str, folder: str) -> Study:
     return made
 
 
-def _counter(study: Table) -> str:
+def _counter(study: Table, check: bool) -> str:
     wanted = study.text("counter", "auto")
-    if wanted != "auto":
+    if wanted != "auto" and check:
         from cbench import counters, events
 
         if wanted != counters.ticks_name() and events.split(wanted) is None:
@@ -84,7 +84,7 @@ def _counter(study: Table) -> str:
     return wanted
 
 
-def _tests(whole: Table, timeout: float, folder: str) -> tuple[Test, ...]:
+def _tests(whole: Table, timeout: float, folder: str | None) -> tuple[Test, ...]:
     tables = whole.tables("test")
     if not tables:
         raise whole.error("test", "is missing: a study needs at least one [[test]]")
@@ -99,7 +99,7 @@ def _tests(whole: Table, timeout: float, folder: str) -> tuple[Test, ...]:
     return tuple(found.values())
 
 
-def _test(table: Table, timeout: float, folder: str) -> Test:
+def _test(table: Table, timeout: float, folder: str | None) -> Test:
     name = table.text("name")
     if not name or ":" in name or any(ord(each) < 32 for each in name):
         raise table.error("name", f"{name!r}: a text without colons and line breaks")
@@ -129,7 +129,7 @@ def _test(table: Table, timeout: float, folder: str) -> Test:
     if test.directory and workload:
         raise table.error("directory", "only a command runs in one")
     table.end()
-    if workload:
+    if workload and folder is not None:
         from cbench.study import workload as workloads
 
         if wrong := workloads.check(test, folder):
