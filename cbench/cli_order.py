@@ -152,9 +152,10 @@ def run_command(
     """Run a study: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
     from cbench import commands_study, render_study
 
+    start = commands_study.Start(study, output)
     with render_study.Bar() as bar:
-        made = commands_study.start(study, output, bar.show)
-    _say(made, as_json, f"finished; now: cbench order analyze {made['data']}")
+        made = start.run(bar.show)
+    _say(made, as_json, render_study.finished(made))
 
 
 @order.command("resume")
@@ -162,9 +163,10 @@ def resume_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
     """Go on with a study that was interrupted, at its next trial."""
     from cbench import commands_study, render_study
 
+    resume = commands_study.Resume(data)
     with render_study.Bar() as bar:
-        made = commands_study.resume(data, bar.show)
-    _say(made, as_json, f"finished; now: cbench order analyze {made['data']}")
+        made = resume.run(bar.show)
+    _say(made, as_json, render_study.finished(made))
 
 
 @order.command("status")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbench import plots
+from cbench.store_open import is_store
 from quiet.entry import check_savable
 from quiet.errors import QuietError, UsageError
 
@@ -67,24 +68,29 @@ def _analyzed(request: Analyze) -> tuple[dict[str, Any], Trials]:
     if not 0 < request.delta <= 1000:
         raise UsageError(f"--delta {request.delta:g}: a shift in %, above 0 and at most 1000")
     try:
-        from cbench.order import options, read, shape
+        from cbench.order import options, read, read_study, shape
         from cbench.stats.order.analysis import analyze
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
         raise UsageError(NEEDED) from None
+    path = Path(request.data)
+    alpha, failures, meaning = read_study.said(path) if is_store(path) else (None, None, {})
     asked = options.Asked(
-        request.alpha,
+        request.alpha if request.alpha is not None else alpha,
         request.correction,
         request.intervals,
         request.level,
         request.case,
-        request.failures,
+        request.failures if request.failures is not None or request.as_published else failures,
         request.as_published,
     )
     chosen = options.options(asked)
-    trials, warnings = read.read(Path(request.data), request.values)
-    return shape.shape(trials, analyze(trials, chosen), warnings, request.every_rule, request.delta), trials
+    trials, warnings = read.read(path, request.values)
+    made = shape.shape(trials, analyze(trials, chosen), warnings, request.every_rule, request.delta)
+    for name in made["tests"]:
+        made["tests"][name] |= meaning.get(name, {})
+    return made, trials
 
 
 def show(made: Mapping[str, Any]) -> None:

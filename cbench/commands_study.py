@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from cbench import host
-from cbench.commands import tell
 from cbench.design import orders
-from cbench.study import config, reset, selfstart
+from cbench.study import config, cycles, lock, selfstart
+from cbench.study.around import counter_of, described, inside, look, missing_folder, tell
 from cbench.study.example import EXAMPLE
 from cbench.study.model import REBOOT, Study
 from cbench.study.runner import Progress, Runner
-from cbench.study.store import Header, StudyStore
+from cbench.study.store import Header, StoredRun, StudyStore
 from quiet.errors import QuietError, Refused, UsageError
-from quiet.placement import isolated_cpus
 
-INSIDE = "CBENCH_INSIDE_QUIET"
 ORDER = "order"
-SHORT_S = 0.2
+PATIENCE_S, PAUSE_S = 3.0, 0.1
 Show = Callable[[Progress], None]
+
+
+class Interrupted(QuietError):
+    """Ctrl-C, with the exit code that shells give it."""
+
+    exit_code = 130
 
 
 def init(path: str) -> None:
@@ -40,71 +43,118 @@ def init(path: str) -> None:
     tell(f"{path} written; now: cbench order run {path}")
 
 
-def start(file: str, output: str | None, show: Show) -> dict[str, Any]:
-    """Plan a study, store the plan and run it. Raises QuietError."""
-    path = Path(file)
-    study = config.load(path)
-    target = Path(output) if output is not None else path.with_suffix(".db")
-    _check_reboot(study)
-    _inside(study, ["run", file, "--output", str(target)])
-    plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
-    names = tuple(test.name for test in study.tests)
-    described = host.describe(sorted(os.sched_getaffinity(0)), isolated_cpus())
-    source = path.read_bytes().decode()
-    header = Header(ORDER, study.name, study.seed, source, study.folder, names, described)
-    with StudyStore.create(target, header, plan) as store:
-        return _go_on(study, store, show)
+class Start:
+    """A study that is about to begin. Raises UsageError for what is wrong with its file."""
+
+    def __init__(self, file: str, output: str | None) -> None:
+        self._path = Path(file)
+        self._study = config.load(self._path)
+        self._target = Path(output) if output is not None else self._path.with_suffix(".db")
+        if self._target.exists() and self._target.samefile(self._path):
+            raise UsageError(f"{self._target}: is the study's file; choose another name for its store (-o)")
+        inside(self._study, ["run", file, "--output", str(self._target)])
+
+    def run(self, show: Show) -> dict[str, Any]:
+        """Store its plan and run it. Raises QuietError."""
+        study, target = self._study, self._target
+        _check(study)
+        plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
+        names = tuple(test.name for test in study.tests)
+        source = self._path.read_bytes().decode()
+        counter = counter_of(study, study.counter)
+        known = described(counter) | {"file": str(self._path.absolute())}
+        header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
+        with lock.alone(target, create=True), StudyStore.create(target, header, plan) as store:
+            return _go_on(study, store, counter, show)
 
 
-def resume(data: str, show: Show) -> dict[str, Any]:
-    """Go on with a study at its next trial. Raises QuietError."""
-    with StudyStore.open(Path(data), writing=True) as store:
-        header = store.header()
-        study = config.parse(header.source, f"{data} (its study)", header.folder)
-        _inside(study, ["resume", data])
-        return _go_on(study, store, show)
+class Resume:
+    """A study that is about to go on. Raises UsageError where there is none."""
+
+    def __init__(self, data: str) -> None:
+        self._data = data
+        with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True) as store:
+            header = store.header()
+        self._study = config.parse(header.source, f"{data} (its study)", header.folder)
+        inside(self._study, ["resume", data])
+
+    def run(self, show: Show) -> dict[str, Any]:
+        """Go on at the next trial. Raises QuietError."""
+        path = Path(self._data)
+        with lock.alone(path), StudyStore.open(path, writing=True) as store:
+            header = store.header()
+            if not all(run.over for run in store.runs()):
+                _check(self._study)
+            _say_if_changed(header)
+            began = header.host.get("counter")
+            counter = counter_of(self._study, str(began["name"]) if began else self._study.counter)
+            return _go_on(self._study, store, counter, show)
 
 
 def status(data: str) -> dict[str, Any]:
     """How far a study is, also while another process runs it."""
-    with StudyStore.open(Path(data)) as store:
-        header, runs, trials = store.header(), store.runs(), store.trials()
-    done, of = len(trials), sum(len(run.order) for run in runs)
+    path = Path(data)
+    limit = time.monotonic() + PATIENCE_S
+    while True:
+        running = lock.held(path)
+        try:
+            with StudyStore.open(path) as store:
+                return _status(store, running)
+        except UsageError:  # being made at this moment
+            if not running or time.monotonic() > limit:
+                raise
+        time.sleep(PAUSE_S)
+
+
+def _status(store: StudyStore, running: bool) -> dict[str, Any]:
+    header, runs, counts = store.header(), store.runs(), store.counts()
+    of = sum(len(run.order) for run in runs)
     lost = sum(len(run.order) - run.done for run in runs if run.over)
-    spent = [end - begin for _, _, _, _, begin, end in trials]
-    pace = (trials[-1][5] - trials[0][4]) / done if done else None
-    last = trials[-1] if trials else None
+    left = of - counts.done - lost
     return {
         "name": header.name,
-        "data": data,
+        "data": str(store.path),
         "runs": len(runs),
         "runs_over": sum(run.over for run in runs),
         "runs_left_out": sum(run.failure is not None for run in runs),
         "trials": of,
-        "trials_done": done,
-        "trials_failed": sum(each[3] is not None for each in trials),
+        "trials_done": counts.done,
+        "trials_failed": counts.failed,
+        "failures": [{"test": header.tests[test], "reason": reason} for test, reason in store.failures()],
+        "left_out": [{"run": run.number, "reason": run.failure} for run in runs if run.failure],
+        "running": running,
         "finished": header.ended_ns is not None,
-        "last_ended_s_ago": None if last is None else (time.time_ns() - last[5]) / 1e9,
-        "left_s": None if pace is None else pace * (of - done - lost) / 1e9,
-        "trial_s_mean": sum(spent) / len(spent) / 1e9 if spent else None,
+        "last_ended_s_ago": None if counts.last_ns is None else (time.time_ns() - counts.last_ns) / 1e9,
+        "left_s": _left_s(runs, left, counts.mean_ns),
+        "trial_s_mean": None if counts.mean_ns is None else counts.mean_ns / 1e9,
     }
 
 
-def _go_on(study: Study, store: StudyStore, show: Show) -> dict[str, Any]:
-    kept = f"what has ended is kept; go on with: cbench order resume {store.path}"
-    runner = Runner(study, store, lambda: _look(study), tell, show)
-    if study.reset.kind == REBOOT:
-        _after_each_boot(study, store.path)
-    try:
-        runner.run()
-    except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {kept}") from None
-    except QuietError as error:
-        raise type(error)(f"{error}; {kept}") from None
-    finally:
-        if study.reset.kind == REBOOT:
-            selfstart.remove(store.path)
-    return {"data": str(store.path), "finished": True}
+def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
+    """By the median time from a run's end to the next one's: with resets, and without a night between two resumes."""
+    ends = sorted(run.ended_ns for run in runs if run.ended_ns is not None and run.failure is None)
+    steps = [later - earlier for earlier, later in pairwise(ends)]
+    if steps and runs:
+        return median(steps) / len(runs[0].order) * left / 1e9
+    return None if mean_ns is None else mean_ns * left / 1e9
+
+
+def _check(study: Study) -> None:
+    """Raises QuietError for what would make every trial fail."""
+    if problem := missing_folder(study):
+        raise UsageError(problem)
+    for test in study.tests:
+        for name in test.counts:
+            try:
+                cycles.check(name)
+            except UsageError as error:
+                raise UsageError(f"test {test.name!r}: read = {name!r} cannot be had here: {error}") from None
+
+    if study.reset.kind == REBOOT and not study.reset.command and selfstart.obstacle():
+        raise Refused(
+            f"reset by reboot: the study cannot go on by itself: {selfstart.obstacle()}; or give [reset] a `command` "
+            "that reboots the host, and run `cbench order resume` after each boot"
+        )
 
 
 def _after_each_boot(study: Study, data: Path) -> None:
@@ -116,41 +166,39 @@ def _after_each_boot(study: Study, data: Path) -> None:
     tell(f"after each reboot the study goes on by itself ({unit}); see: cbench order status {data}")
 
 
-def _check_reboot(study: Study) -> None:
-    """A host that is rebooted in a way of its own may also be one where the study does not go on by itself."""
-    if study.reset.kind == REBOOT and not study.reset.command and selfstart.obstacle():
-        raise Refused(
-            f"reset by reboot: the study cannot go on by itself: {selfstart.obstacle()}; or give [reset] a `command` "
-            "that reboots the host, and run `cbench order resume` after each boot"
-        )
+def _say_if_changed(header: Header) -> None:
+    file = Path(str(header.host.get("file", "")))
+    try:
+        same = not file.is_file() or file.read_bytes() == header.source.encode()
+    except OSError:
+        same = True
+    if not same:
+        tell(f"{file} has changed since: this goes on with the study as it was begun; `cbench order run` begins anew")
 
 
-class Interrupted(QuietError):
-    """Ctrl-C, with the exit code that shells give it."""
-
-    exit_code = 130
-
-
-def _look(study: Study) -> dict[str, Any]:
-    """What is stored with a run: boot, load, and inside a profile what `quiet verify` says in a short time."""
-    found: dict[str, Any] = {"boot_id": reset.boot_id(), "load": list(os.getloadavg())}
-    found["cpus"] = sorted(os.sched_getaffinity(0))
-    if study.profile:
-        command = [sys.executable, "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _go_on(study: Study, store: StudyStore, counter: dict[str, Any] | None, show: Show) -> dict[str, Any]:
+    kept = f"what has ended is kept; go on with: cbench order resume {store.path}"
+    if study.reset.kind == REBOOT:
+        _after_each_boot(study, store.path)
+    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         try:
-            found["quiet"] = json.loads(done.stdout)
-        except ValueError:
-            found["quiet"] = {"error": done.stderr.strip()[-500:]}
-    return found
+            workloads = None
+            if counter is not None:
+                from cbench.study.workload import Workloads
 
-
-def _inside(study: Study, arguments: list[str]) -> None:
-    """Where a profile is asked for, begin anew inside of `quiet run`."""
-    if not study.profile or os.environ.get(INSIDE):
-        return
-    cpus = ["--cpus", study.cpus] if study.cpus else []
-    command = [sys.executable, "-m", "quiet", "run", "--profile", study.profile, *cpus, "--"]
-    inner = [sys.executable, "-m", "cbench", "order", *arguments]
-    done = subprocess.run([*command, *inner], env={**os.environ, INSIDE: "1"}, check=False)
-    sys.exit(done.returncode)
+                workloads = Workloads(study, str(counter["name"]), Path(cache), tell)
+            Runner(study, store, lambda: look(tell), tell, show, workloads).run()
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted; {kept}") from None
+        except SystemExit:
+            tell(f"ended by a signal; {kept}")
+            raise
+        except QuietError as error:
+            raise type(error)(f"{error}; {kept}") from None
+        finally:
+            if study.reset.kind == REBOOT:
+                selfstart.remove(store.path)
+        made = _status(store, running=False)
+    if made["runs_left_out"] == made["runs"]:
+        raise QuietError(f"{store.path}: every run was left out, nothing was measured: {made['left_out'][0]['reason']}")
+    return made

@@ -13,6 +13,8 @@ from rich.markup import escape
 from cbench import render
 from cbench.study.runner import Progress
 
+MOST_REASONS = 5
+
 
 class Bar:
     """The trials done, the test that runs, and the time to go; on a terminal only, drawn between trials."""
@@ -40,12 +42,36 @@ def status(made: Mapping[str, Any]) -> None:
     console = Console(highlight=False)
     done = f"{made['trials_done']:,} of {made['trials']:,} trials, {made['runs_over']:,} of {made['runs']:,} runs"
     console.print(escape(f"{made['name']} ({made['data']}): {done}"), soft_wrap=True)
-    if made["trials_failed"] or made["runs_left_out"]:
-        console.print(f"{made['trials_failed']:,} trials failed, {made['runs_left_out']:,} runs were left out")
+    if wrong := _wrong(made):
+        console.print(escape(wrong), soft_wrap=True)
+    for each in made["failures"][:MOST_REASONS]:
+        console.print(escape(f"  {each['test']}: {each['reason']}"), soft_wrap=True)
+    for each in made["left_out"][-MOST_REASONS:]:
+        console.print(escape(f"  run {each['run'] + 1}: {each['reason']}"), soft_wrap=True)
     if made["finished"]:
         console.print("finished")
-    elif made["left_s"] is not None:
-        console.print(f"{span(made['left_s'])} to go; the last trial ended {span(made['last_ended_s_ago'])} ago")
+        return
+    ago = "no trial has ended yet"
+    if made["last_ended_s_ago"] is not None:
+        ago = f"{span(made['left_s'])} to go; the last trial ended {span(made['last_ended_s_ago'])} ago"
+    console.print(f"running: {ago}" if made["running"] else f"not running: {ago}")
+    if not made["running"]:
+        console.print(escape(f"go on with: cbench order resume {made['data']}"), soft_wrap=True)
+
+
+def finished(made: Mapping[str, Any]) -> str:
+    """A line for the end of a study."""
+    wrong = _wrong(made)
+    return f"finished{f' ({wrong})' if wrong else ''}; now: cbench order analyze {made['data']}"
+
+
+def _wrong(made: Mapping[str, Any]) -> str:
+    said = []
+    if failed := made["trials_failed"]:
+        said.append(f"{failed:,} trial{'s' if failed > 1 else ''} failed")
+    if lost := made["runs_left_out"]:
+        said.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
+    return ", ".join(said)
 
 
 def span(seconds: float) -> str:

@@ -15,6 +15,7 @@ WAIT_S = 10.0
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY_ROLLBACK": "a write to it was cut short, and putting that right needs the right to write",
     "SQLITE_READONLY": "not writable",
     "SQLITE_CANTOPEN": "cannot be opened or created",
     "SQLITE_BUSY": f"another process has held it for {WAIT_S:.0f} s",
@@ -62,6 +63,7 @@ def for_reading(path: Path) -> sqlite3.Connection:
     log = Path(f"{path}-wal")
     # In a folder that cannot be written SQLite cannot share a log's index; without a log it needs none.
     alone = not log.exists() and not os.access(path.parent, os.W_OK)
+    _recover(path)
     connection = _connect(path, "ro&immutable=1" if alone else "ro")
     try:
         if _version(path, connection) == 0:
@@ -72,6 +74,14 @@ def for_reading(path: Path) -> sqlite3.Connection:
             raise QuietError(f"{path}: {reason(error)}") from None
         raise
     return connection
+
+
+def _recover(path: Path) -> None:
+    """Where a write was cut short by a kill, have SQLite take it back; it does so when who may write reads."""
+    if not Path(f"{path}-journal").exists() or not os.access(path, os.W_OK):
+        return
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_connect(path, "rw")) as connection:
+        connection.execute("SELECT count(*) FROM sqlite_master")
 
 
 def close(connection: sqlite3.Connection, written: bool) -> None:

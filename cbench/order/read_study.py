@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from cbench.stats.order.data import Trials
-from cbench.stats.order.encode import trials
+from cbench.stats.order.encode import Coded, trials
+from cbench.study.config import parse
 from cbench.study.store import StudyStore
 
 
@@ -20,15 +24,16 @@ def read(path: Path) -> tuple[Trials, list[str]]:
     kinds: dict[int, set[str]] = {}
     for run, position, test, _, _, _ in ended:
         kinds.setdefault(test, set()).update(values.get((run, position), ()))
-    columns: dict[str, list[object]] = {name: [] for name in ("test", "order", "metric", "run", "position", "value")}
+    columns: dict[str, Any] = {name: [] for name in ("test", "order", "metric", "run", "position", "value")}
     for run, position, test, _, _, _ in ended:
         for metric in sorted(kinds[test]) or [""]:
-            columns["test"].append(header.tests[test])
+            columns["test"].append(test)
             columns["order"].append(runs[run].kind)
             columns["metric"].append(metric)
             columns["run"].append(run)
             columns["position"].append(position)
             columns["value"].append(values.get((run, position), {}).get(metric))
+    columns["test"] = Coded(np.array(columns["test"], dtype=np.int32), header.tests)  # in the file's order
     warnings = []
     if failed := sum(each[3] is not None for each in ended):
         warnings.append(f"{failed:,} of {len(ended):,} trials failed")
@@ -38,3 +43,19 @@ def read(path: Path) -> tuple[Trials, list[str]]:
         warnings.append(f"the study is not finished: {left:,} of {len(runs):,} runs are left")
     found, more = trials(columns)
     return found, warnings + more
+
+
+def said(path: Path) -> tuple[float, str, dict[str, dict[str, str]]]:
+    """What the study's file says on its analysis: alpha; what a failed trial takes with it; and by the names of an
+    analysis the unit of the numbers, and whether lower or higher is better."""
+    with StudyStore.open(path) as store:
+        header = store.header()
+    study = parse(header.source, str(path), header.folder, check=False)
+    counter = header.host.get("counter") or {}
+    found = {}
+    for test in study.tests:
+        for metric in test.metrics:
+            name = f"{test.name}:{metric.name}" if metric.name else test.name
+            unit = metric.unit or (str(counter.get("unit", "")) if test.workload else "")
+            found[name] = {"unit": unit, "better": metric.better}
+    return study.alpha, study.failures, found

@@ -32,7 +32,12 @@ def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: 
         "tests": {},
         "power": {"delta_pct": delta, "power": POWER},
     }
+    alone = not any(result.fixed.values.size for result in found.results)
     p = {name: families.adjusted(_ps(found, name), options.correction) for name in ("position", "predecessor", "drift")}
+    if alone:  # nothing to compare with: whether the order matters is what position and predecessor say, one family
+        together = families.adjusted([*_ps(found, "position"), *_ps(found, "predecessor")], options.correction)
+        p["position"], p["predecessor"] = together[: len(found.results)], together[len(found.results) :]
+        made["order_matters"] = bool((together < options.alpha).any())
     for number, result in enumerate(found.results):
         one = _test(trials, found, result, corrected if options.correction != families.NONE else options.alpha, delta)
         for name, values in p.items():

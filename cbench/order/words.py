@@ -14,7 +14,9 @@ def verdict(made: Mapping[str, Any]) -> list[str]:
     differ = [name for name, each in tests.items() if each["significant"]]
     tested = sum(each["p"] is not None for each in tests.values())
     lines = []
-    if not tested:
+    if not any(each["n_fixed"] for each in tests.values()) and any(_looked_at(each) for each in tests.values()):
+        lines.append(_by_itself(tests))
+    elif not tested:
         lines.append("nothing was compared: no test has results in both orders")
     elif differ:
         lines.append(
@@ -33,6 +35,21 @@ def verdict(made: Mapping[str, Any]) -> list[str]:
         )
     lines += [f"beware: {warning}" for warning in made["design"]["warnings"]]
     return lines
+
+
+def _looked_at(test: Mapping[str, Any]) -> bool:
+    return test["position_p"] is not None or test["predecessor_p"] is not None
+
+
+def _by_itself(tests: Mapping[str, Mapping[str, Any]]) -> str:
+    """For designs without a fixed order, in which each run has an order of its own."""
+    of = sum(_looked_at(each) for each in tests.values())
+    found = [name for name, each in tests.items() if each["position_significant"] or each["predecessor_significant"]]
+    if not found:
+        return f"no effect of the position in the run or of what ran before was found in {of:,} tests"
+    return (
+        f"order matters: {len(found):,} of {of:,} tests depend on their position or on what ran before: {_some(found)}"
+    )
 
 
 def _changed(name: str, test: Mapping[str, Any]) -> str:

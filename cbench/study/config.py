@@ -16,7 +16,7 @@ from quiet.errors import UsageError
 MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
 DAY_S = 86_400.0
 PREFIXES = (model.REGEX, model.JSON, model.FILE)
-READS = "last-float, wall, user, sys, regex:EXPRESSION, json:PATH, file:PATH"
+READS = "last-float, wall, user, sys, cycles, cycles:u, regex:EXPRESSION, json:PATH, file:PATH"
 
 
 def load(path: Path) -> Study:
@@ -32,8 +32,8 @@ def load(path: Path) -> Study:
     return parse(text, str(path), str(path.absolute().parent))
 
 
-def parse(text: str, file: str, folder: str) -> Study:
-    """The same from its text."""
+def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
+    """The same from its text. `check`: whether workloads and counters have to be there."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -42,7 +42,7 @@ def parse(text: str, file: str, folder: str) -> Study:
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     whole = Table(file, lines(text), (), content)
     study = whole.table("study")
-    tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S))
+    tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
     design = study.text("design", INTERLEAVED, DESIGNS)
     repetitions = study.whole("repetitions", None, 1, MOST_RUNS)
     if design == WILLIAMS and repetitions % len(square(len(tests))):
@@ -59,6 +59,7 @@ def parse(text: str, file: str, folder: str) -> Study:
         alpha=study.number("alpha", 0.05, 1e-9, 0.5),
         reset=_reset(whole.table("reset")),
         failures=study.text("failures", "trial", ("trial", "run")),
+        counter=_counter(study, check),
         profile=study.text("profile", ""),
         cpus=study.text("cpus", ""),
         setup=study.texts("setup"),
@@ -73,7 +74,17 @@ def parse(text: str, file: str, folder: str) -> Study:
     return made
 
 
-def _tests(whole: Table, timeout: float) -> tuple[Test, ...]:
+def _counter(study: Table, check: bool) -> str:
+    wanted = study.text("counter", "auto")
+    if wanted != "auto" and check:
+        from cbench import counters, events
+
+        if wanted != counters.ticks_name() and events.split(wanted) is None:
+            raise study.error("counter", f"{wanted!r}: auto or one that `cbench list` names")
+    return wanted
+
+
+def _tests(whole: Table, timeout: float, folder: str | None) -> tuple[Test, ...]:
     tables = whole.tables("test")
     if not tables:
         raise whole.error("test", "is missing: a study needs at least one [[test]]")
@@ -81,14 +92,14 @@ def _tests(whole: Table, timeout: float) -> tuple[Test, ...]:
         raise whole.error("test", f"{len(tables):,} tests: at most {MOST_TESTS:,}")
     found: dict[str, Test] = {}
     for table in tables:
-        test = _test(table, timeout)
+        test = _test(table, timeout, folder)
         if test.name in found:
             raise table.error("name", f"{test.name!r} is there twice")
         found[test.name] = test
     return tuple(found.values())
 
 
-def _test(table: Table, timeout: float) -> Test:
+def _test(table: Table, timeout: float, folder: str | None) -> Test:
     name = table.text("name")
     if not name or ":" in name or any(ord(each) < 32 for each in name):
         raise table.error("name", f"{name!r}: a text without colons and line breaks")
@@ -115,7 +126,14 @@ def _test(table: Table, timeout: float) -> Test:
     )
     if test.params and command:
         raise table.error("params", "only a workload has parameters")
+    if test.directory and workload:
+        raise table.error("directory", "only a command runs in one")
     table.end()
+    if workload and folder is not None:
+        from cbench.study import workload as workloads
+
+        if wrong := workloads.check(test, folder):
+            raise table.error(*wrong)
     return test
 
 
@@ -124,8 +142,8 @@ def _metric(table: Table, workload: bool, alone: bool) -> Metric:
     if not alone and (not name or ":" in name):
         raise table.error("name", f"{name!r}: a text without colons")
     read = table.text("read", model.VALUE if workload else model.LAST)
-    source, _, detail = read.partition(":")
-    allowed: tuple[str, ...] = (model.VALUE,) if workload else (model.LAST, *model.TIMES, *PREFIXES)
+    source, _, detail = (read, "", "") if read in model.COUNTS else read.partition(":")
+    allowed: tuple[str, ...] = (model.VALUE,) if workload else (model.LAST, *model.TIMES, *model.COUNTS, *PREFIXES)
     if source not in allowed or bool(detail) != (source in PREFIXES):
         raise table.error("read", f"{read!r}: one of {model.VALUE if workload else READS}")
     if source == model.REGEX:
@@ -135,7 +153,7 @@ def _metric(table: Table, workload: bool, alone: bool) -> Metric:
             raise table.error("read", f"{detail!r} is no regular expression: {error}") from None
         if groups != 1:
             raise table.error("read", f"{detail!r}: put the number into one group, (...)")
-    unit = table.text("unit", "s" if source in model.TIMES else "")
+    unit = table.text("unit", "s" if source in model.TIMES else "cycles" if source in model.COUNTS else "")
     better = table.text("better", model.LOWER, (model.HIGHER, model.LOWER))
     if not alone:
         table.end()

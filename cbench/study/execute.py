@@ -13,9 +13,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import IO
+
+from cbench.study import cycles
+from quiet.errors import QuietError
 
 MOST_OUTPUT = 1 << 20
 """Of more output the end is kept, where results are, and how much is missing."""
@@ -29,17 +33,24 @@ class Execution:
     code: int | None
     output: bytes
     errors: bytes
-    cut: int  # bytes of output that were not kept
+    cut: int  # bytes of output and of errors that were not kept
     begun_ns: int
     ended_ns: int
     wall_s: float
     user_s: float
     sys_s: float
+    counts: Mapping[str, int | str] = field(default_factory=dict)  # by name; a text says why there is none
 
 
-def execute(command: str, folder: str, environment: Mapping[str, str], timeout_s: float) -> Execution:
-    """Run a command by /bin/sh in a session of its own. Raises OSError where it cannot be started."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+def execute(
+    command: str, folder: str, environment: Mapping[str, str], timeout_s: float, counts: Sequence[str] = ()
+) -> Execution:
+    """Run a command by /bin/sh in a session of its own. Raises OSError where it cannot be started.
+
+    `counts`: names of what the PMU shall count, as in cycles.py; raises UsageError where it cannot.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
+        counting = {name: stack.enter_context(cycles.counting(name)) for name in counts}
         begun_ns, begun = time.time_ns(), time.monotonic()
         process = subprocess.Popen(
             ["/bin/sh", "-c", command],
@@ -64,17 +75,26 @@ def execute(command: str, folder: str, environment: Mapping[str, str], timeout_s
         process.returncode = os.waitstatus_to_exitcode(status)
         code = process.returncode if process.returncode >= 0 else 128 - process.returncode
         said, cut = _tail(output)
+        complained, more = _tail(errors)
         return Execution(
             code=None if late else code,
             output=said,
-            errors=_tail(errors)[0],
-            cut=cut,
+            errors=complained,
+            cut=cut + more,
             begun_ns=begun_ns,
             ended_ns=ended_ns,
             wall_s=wall,
             user_s=usage.ru_utime,
             sys_s=usage.ru_stime,
+            counts={name: _count(each) for name, each in counting.items()},
         )
+
+
+def _count(counting: cycles.Counting) -> int | str:
+    try:
+        return counting.value()
+    except QuietError as error:
+        return str(error)
 
 
 def _ended(pid: int, timeout_s: float) -> bool:

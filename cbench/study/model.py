@@ -9,6 +9,8 @@ HIGHER, LOWER = "higher", "lower"
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
 VALUE = "value"  # a workload's own number, in its counter's unit
 TIMES = (WALL, USER, SYS)
+CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
+COUNTS = (CYCLES, CYCLES_USER)
 NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT = (
     *("none", "command", "service", "drop-caches", "cool-down", "processes", "reboot"),
 )
@@ -38,6 +40,11 @@ class Test:
     timeout_s: float = 600.0
     directory: str = ""
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """What the PMU has to count for it."""
+        return tuple(sorted({metric.source for metric in self.metrics} & set(COUNTS)))
+
 
 @dataclass(frozen=True, slots=True)
 class Reset:
@@ -65,6 +72,7 @@ class Study:
     alpha: float
     reset: Reset
     failures: str
+    counter: str  # of workloads
     profile: str
     cpus: str
     setup: tuple[str, ...]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 from cbench.study import model
 from cbench.study.execute import Execution
@@ -13,6 +16,10 @@ from cbench.study.model import Metric
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 MOST_FILE = 1 << 24
+UNTOUCHED_NS = 1_000_000_000
+"""Since 1970: the time given to a file of results before its trial."""
+KERNELS = ("/proc/", "/sys/", "/dev/")
+"""Files there have their content without being written."""
 
 
 class NoNumber(Exception):
@@ -24,6 +31,11 @@ def read(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
     times = {model.WALL: done.wall_s, model.USER: done.user_s, model.SYS: done.sys_s}
     if metric.source in times:
         return times[metric.source], repr(times[metric.source])
+    if metric.source in model.COUNTS:
+        count = done.counts.get(metric.source, "was not counted")
+        if isinstance(count, str):
+            raise NoNumber(f"{metric.source}: {count}")
+        return float(count), str(count)
     if metric.source == model.FILE:
         return _number(_last(_content(Path(folder, metric.detail)), metric.detail))
     text = done.output.decode(errors="replace")
@@ -54,27 +66,65 @@ def _number(text: str) -> tuple[float, str]:
     return value, text
 
 
+def prepare(metric: Metric, folder: str) -> None:
+    """Before a trial: have a result's file look as old as can be, so that one that is not written again is noticed."""
+    path = Path(folder, metric.detail)
+    if metric.source == model.FILE and not str(path).startswith(KERNELS):
+        with contextlib.suppress(OSError):
+            os.utime(path, ns=(UNTOUCHED_NS, UNTOUCHED_NS))
+
+
 def _content(path: Path) -> str:
     try:
         with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mtime_ns == UNTOUCHED_NS:
+                raise NoNumber(f"{path}: was not written in this trial")
             return file.read(MOST_FILE).decode(errors="replace")
     except OSError as error:
         raise NoNumber(f"{path}: {error.strerror}") from None
 
 
 def _path(text: str, path: str) -> str:
-    """The text of what lies at a path such as jobs.0.read.iops in the last JSON value of the output."""
-    try:
-        found = json.loads(text, parse_float=str, parse_int=str)
-    except ValueError as error:
-        raise NoNumber(f"its output is not JSON: {error}") from None
-    for step in path.split("."):
-        if isinstance(found, dict) and step in found:
-            found = found[step]
-        elif isinstance(found, list) and step.lstrip("-").isdecimal() and -len(found) <= int(step) < len(found):
-            found = found[int(step)]
+    """The text of what lies at a path such as jobs.0.read.iops in the JSON of the output.
+
+    Lines before the JSON are passed over; a key may have dots in it, the shortest that is there is taken.
+    """
+    found = _json(text)
+    steps = path.split(".")
+    while steps:
+        used = 1
+        if isinstance(found, dict):
+            sizes = [size for size in range(1, len(steps) + 1) if ".".join(steps[:size]) in found]
+            if not sizes:
+                raise NoNumber(f"no {steps[0]!r} of {path!r} in its output")
+            used = sizes[0]
+            found = found[".".join(steps[:used])]
+        elif isinstance(found, list) and _index(steps[0], len(found)):
+            found = found[int(steps[0])]
         else:
-            raise NoNumber(f"no {step!r} of {path!r} in its output")
+            raise NoNumber(f"no {steps[0]!r} of {path!r} in its output")
+        steps = steps[used:]
     if not isinstance(found, str):
         raise NoNumber(f"{path!r} in its output is no number")
     return found
+
+
+def _index(step: str, size: int) -> bool:
+    digits = step.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and -size <= int(step) < size
+
+
+def _json(text: str) -> Any:
+    """The output's JSON, numbers as their texts; it may begin at any line that begins with a bracket."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    why = "there is no object and no list"
+    for start in re.finditer(r"^[ \t]*(?=[\[{])", text, re.MULTILINE):
+        try:
+            found, end = decoder.raw_decode(text, start.end())
+        except (ValueError, RecursionError) as error:
+            why = str(error)
+            continue
+        if not text[end:].strip():
+            return found
+        why = "something else is behind it"
+    raise NoNumber(f"its output is not JSON: {why}")

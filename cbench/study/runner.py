@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cbench.study import reset
+from cbench.study import marks, reset, trial
+from cbench.study.marks import Mark, Marks
 from cbench.study.model import Study
 from cbench.study.reset import ByReboot, ResetError, Resetting
-from cbench.study.store import StoredRun, StudyStore
-from cbench.study.trial import trial
+from cbench.study.store import Ended, StoredRun, StudyStore
 from quiet.errors import QuietError
+
+if TYPE_CHECKING:
+    from cbench.study.workload import Workloads
 
 MOST_ASKED = 2
 Facts = dict[str, Any]
+MOST_TOLD = 20
+"""Of more failures only the number is told; all are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,50 +46,89 @@ class Runner:
         look: Callable[[], Facts],
         tell: Callable[[str], None],
         show: Callable[[Progress], None],
+        workloads: Workloads | None = None,
     ) -> None:
         """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress."""
         self._study, self._store = study, store
         self._look, self._tell, self._show = look, tell, show
+        self._workloads = workloads
         self._environment = {**os.environ, **study.environment}
-        self._resetting: Resetting = reset.of(study.reset, study.folder, self._environment, store.close)
+        self._runs = store.runs()
+        self._marks = Marks(store.identity(), len(self._runs), tuple(test.name for test in study.tests))
+        self._resetting: Resetting = reset.of(study.reset, study.folder, self._environment, self._marks)
         self._done = 0
         self._of = 0
         self._begun = 0.0
         self._before = 0
+        self._failures = 0
 
     def run(self) -> None:
         """Everything that is left. Raises QuietError where the study cannot go on; what has ended is kept."""
-        runs = self._store.runs()
-        self._of = sum(len(each.order) for each in runs)
-        self._done = self._before = sum(len(each.order) if each.over else each.done for each in runs)
+        self._of = sum(len(each.order) for each in self._runs)
+        self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()
-        if all(each.over for each in runs):
-            self._store.finish()
-            return
-        self._commands("setup", self._study.setup)
-        try:
-            for each in runs:
-                if not each.over:
-                    self._one(each)
-        finally:
-            self._commands("teardown", self._study.teardown, strict=False)
+        self._end_strays()
+        if not all(each.over for each in self._runs):
+            try:
+                self._commands(marks.SETUP, self._study.setup)
+                for each in self._runs:
+                    if not each.over:
+                        self._one(each)
+            finally:
+                self._commands(marks.TEARDOWN, self._study.teardown, strict=False)
         self._store.finish()
+
+    def _end_strays(self) -> None:
+        """What an earlier process was at when it was killed goes on without it: end that before it is done anew."""
+        runs = {each.number: each for each in self._runs}
+
+        def cut_short(mark: Mark) -> bool:
+            run = runs.get(mark.run) if mark.run is not None else None
+            if run is None:  # setup is run anew
+                return True
+            if mark.position is None:
+                return run.begun_ns is None and not run.over
+            return mark.position >= run.done and not run.over
+
+        if ended := self._marks.end(cut_short):
+            self._tell(f"{ended:,} processes of what was cut short were still there: ended")
 
     def _one(self, run: StoredRun) -> None:
         if run.begun_ns is None:
             if not self._ready(run):
                 return
         else:
-            self._store.resume_run(run.number, run.done, {"boot_id": reset.boot_id()})
+            self._store.resume_run(run.number, run.done, {"boot_id": reset.boot_id(), **self._look()})
         for position in range(run.done, len(run.order)):
             number = run.order[position]
             self._progress(run, self._study.tests[number].name)
-            ended = trial(self._study, number, run.number, position, self._environment)
+            ended = self._trial(number, run.number, position)
             self._store.add(ended)
             self._done += 1
             if ended.failure:
-                self._tell(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
+                self._failed(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
         self._store.end_run(run.number)
+
+    def _trial(self, number: int, run: int, position: int) -> Ended:
+        test = self._study.tests[number]
+        if test.workload and self._workloads is not None:
+            return self._workloads.trial(test, number, run, position)
+        environment = {**self._environment, **self._marks.of_trial(run, position, test.name)}
+        try:
+            ended = trial.command(test, number, run, position, study_folder=self._study.folder, environment=environment)
+        except BaseException:
+            self._marks.end(lambda mark: (mark.run, mark.position) == (run, position))
+            raise
+        if ended.code is None:  # what has left the trial's session is late too
+            self._marks.end(lambda mark: (mark.run, mark.position) == (run, position))
+        return ended
+
+    def _failed(self, line: str) -> None:
+        self._failures += 1
+        if self._failures <= MOST_TOLD:
+            self._tell(line)
+        if self._failures == MOST_TOLD:
+            self._tell("more failures are stored, and not told one by one")
 
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; whether the run may begin."""
@@ -94,7 +138,7 @@ class Runner:
         except ResetError as error:
             self._store.end_run(run.number, f"not reset: {error}")
             self._done += len(run.order)
-            self._tell(f"run {run.number + 1} is left out: {error}")
+            self._tell(f"run {run.number + 1} is left out: not reset: {error}")
             return False
         time.sleep(self._study.reset.settle_s)
         self._store.begin_run(run.number, facts, self._look())
@@ -102,7 +146,7 @@ class Runner:
 
     def _reset(self, run: StoredRun) -> Facts:
         if not isinstance(self._resetting, ByReboot):
-            return self._resetting.reset()
+            return self._resetting.reset(run.number)
         before, times = self._store.asked_to_boot(run.number)
         now = reset.boot_id()
         if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
@@ -110,13 +154,14 @@ class Runner:
                 raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
-            return self._resetting.reset()
+            return self._resetting.reset(run.number)
         return {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
 
     def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
+        environment: Mapping[str, str] = {**self._environment, **self._marks.of_step(what)}
         for command in commands:
             try:
-                reset.run(command, self._study.folder, self._environment, self._study.reset.timeout_s)
+                reset.run(command, self._study.folder, environment, self._study.reset.timeout_s)
             except ResetError as error:
                 if strict:
                     raise QuietError(f"{what}: {error}") from None
@@ -126,4 +171,4 @@ class Runner:
         measured = self._done - self._before
         each = (time.monotonic() - self._begun) / measured if measured else None
         left = None if each is None else each * (self._of - self._done)
-        self._show(Progress(self._done, self._of, run.number, len(self._store.runs()), test, left))
+        self._show(Progress(self._done, self._of, run.number, len(self._runs), test, left))

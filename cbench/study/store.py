@@ -6,6 +6,7 @@ returned from survives a kill and a power cut.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import time
@@ -74,6 +75,16 @@ class Ended:
     facts: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Trials that have ended, how many of them failed, when the last one ended, and how long one takes on average."""
+
+    done: int
+    failed: int
+    last_ns: int | None
+    mean_ns: float | None
+
+
 class StudyStore:
     """An open study; a context manager."""
 
@@ -84,10 +95,18 @@ class StudyStore:
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
-        """A new study with all its runs planned. UsageError where the file is there already; QuietError else."""
-        if path.exists() and path.stat().st_size:
-            raise UsageError(f"{path}: is there already; `cbench order resume {path}` goes on with it")
+        """A new study with all its runs planned. UsageError where something is in the file already; QuietError else."""
         made = cls(path, store_open.for_writing(path), True)
+        try:  # what was killed while it made a store has left one without content
+            if has_study(made._connection):
+                raise UsageError(f"{path}: is there already; `cbench order resume {path}` goes on with it")
+            if made._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
+                raise UsageError(f"{path}: has measurements in it; choose another name for the study")
+        except (sqlite3.Error, QuietError) as error:
+            made.close()
+            if isinstance(error, sqlite3.Error):
+                raise QuietError(f"{path}: {store_open.reason(error)}") from None
+            raise
         row = (
             *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
             *(compact(list(header.tests)), compact(header.host)),
@@ -122,8 +141,13 @@ class StudyStore:
             raise QuietError(f"{path}: {store_open.reason(error)}") from None
         if not there:
             made.close()
-            raise UsageError(f"{path}: a store of single measurements and not of a study")
+            raise UsageError(f"{path}: there is no study in it; `cbench order run STUDY.toml -o FILE` begins one")
         return made
+
+    def identity(self) -> str:
+        """What no other study on this host has: the file's place on its disk, and when it was made."""
+        status = self.path.stat()
+        return f"{status.st_dev:x}-{status.st_ino:x}-{self.header().made_ns:x}"
 
     def header(self) -> Header:
         with self._reading() as c:
@@ -195,6 +219,22 @@ class StudyStore:
         """All runs are over."""
         self._write(lambda c: c.execute("UPDATE study SET ended_ns = ?", (time.time_ns(),)))
 
+    def counts(self) -> Counts:
+        """How far it is, without reading every trial."""
+        with self._reading() as c:
+            done, failed, last, mean = c.execute(
+                "SELECT count(*), count(failure), max(ended_ns), avg(ended_ns - begun_ns) FROM study_trial"
+            ).fetchone()
+            return Counts(done, failed, last, mean)
+
+    def failures(self) -> list[tuple[int, str]]:
+        """Tests by number, with the reasons of their failed trials, the latest first and each once."""
+        with self._reading() as c:
+            return c.execute(
+                "SELECT test, failure FROM study_trial WHERE failure IS NOT NULL "
+                "GROUP BY test, failure ORDER BY max(ended_ns) DESC"
+            ).fetchall()
+
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
         """Run, position, test, failure, begin and end of every trial, in the order of time."""
         with self._reading() as c:
@@ -212,6 +252,11 @@ class StudyStore:
         with self._reading() as c:
             rows = c.execute("SELECT run, reset, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [(run, json.loads(reset or "{}"), json.loads(facts or "{}")) for run, reset, facts in rows]
+
+    def settle(self) -> None:
+        """Merge the log into the file; the study goes on."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         store_open.close(self._connection, written=self._writing)
@@ -241,7 +286,7 @@ class StudyStore:
                 self._connection.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
                 why = store_open.reason(error)
-                raise QuietError(f"{self.path}: {why}; every trial that had ended is kept in it") from None
+                raise QuietError(f"{self.path}: {why}") from None
             raise
         return made
 

@@ -1,0 +1,57 @@
+"""One process at a time runs a study: a lock on its store that the kernel takes back when its holder ends, however.
+
+SQLite's own locks are of another kind (fcntl(2)), but those a process loses when it closes any descriptor of the file:
+so this lock is taken before SQLite opens the store, and released after it has closed it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from quiet.errors import Refused, UsageError
+
+PATIENCE_S, PAUSE_S = 0.5, 0.05
+"""Whoever just looks holds the lock for a moment."""
+
+
+@contextmanager
+def alone(path: Path, create: bool = False) -> Iterator[None]:
+    """Be the only one to run the study in this file. Refused where another process does; UsageError without a file."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
+    except OSError as error:
+        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        limit = time.monotonic() + PATIENCE_S
+        while not _taken(fd, fcntl.LOCK_EX):
+            if time.monotonic() > limit:
+                raise Refused(f"{path}: another process is running this study (cbench order status {path})")
+            time.sleep(PAUSE_S)
+        yield
+    finally:
+        os.close(fd)
+
+
+def held(path: Path) -> bool:
+    """Whether a process is running the study in this file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _taken(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
+
+
+def _taken(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Trials of cbench's workloads: what `cbench run WORKLOAD --trials 1 --warmup 0` measures, in a process of its own.
+
+No trial is discarded: what ran before is what a study looks for; as in every trial of cbench the workload is called
+once, untimed, right before (or a share of it: `rewarm_share`). One counter serves the whole study, a resumed one too;
+a trial that cannot have it fails, so that numbers of two kinds are never mixed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cbench import batch, counters, host, usercode, workloads
+from cbench._cbench import lib
+from cbench.choice import choose_cpus
+from cbench.model import Workload
+from cbench.study.model import Study, Test
+from cbench.study.store import Ended
+from quiet.errors import QuietError, UsageError
+from quiet.placement import isolated_cpus
+
+
+def find(test: Test, folder: str) -> Workload:
+    """The workload of a test, without compiling what is the user's own. Raises UsageError."""
+    if not usercode.is_user_code(test.workload):
+        return workloads.find(test.workload)
+    path, function = usercode.split(str(Path(folder, test.workload)))
+    return Workload(test.workload, function, "", workloads.USER_PARAMETERS, library=str(path), enters_kernel=None)
+
+
+def choose(study: Study, wanted: str) -> dict[str, Any] | None:
+    """The counter of the study's workloads, None where it has none. Raises UsageError where it cannot be had."""
+    if not any(test.workload for test in study.tests):
+        return None
+    counter, handle = counters.choose(wanted, cpu())
+    lib.cb_counter_destroy(handle)
+    return {"name": counter.name, "unit": counter.unit, "why": counter.why}
+
+
+def cpu() -> int:
+    """Where they are measured: as `cbench run` chooses it."""
+    return choose_cpus([], isolated_cpus())[0]
+
+
+class Workloads:
+    """Those of a study, ready to be measured. `tell`: gets each message once."""
+
+    def __init__(self, study: Study, counter: str, cache: Path, tell: Callable[[str], None]) -> None:
+        self._folder, self._counter, self._cache = study.folder, counter, cache
+        self._tell = tell
+        self._told: set[str] = set()
+        self._cpu = cpu()
+        self._ready: dict[str, tuple[Workload, Mapping[str, int]]] = {}
+        for test in study.tests:
+            if test.workload:
+                self._ready[test.name] = self._prepared(test)
+
+    def _prepared(self, test: Test) -> tuple[Workload, Mapping[str, int]]:
+        name = str(Path(self._folder, test.workload)) if usercode.is_user_code(test.workload) else test.workload
+        found = batch.find([name], self._cache, self._tell)[0]
+        params = workloads.parameters(found, test.params, quick=False)
+        batch.check_memory(found, params)
+        return found, params
+
+    def trial(self, test: Test, number: int, run: int, position: int) -> Ended:
+        """One execution."""
+        workload, params = self._ready[test.name]
+        options = batch.options(1, "0", self._counter, test.timeout_s, trace=False)
+        isolated = isolated_cpus()
+        begun = time.time_ns()
+        try:
+            results = batch.measure(
+                [workload], [params], [self._cpu], isolated=isolated, options=options, show=lambda *_: None
+            )
+        except QuietError as error:
+            return Ended(run, position, number, begun, time.time_ns(), str(error), None, b"", b"", {}, {})
+        missing = host.missing(results)
+        for line in missing:
+            if line not in self._told:
+                self._told.add(line)
+                self._tell(line)
+        one, counter = results[0].trials[0], results[0].session.counter
+        facts: dict[str, Any] = {"cpu": self._cpu, "counter": counter.name, "unit": counter.unit}
+        facts |= {"params": dict(params), "causes": list(one.causes), "polluted": one.polluted, "missing": missing}
+        values = {metric.name: (float(one.value), str(one.value)) for metric in test.metrics}
+        return Ended(run, position, number, begun, time.time_ns(), None, 0, b"", b"", values, facts)
+
+
+def check(test: Test, folder: str) -> tuple[str, str] | None:
+    """What is wrong with a test's workload: the key of the study's file that it is about, and why."""
+    try:
+        found = find(test, folder)
+    except UsageError as error:
+        return "workload", str(error)
+    try:
+        workloads.check_settings([found], test.params)
+        workloads.parameters(found, test.params, quick=False)
+    except UsageError as error:
+        return "params", str(error).removeprefix("--param ")
+    return None

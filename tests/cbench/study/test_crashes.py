@@ -1,0 +1,94 @@
+"""A study that is cut short, by whatever: nothing is lost, nothing is doubled, nothing goes on beside it."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from cbench import commands_order, commands_study
+from cbench.study.store import StudyStore
+from quiet.errors import QuietError
+from tests.cbench.study.running import rows, study, written
+
+NUMBER = "sleep 0.01; echo $(( (CBENCH_RUN * 7919 + CBENCH_POSITION * 104729 + %d * 31) %% 1009 ))"
+DERIVED = {name: NUMBER % number for number, name in enumerate("abc")}
+"""Each trial prints a number that follows from its run, its position and its test."""
+MOMENTS = 50
+
+
+def forked(path: Path, data: Path) -> int:
+    """A process in a session of its own that begins the study, or goes on with it; its number.
+
+    Without the start of Python, so that the moments fall into the study.
+    """
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        os.setsid()
+        os.dup2(os.open(path.with_suffix(".said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+        there = planned(data)
+        study_ = commands_study.Resume(str(data)) if there else commands_study.Start(str(path), str(data))
+        study_.run(lambda _: None)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def planned(data: Path) -> bool:
+    """Whether there is a study in it; one that was killed while it made its store is begun anew."""
+    try:
+        with StudyStore.open(data):
+            return True
+    except QuietError:
+        return False
+
+
+def killed(pid: int, after_s: float, whole_group: bool) -> bool:
+    """Kill -9 after a time, of the process alone or of its group; False where it has ended before, well.
+
+    A trial is in a session of its own either way.
+    """
+    fd = os.pidfd_open(pid)
+    try:
+        if not select.select([fd], [], [], after_s)[0]:
+            (os.killpg if whole_group else os.kill)(pid, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    finally:
+        os.close(fd)
+    assert status in (0, -signal.SIGKILL)
+    return status != 0
+
+
+@pytest.mark.slow
+def test_kill_9_at_50_random_moments_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+    """Each moment is drawn over the time that the whole study takes; who was killed is resumed until it is done."""
+    draw = random.Random(20_231_124)
+    path = written(tmp_path, study(DERIVED, "repetitions = 4"))
+    begun = time.monotonic()
+    assert not killed(forked(path, tmp_path / "whole.db"), 60, whole_group=False)
+    takes = time.monotonic() - begun
+    whole = rows(tmp_path / "whole.db")
+    assert len(whole) == 24
+    analysis = commands_order.analyzed(commands_order.Analyze(str(tmp_path / "whole.db")))
+    kills, studies, within = 0, 0, set()
+    while kills < MOMENTS:
+        data, before = tmp_path / f"{studies}.db", 0
+        studies += 1
+        while killed(forked(path, data), draw.uniform(0, takes) if kills < MOMENTS else 60, draw.random() < 0.5):
+            kills += 1
+            done = len(rows(data)) if planned(data) else 0
+            assert done >= before
+            within.add((studies, done))
+            before = done
+        assert rows(data) == whole
+        assert commands_order.analyzed(commands_order.Analyze(str(data))) == analysis
+    assert studies > 1
+    assert len({done for _, done in within}) > 12  # the moments fell everywhere
