@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cbench.stats.order.data import Trials
 from cbench.stats.order.encode import Coded, ColumnError, trials
 from quiet.errors import UsageError
@@ -67,7 +69,9 @@ def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
         names = parquet.read_schema(path).names
         check(path, names, values)
         present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
-        table = parquet.read_table(path, columns=present, read_dictionary=[n for n in NAMES if n in present])
+        # not read_table(), which loads pandas where it is installed
+        with parquet.ParquetFile(path, read_dictionary=[n for n in NAMES if n in present]) as file:
+            table = file.read(columns=present)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
     except arrow.ArrowException as error:
@@ -131,8 +135,18 @@ def _columns(table: Any, arrow: Any) -> dict[str, Any]:
         elif arrow.types.is_null(column.type):
             found[name] = column.to_pylist()
         else:
-            found[name] = column.to_numpy()
+            found[name] = _numbers(column, arrow)
     return found
+
+
+def _numbers(column: Any, arrow: Any) -> Any:
+    """As an array; not by to_numpy(), which loads pandas where it is installed."""
+    if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
+        return column.to_numpy()
+    if column.null_count:
+        column = column.cast(arrow.float64()).fill_null(float("nan"))
+    parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0)
 
 
 def _coded(column: Any, arrow: Any) -> Coded:
@@ -140,5 +154,6 @@ def _coded(column: Any, arrow: Any) -> Coded:
         column = column.cast(arrow.string()).dictionary_encode()
     column = column.unify_dictionaries() if column.num_chunks > 1 else column
     whole = column.combine_chunks()
-    codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Coded(codes.astype("int32", copy=False), tuple(str(name) for name in whole.dictionary.to_pylist()))
+    indices = whole.indices.fill_null(-1) if whole.indices.null_count else whole.indices
+    codes = np.from_dlpack(indices) if len(indices) else np.empty(0)
+    return Coded(codes.astype(np.int32, copy=False), tuple(str(name) for name in whole.dictionary.to_pylist()))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isnan, nan
 from typing import Any
+
+import numpy as np
 
 from cbench.order import words
 from cbench.stats.order import across, cases, families, median_ci, power
@@ -14,6 +16,10 @@ from cbench.stats.order.within import Against, Grouped
 
 POWER = 0.8
 NAMED_PAIRS = 1000
+MOST_PAIRS = 20_000
+"""Of more pairs of tests only so many are named, those with the smallest p-values first."""
+MOST_GROUPS, NAMED_GROUPS = 200, 20
+"""Of more positions or predecessors of a test only so many, those with the most trials."""
 
 
 def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: bool, delta: float) -> dict[str, Any]:
@@ -27,6 +33,7 @@ def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: 
         "alpha_bonferroni": corrected,
         "correction": options.correction,
         "intervals": {"rule": options.interval, "level": found.level, "case": options.case},
+        "null": options.null,
         "failures": options.failures,
         "design": design(found, warnings),
         "tests": {},
@@ -72,19 +79,32 @@ def design(found: Analysis, warnings: Sequence[str]) -> dict[str, Any]:
 
 
 def predecessors(trials: Trials, found: Analysis) -> list[dict[str, Any]]:
-    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all."""
-    every = [(result, each) for result in found.results for each in result.after]
-    holm = families.adjusted([each.p for _, each in every], families.HOLM)
-    return [
-        {
-            "test": result.name,
-            "after": name_of(trials, each.label),
-            **against(each),
-            "p_holm": float(adjusted),
-            "significant": bool(adjusted < found.options.alpha),
-        }
-        for (result, each), adjusted in zip(every, holm, strict=True)
-    ]
+    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all.
+
+    Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
+    """
+    rows = [(result.name, result.after) for result in found.results if result.after is not None]
+    if not rows:
+        return []
+    holm = families.adjusted(np.concatenate([after.p for _, after in rows]), families.HOLM)
+    starts = np.concatenate([[0], np.cumsum([after.p.size for _, after in rows])])
+    named = np.arange(holm.size)
+    if holm.size > MOST_PAIRS:
+        named = np.sort(np.argsort(holm, kind="stable")[:NAMED_PAIRS])
+    made = []
+    for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
+        name, after = rows[row]
+        each = after[number - int(starts[row])]
+        made.append(
+            {
+                "test": name,
+                "after": name_of(trials, each.label),
+                **against(each),
+                "p_holm": float(holm[number]),
+                "significant": bool(holm[number] < found.options.alpha),
+            }
+        )
+    return made
 
 
 def against(each: Against) -> dict[str, Any]:
@@ -110,9 +130,9 @@ def _ps(found: Analysis, name: str) -> list[float]:
 def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: float) -> dict[str, Any]:
     rule, level = found.options.interval, found.level
     fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
-    relative = power.residuals(result.fixed.values, result.random.values)
+    apart = power.spread(result.fixed.values, result.random.values)
     each_order = min(result.fixed.values.size, result.random.values.size)
-    seen = power.detectable(relative, each_order, alpha, POWER)
+    seen = power.detectable(apart, each_order, alpha, POWER)
     test = result.test
     return {
         "n_fixed": result.fixed.values.size,
@@ -121,6 +141,7 @@ def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: 
         "failed_random": result.random.failed,
         "H": None if test is None else test.h,
         "p": None if test is None else test.p,
+        "p_permutation": result.p_permutation,
         "p_adjusted": result.p_adjusted,
         "significant": result.significant,
         "eta2": None if test is None else test.eta2,
@@ -139,27 +160,29 @@ def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: 
         "case": result.case(found.options.case, rule, level),
         "gap": None if fixed is None or random is None else cases.gap(fixed, random),
         "position_p": None if result.position is None else result.position.test.p,
-        "position": None if result.position is None else _grouped(result.position, list(result.position.labels)),
+        "position": None if result.position is None else _grouped(result.position, int),
         "predecessor_p": None if result.predecessor is None else result.predecessor.test.p,
         "predecessor": None
         if result.predecessor is None
-        else _grouped(result.predecessor, [name_of(trials, label) for label in result.predecessor.labels]),
+        else _grouped(result.predecessor, lambda label: name_of(trials, label)),
         "first_trial": None if result.first is None else against(result.first),
         "drift_p": None if result.drift is None else result.drift.p,
         "drift_rho": None if result.drift is None else result.drift.rho,
-        "runs_needed": power.runs_needed(relative, delta / 100, alpha, POWER),
+        "runs_needed": power.runs_needed(apart, delta / 100, alpha, POWER),
         "detectable_pct": None if seen is None else 100 * seen,
     }
 
 
-def _grouped(found: Grouped, labels: Sequence[object]) -> dict[str, Any]:
+def _grouped(found: Grouped, named: Callable[[int], object]) -> dict[str, Any]:
+    labels, sizes = found.labels.tolist(), found.sizes.tolist()
+    shown = list(range(len(labels)))
+    if len(labels) > MOST_GROUPS:
+        shown = sorted(sorted(shown, key=lambda i: -sizes[i])[:NAMED_GROUPS])
     return {
         "H": found.test.h,
         "doubtful": found.doubtful,
-        "groups": [
-            {"label": label, "n": n, "median": median}
-            for label, n, median in zip(labels, found.sizes, found.medians, strict=True)
-        ],
+        "labels": len(labels),
+        "groups": [{"label": named(labels[i]), "n": sizes[i], "median": float(found.medians[i])} for i in shown],
     }
 
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbench.stats.order import blocks, cases, families, median_ci, within
+from cbench.stats.order import blocks, cases, families, median_ci, permutation, within
 from cbench.stats.order.cases import Interval
-from cbench.stats.order.data import Codes, Trials, Values
+from cbench.stats.order.data import Codes, Flags, Trials, Values
 from cbench.stats.order.kruskal import Kruskal, of_sorted
 
 TRIAL, RUN, PUBLISHED = "trial", "run", "published"
 FAILURES = (TRIAL, RUN, PUBLISHED)
+PERMUTATION, CHI2 = "permutation", "chi2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Options:
     """`level`: of the intervals; None: 1 - alpha/number of series, as OrderSage's tool has it.
 
     failures: what a failed trial takes with it: itself only; its whole run; or as OrderSage's tool does, a fixed run
-    whole and of a random one the trial alone.
+    whole and of a random one the trial alone. null: what H is compared with for the decision, its distribution under
+    permutation (permutation.py), or as the paper does, chi-squared.
     """
 
     alpha: float = 0.05
@@ -34,6 +36,7 @@ class Options:
     level: float | None = 0.95
     case: str = cases.ALGORITHM
     failures: str = TRIAL
+    null: str = PERMUTATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,10 @@ class Result:
     delta_median: float | None
     position: within.Grouped | None = None
     predecessor: within.Grouped | None = None
-    after: list[within.Against] = field(default_factory=list)
+    after: within.Matrix | None = None
     first: within.Against | None = None
     drift: within.Drift | None = None
+    p_permutation: float | None = None
     p_adjusted: float | None = None
     significant: bool = False
 
@@ -96,13 +100,12 @@ class Analysis:
 
 def analyze(trials: Trials, options: Options, tick: Callable[[int], None] = lambda _done: None) -> Analysis:
     """Everything. `tick` is told how many series are done."""
-    before = trials.predecessors()
-    gone = dropped(trials, options.failures)
-    found = []
-    for number, rows in enumerate(trials.by_series()):
-        found.append(_series(trials, number, rows, before, gone))
+    trials, slices = trials.grouped()
+    every, found = _Columns(trials, slices, trials.predecessors(), dropped(trials, options.failures)), []
+    for number, name in enumerate(trials.names):
+        found.append(_series(name, every, number))
         tick(number + 1)
-    p = np.array([np.nan if each.test is None else each.test.p for each in found])
+    p = np.array([_deciding(each, options.null) for each in found])
     passed = families.significant(p, options.alpha, options.correction)
     for each, adjusted, yes in zip(found, families.adjusted(p, options.correction), passed, strict=True):
         each.p_adjusted = None if np.isnan(adjusted) else float(adjusted)
@@ -112,54 +115,78 @@ def analyze(trials: Trials, options: Options, tick: Callable[[int], None] = lamb
     return Analysis(options, level, found, _sequence(trials))
 
 
-def dropped(trials: Trials, failures: str) -> NDArray[np.bool_]:
-    """The rows that do not count: failed ones, and what the rule takes with them."""
+def dropped(trials: Trials, failures: str) -> Flags | None:
+    """The rows that do not count: failed ones, and what the rule takes with them. None where all count."""
     failed = np.isnan(trials.value)
-    if failures == TRIAL or trials.run is None or not failed.any():
+    if not failed.any():
+        return None
+    if failures == TRIAL or trials.run is None:
         return failed
     taking = failed if failures == RUN else failed & ~trials.random
     return np.asarray(failed | np.isin(trials.run, np.unique(trials.run[taking])))
 
 
-def _series(
-    trials: Trials, number: int, rows: NDArray[np.intp], before: Codes | None, gone: NDArray[np.bool_]
-) -> Result:
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    trials: Trials
+    slices: list[slice]
+    before: Codes | None
+    gone: Flags | None
+
+
+def _series(name: str, every: _Columns, number: int) -> Result:
+    trials, rows = every.trials, every.slices[number]
     random, value = trials.random[rows], trials.value[rows]
-    counts = ~gone[rows]
-    fixed_part = _part(value[counts & ~random], int((~random).sum()))
-    random_part = _part(value[counts & random], int(random.sum()))
+    fixed = ~random
+    run, position, before = (
+        None if each is None else each[rows] for each in (trials.run, trials.position, every.before)
+    )
+    failed_fixed = failed_random = 0
+    if every.gone is not None and every.gone[rows].any():
+        counts = ~every.gone[rows]
+        failed_fixed, failed_random = (int(np.count_nonzero(each & ~counts)) for each in (fixed, random))
+        random, fixed, value = random[counts], fixed[counts], value[counts]
+        run, position, before = (None if each is None else each[counts] for each in (run, position, before))
+    inside = value[random]
+    fixed_part, random_part = _part(value[fixed], failed_fixed), _part(inside, failed_random)
     test = None
     if fixed_part.values.size and random_part.values.size:
         test = of_sorted([fixed_part.values, random_part.values])
     result = Result(
-        trials.names[number],
+        name,
         fixed_part,
         random_part,
         test,
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
     )
-    inside = counts & random
-    if trials.position is not None and inside.any():
-        positions = trials.position[rows][inside]
-        result.position = within.grouped(value[inside], positions)
-        result.first = within.first_trial(value[inside], positions)
-    if before is not None and inside.any():
-        labels = before[rows][inside]
-        result.predecessor = within.grouped(value[inside], labels)
-        result.after = within.against_others(value[inside], labels)
-    if trials.run is not None and trials.timed and counts.any():
-        away = np.where(random, value - random_part.median, value - fixed_part.median)
-        result.drift = within.drift(away[counts], trials.run[rows][counts].astype(np.float64))
+    if test is not None:
+        result.p_permutation = permutation.p_value(
+            test.h, test.lengths, fixed_part.values.size, random_part.values.size
+        )
+    if position is not None and inside.size:
+        result.position = within.grouped(inside, position[random])
+        result.first = within.first_trial(inside, position[random])
+    if before is not None and inside.size and (told := within.against_others(inside, before[random])):
+        result.predecessor, result.after = told
+    if run is not None and trials.timed and value.size:
+        result.drift = within.drift(value - np.where(random, random_part.median, fixed_part.median), run)
     return result
 
 
-def _part(values: Values, all_of_them: int) -> Part:
+def _deciding(result: Result, null: str) -> float:
+    if result.test is None or result.p_permutation is None:
+        return np.nan
+    return result.test.p if null == CHI2 else result.p_permutation
+
+
+def _part(values: Values, failed: int) -> Part:
     if not values.size:
-        return Part(values, all_of_them, np.nan, np.nan, np.nan)
+        return Part(values, failed, np.nan, np.nan, np.nan)
     ordered = np.sort(values)
-    median = within.median_of_sorted(ordered)
-    return Part(ordered, all_of_them - values.size, float(values.mean()), median, float(values.std()))
+    mean = float(values.sum()) / values.size
+    away = ordered - mean
+    return Part(ordered, failed, mean, within.median_of_sorted(ordered), sqrt(float(away @ away) / values.size))
 
 
 def _delta(fixed: float, random: float) -> float | None:
@@ -172,5 +199,6 @@ def _delta(fixed: float, random: float) -> float | None:
 def _sequence(trials: Trials) -> blocks.Sequence | None:
     if trials.run is None or not trials.timed or not trials.run.size:
         return None
-    _, first = np.unique(trials.run, return_index=True)
-    return blocks.sequence(trials.random[first])
+    kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)  # all rows of a run have one order
+    kinds[trials.run] = trials.random
+    return blocks.sequence(kinds)

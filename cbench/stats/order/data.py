@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,38 @@ class Trials:
 
     def by_series(self) -> Iterator[NDArray[np.intp]]:
         """The rows of each series, in their order; as many as there are names."""
-        order: NDArray[np.intp] | None = None
-        if self.series.size and (np.diff(self.series) < 0).any():
-            order = np.argsort(self.series, kind="stable")
+        order = self._sorting()
+        for begin, end in itertools.pairwise(self._bounds()):
+            yield np.arange(begin, end) if order is None else order[begin:end]
+
+    def grouped(self) -> tuple[Trials, list[slice]]:
+        """The same trials with the rows of each series side by side, and where each has them."""
+        order = self._sorting()
+        bounds = self._bounds().tolist()
+        slices = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
+        if order is None:
+            return self, slices
+        run, position = (None if each is None else each[order] for each in (self.run, self.position))
+        return replace(
+            self,
+            series=self.series[order],
+            random=self.random[order],
+            value=self.value[order],
+            run=run,
+            position=position,
+        ), slices
+
+    def _sorting(self) -> NDArray[np.intp] | None:
+        """None where the rows are in the order of the series already."""
+        if not (self.series[1:] < self.series[:-1]).any():
+            return None
+        narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
+        return np.argsort(narrow, kind="stable")
+
+    def _bounds(self) -> NDArray[np.intp]:
         bounds = np.zeros(len(self.names) + 1, dtype=np.intp)
         np.cumsum(np.bincount(self.series, minlength=len(self.names)), out=bounds[1:])
-        for begin, end in itertools.pairwise(bounds):
-            yield np.arange(begin, end) if order is None else order[begin:end]
+        return bounds
 
     def predecessors(self) -> Codes | None:
         """For each row the number of the test that ran before it in its run, or START; None where that is not known."""
@@ -53,6 +78,16 @@ class Trials:
             return np.empty(0, dtype=np.int32)
         width = int(self.position.max()) + 1
         place = self.run.astype(np.int64) * width + self.position
+        cells = (int(self.run.max()) + 1) * width
+        if cells <= 2 * place.size:  # as good as no gaps: one look into a table, without sorting
+            ran = np.full(cells, START, dtype=np.int32)
+            ran[place] = self.tests[self.series]
+            if (ran != START).all():
+                ran[width - 1 :: width] = START  # before a run's first trial is the last cell of the run before
+                return np.asarray(ran[place - 1])
+        return self._predecessors_sorted(place, width)
+
+    def _predecessors_sorted(self, place: NDArray[np.int64], width: int) -> Codes:
         order = np.argsort(place, kind="stable")
         ordered = place[order]
         new = np.ones(order.size, dtype=bool)  # the first row of each trial

@@ -9,7 +9,7 @@ groups' distances to the mean rank: the usual formula subtracts 3(n + 1) from ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,13 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Kruskal:
-    """`h` and its `p`; `n` values in `groups` groups. All values alike: `h` is 0 and `p` is 1."""
+    """`h` and its `p`; `n` values in `groups` groups; `lengths` of ties. All values alike: `h` is 0 and `p` is 1."""
 
     h: float
     p: float
     n: int
     groups: int
+    lengths: Values | None = field(default=None, repr=False, compare=False)
 
     @property
     def eta2(self) -> float | None:
@@ -57,24 +58,42 @@ def of_sorted(groups: Sequence[Values]) -> Kruskal | None:
         return None
     every = np.concatenate(groups)
     every.sort(kind="stable")  # merges what is sorted already
-    n = every.size
-    starts = np.flatnonzero(every[1:] != every[:-1]) + 1
-    if starts.size == n - 1:
-        ties = 1.0
-        sums = [float(np.searchsorted(every, group).sum()) + group.size for group in groups]
+    lengths = tied(every)
+    if len(groups) == 2:  # the pairs in which the first is above tell as much as the sum of its ranks
+        first, second = groups
+        above = second.searchsorted(first).sum() + second.searchsorted(first, side="right").sum()
+        away = (float(above) - first.size * second.size) / 2
+        sums = away * away * every.size / (first.size * second.size)
     else:
-        lengths = np.diff(starts, prepend=0, append=n).astype(np.float64)
-        ties = 1 - float((lengths**3 - lengths).sum()) / (float(n) ** 3 - n)
-        sums = [_rank_sum(every, group) for group in groups]
+        middle = (every.size + 1) / 2
+        ranks = [every.searchsorted(group) + every.searchsorted(group, side="right") + 1 for group in groups]
+        sums = sum((float(each.sum()) / 2 - each.size * middle) ** 2 / each.size for each in ranks)
+    return of_sums(sums, every.size, lengths, len(groups))
+
+
+def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal:
+    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and what `tied` says."""
+    ties = 1.0 if lengths is None else tie_correction(lengths, n)
     if ties <= 0:
-        return Kruskal(0.0, 1.0, n, len(groups))
-    middle = (n + 1) / 2
-    away = sum((total - group.size * middle) ** 2 / group.size for total, group in zip(sums, groups, strict=True))
-    h = 12 * away / (n * (n + 1)) / ties
-    return Kruskal(h, chi2_sf(h, len(groups) - 1), n, len(groups))
+        return Kruskal(0.0, 1.0, n, groups, lengths)
+    h = 12 * sums / (n * (n + 1)) / ties
+    return Kruskal(h, chi2_sf(h, groups - 1), n, groups, lengths)
 
 
-def _rank_sum(every: Values, group: Values) -> float:
-    """Of average ranks, from 1."""
-    below, up_to = np.searchsorted(every, group), np.searchsorted(every, group, side="right")
-    return float(below.sum() + up_to.sum() + group.size) / 2
+def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
+    """How many values there are of each kind, ascending; None where no two are alike."""
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1])
+    if starts.size == ordered.size - 1:
+        return None
+    ends = np.empty(starts.size + 1)
+    ends[:-1], ends[-1] = starts, ordered.size - 1
+    ends[1:] -= starts
+    ends[0] += 1
+    return ends
+
+
+def tie_correction(lengths: Values, n: int) -> float:
+    """1 - sum(t^3 - t)/(n^3 - n); 0 where all values are alike."""
+    if lengths.size == 1:
+        return 0.0
+    return 1 - float(lengths @ (lengths * lengths - 1)) / (float(n) ** 3 - n)

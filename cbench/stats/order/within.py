@@ -8,13 +8,13 @@ drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import erfc, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.stats.order.data import Codes, Values
-from cbench.stats.order.kruskal import Kruskal, of_sorted
+from cbench.stats.order.kruskal import Kruskal, of_sorted, of_sums, tie_correction, tied
 from cbench.stats.order.tails import student_p
 
 SMALL = 5
@@ -26,19 +26,19 @@ class Grouped:
     """A test over groups of trials. `labels` are positions or numbers of tests, START for the beginning of a run."""
 
     test: Kruskal
-    labels: tuple[int, ...]
-    sizes: tuple[int, ...]
-    medians: tuple[float, ...]
+    labels: Codes
+    sizes: NDArray[np.intp]
+    medians: Values
 
     @property
     def doubtful(self) -> bool:
         """Whether a group is too small for the p-value to be trusted."""
-        return min(self.sizes) < SMALL
+        return int(self.sizes.min()) < SMALL
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Trials after one predecessor (or at one position) against all others of the same test."""
+    """Trials with one label (after one predecessor, or at one position) against all others of the same test."""
 
     label: int
     n: int
@@ -53,6 +53,21 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """A row of the matrix of predecessors: each label against all others of the same test, as columns."""
+
+    labels: Codes
+    sizes: NDArray[np.intp]
+    medians: Values
+    medians_others: Values
+    p: Values
+
+    def __getitem__(self, at: int) -> Against:
+        columns = (self.medians, self.medians_others, self.p)
+        return Against(int(self.labels[at]), int(self.sizes[at]), *(float(each[at]) for each in columns))
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
     """Spearman's correlation of value and time."""
 
@@ -64,38 +79,28 @@ class Drift:
 def grouped(values: Values, labels: Codes) -> Grouped | None:
     """Whether values depend on their label. None with fewer than two labels."""
     found = _split(values, labels)
-    if found is None or len(found[0]) < 2:
-        return None
-    names, groups = found
-    test = of_sorted(groups)
-    if test is None:
-        return None
-    medians = tuple(median_of_sorted(group) for group in groups)
-    return Grouped(test, tuple(int(name) for name in names), tuple(group.size for group in groups), medians)
+    return None if found is None else _grouped(found)
 
 
-def against_others(values: Values, labels: Codes) -> list[Against]:
-    """Each label against all others, by the labels' numbers; nothing with fewer than two labels."""
+def against_others(values: Values, labels: Codes) -> tuple[Grouped, Matrix] | None:
+    """The same, and each label against all others, by the labels' numbers; None with fewer than two labels."""
     found = _split(values, labels)
-    if found is None or len(found[0]) < 2:
-        return []
-    names, groups = found
-    made = []
-    for i, (name, group) in enumerate(zip(names, groups, strict=True)):
-        others = np.sort(np.concatenate([each for j, each in enumerate(groups) if j != i]))
-        test = of_sorted([group, others])
-        if test is not None:
-            made.append(Against(int(name), group.size, median_of_sorted(group), median_of_sorted(others), test.p))
-    return made
+    return None if found is None else (_grouped(found), _matrix(found))
 
 
 def first_trial(values: Values, positions: Codes) -> Against | None:
     """Trials that were the first of their run against all others. None where one of both is missing."""
-    labels = (positions != 0).astype(np.int32)
-    return next((each for each in against_others(values, labels) if each.label == 0), None)
+    first = positions == 0
+    if first.all() or not first.any():
+        return None
+    ours, others = np.sort(values[first]), np.sort(values[~first])
+    test = of_sorted([ours, others])
+    if test is None:
+        return None
+    return Against(0, ours.size, median_of_sorted(ours), median_of_sorted(others), test.p)
 
 
-def drift(values: Values, times: Values) -> Drift | None:
+def drift(values: Values, times: Values | Codes) -> Drift | None:
     """None with fewer than three values, or where values or times are all alike."""
     n = values.size
     if n < 3:
@@ -115,17 +120,71 @@ def median_of_sorted(values: Values) -> float:
     return float(values[half]) if values.size % 2 else float((values[half - 1] + values[half]) / 2)
 
 
-def _ranks(values: Values) -> Values:
+def _ranks(values: Values | Codes) -> Values:
     """Average ranks, from 1."""
-    ordered = np.sort(values)
-    left, right = np.searchsorted(ordered, values), np.searchsorted(ordered, values, side="right")
-    return np.asarray((left + right + 1) / 2)
+    order = np.argsort(values, kind="stable")
+    found = np.empty(values.size)
+    found[order] = _ranks_of_sorted(values[order])
+    return found
 
 
-def _split(values: Values, labels: Codes) -> tuple[NDArray[np.int32], list[Values]] | None:
-    """The labels in order, and for each the values that have it, sorted."""
-    if not values.size:
+def _ranks_of_sorted(ordered: Values | Codes) -> Values:
+    lengths = tied(ordered)
+    if lengths is None:
+        return np.arange(1.0, ordered.size + 1)
+    return np.repeat(np.cumsum(lengths) - (lengths - 1) / 2, lengths.astype(np.intp))
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Values in order, and their places `at` put together by label, in order within it; each begins at `starts`."""
+
+    values: Values
+    at: NDArray[np.intp]
+    labels: Codes
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    away: Values  # of each label: how far the sum of its ranks is from what chance gives it
+    lengths: Values | None
+
+
+def _split(values: Values, labels: Codes) -> _Split | None:
+    if np.isnan(values).any():
         return None
-    order = np.lexsort((values, labels))
-    names, starts = np.unique(labels[order], return_index=True)
-    return names, np.split(values[order], starts[1:])
+    order = np.argsort(values, kind="stable")
+    ordered, of_each = values[order], labels[order]
+    at = np.argsort(of_each, kind="stable")
+    together = of_each[at]
+    starts = np.flatnonzero(together[1:] != together[:-1]) + 1
+    if not starts.size:
+        return None
+    starts = np.concatenate([[0], starts])
+    sizes = np.diff(starts, append=values.size)
+    sums = np.add.reduceat(_ranks_of_sorted(ordered)[at], starts)
+    return _Split(ordered, at, together[starts], starts, sizes, sums - sizes * ((values.size + 1) / 2), tied(ordered))
+
+
+def _grouped(split: _Split) -> Grouped:
+    test = of_sums(float((split.away**2 / split.sizes).sum()), split.values.size, split.lengths, split.labels.size)
+    return Grouped(test, split.labels, split.sizes, _medians(split))
+
+
+def _medians(split: _Split) -> Values:
+    together = split.values[split.at]
+    low, high = together[split.starts + (split.sizes - 1) // 2], together[split.starts + split.sizes // 2]
+    return np.asarray((low + high) / 2)
+
+
+def _matrix(split: _Split) -> Matrix:
+    """H of two samples from the rank sum of one. The others' median is looked up where it is without this label."""
+    n = split.values.size
+    others = n - split.sizes
+    ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
+    h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
+    p = np.fromiter((erfc(sqrt(each / 2)) for each in h.tolist()), np.float64, h.size)
+    passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
+    ends = []
+    for rank in ((others - 1) // 2, others // 2):
+        before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
+        ends.append(split.values[rank + before])
+    return Matrix(split.labels, split.sizes, _medians(split), np.asarray((ends[0] + ends[1]) / 2), p)

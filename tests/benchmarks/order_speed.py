@@ -1,0 +1,127 @@
+"""How fast `cbench order analyze` is on 2.3 and 23 million made-up values, against a plain loop of pandas and scipy.
+
+    python tests/benchmarks/order_speed.py [--large]
+
+1,880 configurations, 2 orders, 610 trials: long-tailed, five digits (many ties), half of them shifted. Each command is
+a whole process with its start-up; the medians of PAIRS alternating pairs are printed with their ratios and the peak
+memory. --large also reads ten times as many values.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+CONFIGURATIONS, TRIALS = 1880, 610
+PAIRS = 5
+SEED = 20231124
+
+LOOP = """
+import sys
+import pandas as pd
+from scipy.stats import kruskal
+
+path = sys.argv[1]
+data = pd.read_parquet(path) if path.endswith("parquet") else pd.read_csv(path)
+significant = tests = 0
+for _, each in data.groupby("test", sort=False):
+    fixed = each.loc[each["order"] == "fixed", "value"]
+    random = each.loc[each["order"] == "random", "value"]
+    tests += 1
+    p = kruskal(fixed.to_numpy(), random.to_numpy()).pvalue
+    significant += p < 0.05 / 1880
+print(significant)
+"""
+
+
+def table(configurations: int, trials: int, full: bool) -> pa.Table:
+    """Rows in the order of configurations; `full`: with run and position too."""
+    draw = np.random.default_rng(SEED)
+    rows = 2 * trials
+    value = np.empty(configurations * rows)
+    random = np.tile(np.arange(rows) % 2 == 1, configurations)
+    for number in range(configurations):
+        spread = draw.uniform(0.002, 0.05)
+        made = draw.uniform(1, 1e4) * (1 + spread * draw.lognormal(0, 0.8, rows))
+        if number % 2:
+            made[1::2] *= 1 + draw.normal(0, spread / 2)
+        digits = 10.0 ** (np.floor(np.log10(made)) - 4)
+        value[number * rows : (number + 1) * rows] = np.round(made / digits) * digits
+    names = pa.array([f"node-{n % 20}/test-{n // 20}" for n in range(configurations)])
+    test = pa.DictionaryArray.from_arrays(pa.array(np.repeat(np.arange(configurations, dtype=np.int32), rows)), names)
+    order = pa.DictionaryArray.from_arrays(pa.array(random.astype(np.int32)), pa.array(["fixed", "random"]))
+    columns = {"test": test.cast(pa.string()), "order": order.cast(pa.string())}
+    if full:
+        columns["run"] = pa.array(np.tile(np.arange(rows), configurations))
+        columns["position"] = pa.array(_positions(draw, configurations, rows))
+    return pa.table(columns | {"value": value})
+
+
+def _positions(draw: np.random.Generator, configurations: int, rows: int) -> np.ndarray:
+    """Of each configuration in each run: as listed in the fixed ones, drawn in the random ones."""
+    place = np.tile(np.arange(configurations)[:, None], (1, rows))
+    place[:, 1::2] = draw.permuted(place[:, 1::2], axis=0)
+    return place.ravel()
+
+
+def measured(command: list[str]) -> tuple[float, float]:
+    """Wall seconds and peak MB of a process; its exit code must be 0 or 1."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (0, 1), command
+    return seconds, used.ru_maxrss / 1e3
+
+
+def ours(path: Path) -> list[str]:
+    return [str(Path(sys.executable).with_name("cbench")), "order", "analyze", str(path), "--json"]
+
+
+def compare(what: str, path: Path) -> float:
+    """Prints a line; gives the median seconds of ours."""
+    loop = [sys.executable, "-c", LOOP, str(path)]
+    for command in (ours(path), loop):
+        measured(command)
+    pairs = [(measured(ours(path)), measured(loop)) for _ in range(PAIRS)]
+    mine, theirs = (statistics.median(each[side][0] for each in pairs) for side in (0, 1))
+    ratio = statistics.median(each[1][0] / each[0][0] for each in pairs)
+    memory = [max(each[side][1] for each in pairs) for side in (0, 1)]
+    print(
+        f"{what}: {mine:.2f} s and {memory[0]:.0f} MB, the loop {theirs:.2f} s and {memory[1]:.0f} MB: "
+        f"{ratio:.1f} times faster",
+        flush=True,
+    )
+    return mine
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        plain, full = Path(folder, "plain.parquet"), Path(folder, "full.parquet")
+        made = table(CONFIGURATIONS, TRIALS, full=False)
+        pa.parquet.write_table(made, plain)
+        pa.csv.write_csv(made, plain.with_suffix(".csv"))
+        pa.parquet.write_table(table(CONFIGURATIONS, TRIALS, full=True), full)
+        base = compare("2.3 M values, Parquet", plain)
+        compare("2.3 M values, CSV", plain.with_suffix(".csv"))
+        compare("2.3 M values with run and position, Parquet", full)
+        if "--large" in sys.argv:
+            large = Path(folder, "large.parquet")
+            pa.parquet.write_table(table(10 * CONFIGURATIONS, TRIALS, full=False), large)
+            seconds, memory = measured(ours(large))
+            print(f"23 M values, Parquet: {seconds:.2f} s and {memory:.0f} MB, {seconds / base:.1f} times as long")
+
+
+if __name__ == "__main__":
+    main()
