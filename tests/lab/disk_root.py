@@ -35,9 +35,9 @@ PACKAGES = (
         "hostname",
     ),
     *("iproute2", "kmod", "libc-bin", "libstdc++6", "mawk", "mount", "procps", "python3", "sed", "tar", "util-linux"),
-    *("base-files", "netbase", "memcached", "fio"),
+    *("base-files", "netbase", "memcached", "fio", "perl-base"),
 )
-UNWANTED = ("*perl*", "debconf_*", "dpkg_*", "usrmerge_*", "media-types_*")
+UNWANTED = ("debconf_*", "dpkg_*", "usrmerge_*", "media-types_*")
 PRUNED = (
     *("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n", "usr/share/zoneinfo"),
     *("usr/lib/python3.11/lib2to3", "usr/lib/python3.11/pydoc_data", "usr/lib/python3.11/ensurepip"),
@@ -76,6 +76,7 @@ FILES = {
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     "etc/fstab": "",
     "etc/machine-id": "6c616200000000000000000000000001\n",  # one that is there: else it would be a first boot
+    "etc/memcached.conf": "-m 64\n-p 11211\n-u memcache\n-l 127.0.0.1\n",
     "etc/default/locale": "LANG=C.UTF-8\n",
     "etc/systemd/system/lab.service": (
         "[Unit]\nDescription=What the lab asks this guest to do\nAfter=dbus.service systemd-logind.service\n\n"
