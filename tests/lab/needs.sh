@@ -1,5 +1,6 @@
 #!/bin/bash
-# needs.sh build|lab|arm: make sure that what builds the project (or boots its test machines) is installed.
+# needs.sh build|lab|arm|browser: make sure that what builds the project (boots its test machines, shows its reports)
+# is installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
 # may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
@@ -29,8 +30,11 @@ arm)
     [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing+=(libc6-dev-arm64-cross)
     has depmod || missing+=(kmod)
     ;;
+browser)
+    has chromium || has chromium-browser || has google-chrome || missing+=(chromium)
+    ;;
 *)
-    echo "usage: needs.sh build|lab|arm" >&2
+    echo "usage: needs.sh build|lab|arm|browser" >&2
     exit 2
     ;;
 esac
