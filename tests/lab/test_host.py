@@ -78,11 +78,11 @@ def test_after_a_restart_nothing_of_the_run_before_is_in_the_cache(machine: Mach
     hits = {(each["run"], each["position"]): each["value"] for each in values if each["metric"] == "hits"}
     of_get_first = [hits[place] for place, test in first.items() if test == 1]
     assert all(value == 0 for value in of_get_first)
-    # In the fixed order `set` runs before: there is nothing that `get` does not find.
+    # In the fixed order `set` has run before (it draws its keys, and leaves one in seven out).
     kinds = {run["run"]: run["kind"] for run in stored(machine, "memcached.db", "run")}
     fixed = [value for (run, position), value in hits.items() if kinds[run] == "fixed" and position == 1]
     assert fixed
-    assert all(value > 99 for value in fixed)
+    assert all(value > 80 for value in fixed)
 
 
 def test_a_service_that_is_not_there_leaves_the_runs_out_with_the_reason(machine: Machine) -> None:
