@@ -155,7 +155,11 @@ class Runner:
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
             return self._resetting.reset(run.number)
-        return {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
+        facts = {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
+        wanted = self._study.reset
+        if wanted.check:
+            reset.run(wanted.check, self._study.folder, self._environment, wanted.timeout_s)
+        return facts
 
     def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
         environment: Mapping[str, str] = {**self._environment, **self._marks.of_step(what)}
