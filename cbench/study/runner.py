@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cbench.study import marks, reset, trial
+from cbench.study import marks, model, reset, trial
 from cbench.study.marks import Mark, Marks
 from cbench.study.model import Study
 from cbench.study.reset import ByReboot, ResetError, Resetting
@@ -132,7 +132,8 @@ class Runner:
 
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; whether the run may begin."""
-        self._progress(run, f"reset ({self._study.reset.kind})")
+        if self._study.reset.kind != model.NONE:
+            self._progress(run, f"reset ({self._study.reset.kind})")
         try:
             facts = self._reset(run)
         except ResetError as error:
