@@ -26,8 +26,7 @@ def ours(identity: str = "here") -> Marks:
 
 
 def done(wanted: Reset, folder: Path, marks_: Marks | None = None, environment: dict[str, str] | None = None) -> object:
-    found = reset.of(wanted, str(folder), environment or ENVIRONMENT, lambda: None, marks_ or ours())
-    assert not found.reboots
+    found = reset.of(wanted, str(folder), environment or ENVIRONMENT, marks_ or ours())
     return found.reset(0)
 
 
