@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from cbench.study.model import Study
 from quiet import cpulist, journal
 from quiet.errors import QuietError
 from quiet.host import Reader
-from quiet.placement import isolated_cpus
+from quiet.placement import isolated_cpus, join
 
 INSIDE = "CBENCH_INSIDE_QUIET"
 SHORT_S = 0.2
@@ -82,11 +83,27 @@ def look(tell: Callable[[str], None]) -> dict[str, Any]:
         "cpus": cpulist.format(frozenset(os.sched_getaffinity(0))),
         "environment_bytes": size,
     }
-    if journal.load(reader) is not None:
-        found["quiet"] = _verified()
+    if (applied := journal.load(reader)) is not None:
+        with _aside(applied.cpus.housekeeping):
+            found["quiet"] = _verified()
         if found["quiet"].get("quiet") is False:
             tell("this run begins on a host that is not quiet; what `quiet verify` says is stored with it")
     return found
+
+
+@contextmanager
+def _aside(cpus: frozenset[int]) -> Iterator[None]:
+    """Meanwhile this process and what it starts are on other CPUs: on those looked at they would be what is found."""
+    before = frozenset(os.sched_getaffinity(0))
+    try:
+        join(cpus)
+    except QuietError:  # not permitted: then it is looked at from where this is
+        yield
+        return
+    try:
+        yield
+    finally:
+        join(before)
 
 
 def _verified() -> dict[str, Any]:

@@ -75,7 +75,9 @@ class Table:
 
     def tables(self, key: str) -> list[Table]:
         """An array of tables."""
-        found = self._take(key, (list,), [])
+        found = self._take(key, (list, dict), [])
+        if isinstance(found, dict):
+            raise self.error(key, f"there may be several: write [[{key}]]")
         if wrong := [item for item in found if not isinstance(item, dict)]:
             raise self.error(key, f"{wrong[0]!r}: write it as a table, [[{key}]]")
         return [Table(self._file, self._lines, (*self._path, key, number), item) for number, item in enumerate(found)]

@@ -17,6 +17,14 @@ MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
 DAY_S = 86_400.0
 PREFIXES = (model.REGEX, model.JSON, model.FILE)
 READS = "last-float, wall, user, sys, cycles, cycles:u, regex:EXPRESSION, json:PATH, file:PATH"
+RESET_KEYS = {
+    "command": (model.COMMAND, model.REBOOT),
+    "check": (model.COMMAND, model.SERVICE, model.REBOOT),
+    "unit": (model.SERVICE,),
+    "celsius": (model.COOL,),
+    "khz": (model.COOL,),
+}
+"""Which kinds of reset a key is for."""
 
 
 def load(path: Path) -> Study:
@@ -162,7 +170,9 @@ def _metric(table: Table, workload: bool, alone: bool) -> Metric:
 
 def _reset(table: Table) -> Reset:
     kind = table.text("kind", model.NONE, model.RESETS)
-    needs = {model.COMMAND: "command", model.SERVICE: "unit"}
+    for name, kinds in RESET_KEYS.items():
+        if table.has(name) and kind not in kinds:
+            raise table.error(name, f"means nothing to a reset of the kind {kind!r}, only to {', '.join(kinds)}")
     made = Reset(
         kind=kind,
         command=table.text("command", ""),
@@ -173,7 +183,8 @@ def _reset(table: Table) -> Reset:
         timeout_s=table.number("timeout", 600.0, 0.1, DAY_S),
         settle_s=table.number("settle", 0.0, 0, DAY_S),
     )
-    if kind in needs and not getattr(made, needs[kind]):
+    needs = {model.COMMAND: "command", model.SERVICE: "unit"}
+    if kind in needs and not getattr(made, needs[kind]).strip():
         raise table.error(needs[kind], f"is missing: a reset of the kind {kind!r} needs it")
     if kind == model.COOL and made.celsius is None and made.khz is None:
         raise table.error("celsius", "is missing: what to cool down to, or khz: what frequency to wait for")

@@ -14,12 +14,13 @@ seed = 1                  # for the random orders; the same seed gives the same 
 alpha = 0.05              # chance of a false alarm in the whole study
 timeout = 60              # seconds that a trial may take
 failures = "trial"        # a failed trial counts as missing; run: it takes its whole run with it, in both orders
+counter = "auto"          # what counts for workloads, see `cbench list`; one for the whole study
 # profile = "bench"       # run everything inside `quiet run --profile bench`, on the isolated CPUs (needs root)
 # cpus = "2-3"            # ... on these
-setup = []                # commands before the first run, and after a resume
+setup = []                # commands before the first run, and at each resume
 teardown = []             # and when the study ends or is interrupted
 
-[environment]             # for all commands
+[environment]             # for all commands; trials also have CBENCH_RUN, CBENCH_POSITION and CBENCH_TEST
 LC_ALL = "C"
 
 [reset]                   # what happens to the host before each run
@@ -27,7 +28,8 @@ kind = "none"             # command, service, drop-caches, cool-down, processes,
 # command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
 # check = "..."           # a command that has to succeed afterwards
 # unit = "x.service"      # kind service: the systemd unit to restart
-# celsius = 50            # kind cool-down: wait until no sensor is hotter, and khz: no CPU slower
+# celsius = 50            # kind cool-down: wait until no sensor is hotter
+# khz = 3000000           # kind cool-down: wait until no CPU is slower
 settle = 0                # seconds to wait after it
 timeout = 600
 
@@ -35,14 +37,16 @@ timeout = 600
 [[test]]
 name = "sort"
 command = "seq 200000 | shuf --random-source=/dev/zero | sort -n | tail -1"
-read = "wall"             # or user, sys; last-float: the last number printed (the default); regex:EXPRESSION with one
-                          # group; json:PATH such as jobs.0.iops; file:PATH
+read = "wall"             # or user, sys, cycles, cycles:u; last-float: the last number printed (the default);
+                          # regex:EXPRESSION with one group; json:PATH such as jobs.0.iops; file:PATH
 unit = "s"
-better = "lower"
+better = "lower"          # or higher
+timeout = 10              # for this test
+directory = "."           # where it runs, from the folder of this file
 
 [[test]]
 name = "hash"
-workload = "hash"         # one execution, counted by cbench
+workload = "hash"         # one execution, counted by cbench (read = "value"); or FILE.c:FUNCTION
 params = { n = 100000 }
 
 [[test]]

@@ -15,7 +15,9 @@ from cbench.study.execute import Execution
 from cbench.study.model import Metric
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+MISSING = object()
 MOST_FILE = 1 << 24
+CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
 """Since 1970: the time given to a file of results before its trial."""
 KERNELS = ("/proc/", "/sys/", "/dev/")
@@ -76,10 +78,14 @@ def prepare(metric: Metric, folder: str) -> None:
 
 def _content(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             if os.fstat(file.fileno()).st_mtime_ns == UNTOUCHED_NS:
                 raise NoNumber(f"{path}: was not written in this trial")
-            return file.read(MOST_FILE).decode(errors="replace")
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
+            parts = []
+            while more := file.read(CHUNK):  # a file of the kernel's may refuse to be asked for much at once
+                parts.append(more)
+            return b"".join(parts).decode(errors="replace")
     except OSError as error:
         raise NoNumber(f"{path}: {error.strerror}") from None
 
@@ -87,26 +93,29 @@ def _content(path: Path) -> str:
 def _path(text: str, path: str) -> str:
     """The text of what lies at a path such as jobs.0.read.iops in the JSON of the output.
 
-    Lines before the JSON are passed over; a key may have dots in it, the shortest that is there is taken.
+    Lines before the JSON are passed over; a key may have dots in it.
     """
-    found = _json(text)
-    steps = path.split(".")
-    while steps:
-        used = 1
-        if isinstance(found, dict):
-            sizes = [size for size in range(1, len(steps) + 1) if ".".join(steps[:size]) in found]
-            if not sizes:
-                raise NoNumber(f"no {steps[0]!r} of {path!r} in its output")
-            used = sizes[0]
-            found = found[".".join(steps[:used])]
-        elif isinstance(found, list) and _index(steps[0], len(found)):
-            found = found[int(steps[0])]
-        else:
-            raise NoNumber(f"no {steps[0]!r} of {path!r} in its output")
-        steps = steps[used:]
+    found = _followed(_json(text), path.split("."))
+    if found is MISSING:
+        raise NoNumber(f"nothing at {path!r} in its output")
     if not isinstance(found, str):
         raise NoNumber(f"{path!r} in its output is no number")
     return found
+
+
+def _followed(inside: Any, steps: list[str]) -> Any:
+    """What lies there, or MISSING; the shortest key that leads on is taken."""
+    if not steps:
+        return inside
+    if isinstance(inside, list):
+        return _followed(inside[int(steps[0])], steps[1:]) if _index(steps[0], len(inside)) else MISSING
+    if isinstance(inside, dict):
+        for size in range(1, len(steps) + 1):
+            key = ".".join(steps[:size])
+            found = _followed(inside[key], steps[size:]) if key in inside else MISSING
+            if found is not MISSING:
+                return found
+    return MISSING
 
 
 def _index(step: str, size: int) -> bool:

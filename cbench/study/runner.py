@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cbench.study import marks, reset, trial
+from cbench.study import marks, model, reset, trial
 from cbench.study.marks import Mark, Marks
 from cbench.study.model import Study
 from cbench.study.reset import ByReboot, ResetError, Resetting
@@ -132,7 +132,8 @@ class Runner:
 
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; whether the run may begin."""
-        self._progress(run, f"reset ({self._study.reset.kind})")
+        if self._study.reset.kind != model.NONE:
+            self._progress(run, f"reset ({self._study.reset.kind})")
         try:
             facts = self._reset(run)
         except ResetError as error:
@@ -155,7 +156,11 @@ class Runner:
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
             return self._resetting.reset(run.number)
-        return {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
+        facts = {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
+        wanted = self._study.reset
+        if wanted.check:
+            reset.run(wanted.check, self._study.folder, self._environment, wanted.timeout_s)
+        return facts
 
     def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
         environment: Mapping[str, str] = {**self._environment, **self._marks.of_step(what)}

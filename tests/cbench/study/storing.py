@@ -23,6 +23,7 @@ def stored(path: Path, tests: int, design: str, repetitions: int, value: Value, 
     plan = orders.plan(design, tests, repetitions, parsed.seed)
     draw = random.Random(7)
     with StudyStore.create(path, Header("order", "s", parsed.seed, text, "/", names, {}), plan) as store:
+        store._connection.execute("PRAGMA synchronous=OFF")
         for number, run in enumerate(plan):
             store.begin_run(number, {}, {})
             for position, test in enumerate(run.order):

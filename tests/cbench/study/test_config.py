@@ -85,6 +85,47 @@ WRONG = [
     ("repetitions = 10", "repetitions = ", "s.toml:3: Invalid value"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "cool-down"', "s.toml:4: reset.celsius: is missing"),
+    ("repetitions = 10", "[other]", "s.toml:2: study.repetitions: is missing"),
+    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; here may be study, test, reset, environment"),
+    ("repetitions = 10", "repetitions = 10\nrepetitions = 11", "s.toml:4: Cannot overwrite a value"),
+    ("repetitions = 10", "repetitions = '10'", "s.toml:3: study.repetitions: '10': must be a whole number"),
+    ("repetitions = 10", "repetitions = 10\nseed = 0.5", "s.toml:4: study.seed: 0.5: must be a whole number"),
+    ("repetitions = 10", "repetitions = 10\nseed = 9223372036854775808", "s.toml:4: study.seed: 9223372036854775808: "),
+    ("repetitions = 10", "repetitions = 10\ntimeout = 0", "s.toml:4: study.timeout: 0: from 0.1 to 604800"),
+    ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a text"),
+    ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a text"),
+    ("repetitions = 10", "repetitions = 10\nfailures = 'all'", "s.toml:4: study.failures: 'all': one of trial, run"),
+    ("repetitions = 10", "repetitions = 10\ncounter = 'ticks'", "s.toml:4: study.counter: 'ticks': auto or one that"),
+    ("repetitions = 10", 'repetitions = 10\nname = "a\\u0000b"', "s.toml:4: study.name: "),
+    ("[study]", "study = 1", "s.toml:2: study: 1: must be a table"),
+    ('name = "a"', "", "s.toml:5: test[1].name: is missing"),
+    ('name = "a"', "name = 1", "s.toml:6: test[1].name: 1: must be a text"),
+    ('name = "a"', 'name = ""', "s.toml:6: test[1].name: '': a text without colons"),
+    ('command = "echo 1"', 'command = " "', "s.toml:7: test[1].command: a test is either"),
+    ('command = "echo 1"', 'command = "x"\nworkload = "hash"', "s.toml:7: test[1].command: a test is either"),
+    ('command = "echo 1"', 'command = "x"\nparams = { n = 1 }', "s.toml:8: test[1].params: only a workload has"),
+    ('command = "echo 1"', 'command = "x"\ntimeout = -1', "s.toml:8: test[1].timeout: -1: from 0.1"),
+    ('command = "echo 1"', 'command = "x"\nread = "mean"', "s.toml:8: test[1].read: 'mean': one of last-float, wall"),
+    ('command = "echo 1"', 'command = "x"\nread = "cycles:k"', "s.toml:8: test[1].read: 'cycles:k': one of last-"),
+    ('workload = "hash"', 'workload = "hsh"', "s.toml:11: test[2].workload: unknown workload 'hsh': use "),
+    ('workload = "hash"', 'workload = "none.c:f"', "s.toml:11: test[2].workload: /tmp/none.c: no such file"),
+    ('workload = "hash"', 'workload = "hash"\nread = "wall"', "s.toml:12: test[2].read: 'wall': one of value"),
+    ('workload = "hash"', 'workload = "hash"\ndirectory = "x"', "s.toml:12: test[2].directory: only a command"),
+    ("{ n = 1000 }", "{ m = 1 }", "s.toml:12: test[2].params: m: unknown; hash: takes n"),
+    ("{ n = 1000 }", "{ n = -1 }", "s.toml:12: test[2].params: n=-1: hash takes n"),
+    ("{ n = 1000 }", "3", "s.toml:12: test[2].params: 3: must be a table"),
+    ('command = "x"', 'command = "x"\nread = "wall"', "s.toml:17: test[3].read: belongs into each [[test.metric]]"),
+    ('name = "rate"', 'name = "a:b"', "s.toml:21: test[3].metric[2].name: 'a:b': a text without colons"),
+    ('name = "rate"', 'nam = "rate"', "s.toml:20: test[3].metric[2].name: is missing"),
+    ('better = "higher"', "betr = 1", "s.toml:23: test[3].metric[2].betr: unknown; here may be name, read, unit"),
+    (
+        "repetitions = 10",
+        'repetitions = 10\n[reset]\nkind = "wipe"',
+        "s.toml:5: reset.kind: 'wipe': one of none, command",
+    ),
+    ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "command"', "s.toml:4: reset.command: is missing"),
+    ("repetitions = 10", 'repetitions = 10\n[reset]\ncommand = "x"', "s.toml:5: reset.command: means nothing to a"),
+    ("repetitions = 10", "repetitions = 10\n[reset]\nsettle = -1", "s.toml:5: reset.settle: -1: from 0 to 86400"),
     ("repetitions = 10", "repetitions = 10\n[environment]\nA = 1", "s.toml:5: environment.A: must be a text"),
 ]
 
@@ -92,6 +133,13 @@ WRONG = [
 @pytest.mark.parametrize(("old", "new", "message"), WRONG, ids=[message for _, _, message in WRONG])
 def test_what_is_wrong_is_one_line_with_the_files_line_and_the_key(old: str, new: str, message: str) -> None:
     assert message in said(PLAIN.replace(old, new, 1))
+
+
+def test_a_tests_table_that_is_none_is_told_with_how_it_is_written() -> None:
+    assert said("test = [1]\n[study]\nrepetitions = 1\n") == "s.toml:1: test: 1: write it as a table, [[test]]"
+    assert said("[study]\nrepetitions = 1\n[test]\nname = 'a'\n") == (
+        "s.toml:3: test: there may be several: write [[test]]"
+    )
 
 
 def test_without_tests_there_is_no_study() -> None:

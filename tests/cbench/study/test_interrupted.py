@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from cbench.study import lock
-from tests.cbench.study.running import MORE, order, rows, started, study, written
+from tests.cbench.study.running import ROOT, Command, order, rows, started, study, written
 
 LONG = {"quick": "echo 1", "long": "echo $$ >>pids; setsid sh -c 'echo $$ >>pids; exec sleep 300' & sleep 300; echo 2"}
 
@@ -23,7 +23,7 @@ def alive(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def running_trial(folder: Path, text: str) -> tuple[subprocess.Popen[str], list[int]]:
+def running_trial(folder: Path, text: str) -> tuple[Command, list[int]]:
     """A study that is within its first long trial, and the numbers of that trial's processes."""
     process = started("run", written(folder, text), folder=folder)
     return process, pids(folder, 2)
@@ -60,7 +60,7 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_
     tests = {"server": "echo $$ >>servers; sleep 300 >/dev/null 2>&1 & echo $! >>servers; echo 1", **LONG}
     process, found = running_trial(tmp_path, study(tests, "repetitions = 1\ntimeout = 0.5"))
     server = int((tmp_path / "servers").read_text().split()[-1])
-    process.kill()
+    process.send_signal(signal.SIGKILL)
     process.communicate()
     assert all(map(alive, [*found, server]))
     done = order("resume", "s.db", folder=tmp_path)
@@ -117,7 +117,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     done = subprocess.run(
         [sys.executable, "-c", FULL, "order", "run", "s.toml"],
         cwd=tmp_path,
-        env={**os.environ, **MORE},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
@@ -142,10 +142,9 @@ def test_a_study_goes_on_as_it_was_begun_when_its_file_is_gone_or_changed(tmp_pa
     assert order("run", path, folder=tmp_path).returncode == -signal.SIGKILL
     path.write_text(path.read_text().replace("echo 5", "echo 6"))
     (tmp_path / "ready").unlink()
-    with started("resume", "s.db", folder=tmp_path) as process:
-        said = process.communicate(timeout=60)[1]
-    assert process.returncode == -signal.SIGKILL
-    assert f"{path} has changed since: this goes on with the study as it was begun" in said
+    done = order("resume", "s.db", folder=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    assert f"{path} has changed since: this goes on with the study as it was begun" in done.stderr
     path.unlink()
     done = order("resume", "s.db", folder=tmp_path)
     assert (done.returncode, "changed" in done.stderr) == (0, False)

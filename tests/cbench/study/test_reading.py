@@ -61,7 +61,7 @@ WHY = [
     ("regex", "x=([0-9]+)", "y", "nothing in its output is like"),
     ("regex", "x=(.*)", "x=inf", "'inf' is no finite number"),
     ("json", "a.b", "{", "its output is not JSON"),
-    ("json", "a.b", '{"a": []}', "no 'b' of 'a.b' in its output"),
+    ("json", "a.b", '{"a": []}', "nothing at 'a.b' in its output"),
     ("json", "a", '{"a": true}', "'a' in its output is no number"),
     ("file", "missing", "", "No such file"),
 ]
