@@ -39,6 +39,8 @@ def p_value(h: float, lengths: NDArray[np.float64] | None, first: int, second: i
         away = np.cumsum(lengths) - (lengths - 1) / 2 - (n + 1) / 2
         away *= away
         square, fourth = float(lengths @ away), float(lengths @ (away * away))
+    if not square:
+        return 1.0  # all values are alike
     excess = _excess(square, fourth, first, n)
     if excess >= 0:
         return chi2_sf(h, 1)

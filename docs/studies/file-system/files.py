@@ -1,4 +1,4 @@
-"""The study's tests, and what is around them: files.py TEST, check, reset or remove.
+"""The study's tests, and what is around them: files.py TEST, check, make, reset or remove.
 
 Everything happens in one folder, $SCRATCH, or else $TMPDIR/cbench-file-system-UID; it is made, and one that is
 there is removed only when it bears the mark of having been made here. Tests that fio can do are in jobs.fio; the others
@@ -78,6 +78,12 @@ def reset() -> None:
     sync(TREE)
 
 
+def make() -> None:
+    """The folder where there is none; a study that goes on after it was killed finds it as it was."""
+    if not DATA.exists():
+        reset()
+
+
 def remove() -> None:
     if not SCRATCH.exists():
         return
@@ -103,7 +109,7 @@ def sync(folder: Path) -> None:
 
 
 def main(what: str) -> int:
-    around = {"check": check, "reset": reset, "remove": remove}
+    around = {"check": check, "make": make, "reset": reset, "remove": remove}
     if what in around:
         around[what]()
     elif what in FIO:

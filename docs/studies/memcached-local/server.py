@@ -1,4 +1,4 @@
-"""A memcached server of one's own: server.py start (ends an earlier one first) or stop.
+"""A memcached server of one's own: server.py start (leaves one alone that runs), restart or stop.
 
 It listens at MEMCACHED_ADDRESS (127.0.0.1:21211); its process id is in a file in $TMPDIR that only its owner can
 write. Nothing but a memcached that was started with this very file is ever ended.
@@ -56,7 +56,8 @@ def start() -> None:
     program = shutil.which("memcached")
     if program is None:
         sys.exit("server.py: memcached is not installed: apt-get install memcached")
-    stop()
+    if running() is not None:  # left by a study that was killed: it goes on with what is in it
+        return
     if answers():
         sys.exit(f"server.py: another program listens at {ADDRESS}: set another MEMCACHED_ADDRESS in study.toml")
     FOLDER.mkdir(mode=0o700, exist_ok=True)
@@ -69,6 +70,11 @@ def start() -> None:
         sys.exit(f"server.py: memcached does not answer at {ADDRESS}")
 
 
+def restart() -> None:
+    stop()
+    start()
+
+
 def wait(until: Callable[[], bool]) -> bool:
     limit = time.monotonic() + PATIENCE_S
     while not until():
@@ -79,7 +85,7 @@ def wait(until: Callable[[], bool]) -> bool:
 
 
 if __name__ == "__main__":
-    doing = {"start": start, "stop": stop}.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    doing = {"start": start, "restart": restart, "stop": stop}.get(sys.argv[1] if len(sys.argv) > 1 else "")
     if doing is None:
-        sys.exit("usage: server.py start|stop")
+        sys.exit("usage: server.py start|restart|stop")
     doing()

@@ -1,4 +1,4 @@
-"""One of the four tests, or what prepares them: lookup.py warm|use|inert-1|inert-2|reset|empty|end.
+"""One of the four tests, or what prepares them: lookup.py warm|use|inert-1|inert-2|make|reset|empty|end.
 
 The cache is a folder in $TMPDIR with one place, a file: whoever stores a table throws out the one that was there.
 A test prints its time in seconds and how many rows of a table it computed.
@@ -59,15 +59,16 @@ def test(name: str) -> None:
 def main(what: str) -> int:
     if what == "end":
         shutil.rmtree(CACHE, ignore_errors=True)
-    elif what == "reset":
+    elif what in ("make", "reset"):
         CACHE.mkdir(mode=0o700, exist_ok=True)
-        PLACE.unlink(missing_ok=True)
+        if what == "reset":
+            PLACE.unlink(missing_ok=True)
     elif what == "empty":
         return int(PLACE.exists())
     elif what in WANTS:
         test(what)
     else:
-        sys.exit(f"lookup.py: {what}: one of {', '.join(WANTS)}, reset, empty, end")
+        sys.exit(f"lookup.py: {what}: one of {', '.join(WANTS)}, make, reset, empty, end")
     return 0
 
 
