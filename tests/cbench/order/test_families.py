@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import isclose, isnan, nan
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_benjamini_and_hochberg_is_scipys(p: list[float]) -> None:
 @given(CHANCES, ALPHAS)
 def test_bonferroni_is_never_stronger_than_holm_and_holm_never_than_bh(p: list[float], alpha: float) -> None:
     three = [adjusted(p, rule) for rule in (NONE, BH, HOLM, BONFERRONI)]
-    assert all((one <= other * (1 + 1e-12)).all() for one, other in zip(three, three[1:], strict=False))
+    assert all((one <= other * (1 + 1e-12)).all() for one, other in pairwise(three))
     assert significant(p, alpha, BONFERRONI).tolist() == [len(p) * each < alpha for each in p]
 
 

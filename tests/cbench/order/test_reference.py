@@ -127,7 +127,7 @@ def test_what_the_plain_test_misses_in_softmax_the_position_shows() -> None:
     softmax = made["tests"]["npBench-softmax"]
     assert not softmax["significant"]
     assert softmax["position_significant"]
-    assert [group["median"] for group in softmax["position"]["groups"]][0] == 1487
+    assert softmax["position"]["groups"][0]["median"] == 1487
     assert {group["label"]: group["median"] for group in softmax["predecessor"]["groups"]} == {
         None: 1487,
         "is.D": 1477,
