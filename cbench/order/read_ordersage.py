@@ -10,18 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isinf, isnan, nan
 from pathlib import Path
 from uuid import UUID
 
 from cbench.order.read_table import plain
 from cbench.stats.order.data import Trials
-from cbench.stats.order.encode import ColumnError, trials
+from cbench.stats.order.encode import MISSING, ColumnError, trials
 from quiet.errors import UsageError
 
 SHARED = ("run_uuid", "order_number", "order_type", "completion_status", "result")
 COMMANDS = ("exp_command", "test_command")
 STREAM = ("copy_omp", "scale_omp", "add_omp", "triad_omp")
 SUCCESS, FAILURE = "Success", "Failure"
+COLUMNS = {"order": "order_type", "run": "run_uuid", "position": "order_number", "value": "result"}
 
 
 def is_one(names: Sequence[str]) -> bool:
@@ -34,31 +36,35 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
     command = next(name for name in COMMANDS if name in names)
     columns = plain(path, [*SHARED, command])
     labels = _labels(columns[command])
-    made: dict[str, list[object]] = {name: [] for name in ("test", "order", "metric", "run", "position", "value")}
     ranks = _in_time(columns["run_uuid"])
-    failed = 0
-    for line, (run, position, order, status, result, test) in enumerate(
-        zip(*(columns[name] for name in (*SHARED, command)), strict=True), start=2
-    ):
-        numbers = _numbers(path, line, status, result)
-        failed += numbers == [None]
-        kinds = STREAM if len(numbers) == len(STREAM) else [str(n) for n in range(len(numbers))]
-        for kind, value in zip(kinds, numbers, strict=True):
+    rows = list(zip(*(columns[name] for name in (*SHARED, command)), strict=True))
+    results = [_numbers(path, line, row[3], row[4]) for line, row in enumerate(rows, start=2)]
+    kinds = _kinds([labels[row[5]] for row in rows], results)
+    made: dict[str, list[object]] = {name: [] for name in ("test", "order", "metric", "run", "position", "value")}
+    lines = []
+    for line, (row, numbers) in enumerate(zip(rows, results, strict=True), start=2):
+        run, position, order, _, _, test = row
+        of_test = kinds[labels[test]]
+        if numbers and len(numbers) != len(of_test):
+            raise UsageError(f"{path}: line {line}: {len(numbers)} numbers, where other results have {len(of_test)}")
+        for kind, value in zip(of_test, numbers or [nan] * len(of_test), strict=True):
             made["test"].append(labels[test])
             made["order"].append(order)
-            made["metric"].append("" if len(numbers) == 1 else kind)
+            made["metric"].append(kind)
             made["run"].append(ranks[run])
             made["position"].append(position)
             made["value"].append(value)
+            lines.append(line)
     try:
         found, warnings = trials(made)
     except ColumnError as error:
-        raise UsageError(f"{path}: column {error.column}: {error.why}") from None
-    bare = [name.rpartition(":")[2] for name in found.names]
+        place = "" if error.row is None else f"line {lines[error.row]}: "
+        raise UsageError(f"{path}: {place}column {COLUMNS.get(error.column, command)}: {error.why}") from None
+    bare = [kind or name for name, kind in zip(found.names, found.metrics, strict=True)]
     if len(set(bare)) == len(bare):  # as the paper names them
         found = replace(found, names=tuple(bare))
-    if failed:
-        warnings.append(f"{failed:,} trials failed")
+    if failed := sum(not numbers for numbers in results):
+        warnings.append(f"{failed:,} of {len(rows):,} trials failed")
     return found, warnings
 
 
@@ -80,13 +86,28 @@ def _in_time(runs: Sequence[str]) -> dict[str, int]:
     return {run: number for number, run in enumerate(found)}
 
 
-def _numbers(path: Path, line: int, status: str, result: str) -> list[float | None]:
+def _numbers(path: Path, line: int, status: str, result: str) -> list[float]:
+    """The numbers of a result; none where the trial failed, whatever its result is then, or where one is missing."""
     if status == FAILURE:
-        return [None]
+        return []
     if status != SUCCESS:
         raise UsageError(f"{path}: line {line}: completion_status is {status!r}, neither {SUCCESS} nor {FAILURE}")
+    if result.strip() in MISSING:
+        return []
     try:
-        value = json.loads(result)
-        return [float(each) for each in value] if isinstance(value, list) and value else [float(value)]
+        found = [float(each) for each in json.loads(result)] if result.startswith("[") else [float(result)]
     except (ValueError, TypeError):
-        raise UsageError(f"{path}: line {line}: result {result!r} is no number") from None
+        found = []
+    if not found or "_" in result or any(map(isinf, found)):
+        raise UsageError(f"{path}: line {line}: result {result[:40]!r} is no number")
+    return [] if any(map(isnan, found)) else found
+
+
+def _kinds(tests: Sequence[str], results: Sequence[Sequence[float]]) -> dict[str, Sequence[str]]:
+    """The names of each test's metrics; one without a name where a test has but one number, or always failed."""
+    kinds: dict[str, Sequence[str]] = {}
+    for test, numbers in zip(tests, results, strict=True):
+        if numbers and test not in kinds:
+            count = len(numbers)
+            kinds[test] = STREAM if count == len(STREAM) else [str(n) for n in range(count)] if count > 1 else [""]
+    return {test: kinds.get(test, [""]) for test in tests}

@@ -6,6 +6,7 @@ pyarrow reads both when it is installed; without it a CSV is read by Python, som
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cbench.stats.order.data import Trials
-from cbench.stats.order.encode import Coded, ColumnError, trials
+from cbench.stats.order.encode import MISSING, Coded, ColumnError, trials
 from quiet.errors import UsageError
 
 NEEDED = ("test", "order", "value")
@@ -22,19 +23,32 @@ NAMES = ("test", "order", "metric")
 NUMBERS = ("value", "position")
 PARQUET = (".parquet", ".pq")
 OPTIONAL = ("metric", "run", "position")
-MISSING = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
+NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """The trials and warnings. `metrics`: columns to read instead of `value`. Raises UsageError."""
-    wanted = tuple(metrics) or ("value",)
+    metrics = tuple(dict.fromkeys(metrics))
+    if names := [name for name in metrics if name in NAMES]:
+        raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
+    wanted = metrics or ("value",)
     parquet = path.suffix.lower() in PARQUET
     try:
         columns = (_parquet if parquet else _csv)(path, wanted)
         return trials(columns, metrics)
     except ColumnError as error:
-        place = "" if error.row is None else f"row {error.row + 1}: " if parquet else f"line {error.row + 2}: "
+        place = ""
+        if error.row is not None:
+            place = f"row {error.row + 1}: " if parquet else f"line {_line(path, error.row)}: "
         raise UsageError(f"{path}: {place}column {error.column}: {error.why}") from None
+
+
+def _line(path: Path, row: int) -> int:
+    """Where a row of a CSV ends: empty lines are no rows, and a quoted text may have several lines."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        next(itertools.islice((each for each in reader if each), row + 1, None), None)
+        return reader.line_num
 
 
 def header(path: Path) -> list[str]:
@@ -64,7 +78,7 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
 def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:
-        raise UsageError(f"{path}: {MISSING}")
+        raise UsageError(f"{path}: {NO_PYARROW}")
     try:
         names = parquet.read_schema(path).names
         check(path, names, values)
@@ -90,7 +104,7 @@ def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
     text = arrow.dictionary(arrow.int32(), arrow.string())
     types = {name: text for name in present if name in NAMES}
     types |= {name: arrow.float64() for name in present if name in (*values, "position")}
-    options = fast.ConvertOptions(include_columns=present, column_types=types, strings_can_be_null=True)
+    options = fast.ConvertOptions(include_columns=present, column_types=types, null_values=MISSING)
     try:
         return _columns(fast.read_csv(path, convert_options=options), arrow)
     except arrow.ArrowException:
@@ -112,8 +126,10 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
                     raise UsageError(f"{path}: line {reader.line_num}: {len(row)} columns, not {len(head)}")
                 for place, column in places:
                     column.append(row[place])
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: {error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: line {reader.line_num + 1} or after it: not text in UTF-8") from None
+    except csv.Error as error:
+        raise UsageError(f"{path}: line {reader.line_num + 1}: {error}") from None
     return found
 
 
@@ -142,7 +158,10 @@ def _columns(table: Any, arrow: Any) -> dict[str, Any]:
 def _numbers(column: Any, arrow: Any) -> Any:
     """As an array; not by to_numpy(), which loads pandas where it is installed."""
     if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
-        return column.to_numpy()
+        try:
+            return column.to_numpy()
+        except (arrow.ArrowException, NotImplementedError):
+            return column.to_pylist()
     if column.null_count:
         column = column.cast(arrow.float64()).fill_null(float("nan"))
     parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]

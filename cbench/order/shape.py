@@ -211,9 +211,8 @@ def _across(trials: Trials, found: Analysis) -> dict[str, Any]:
             ([nan if one is None else one.low for one in each], [nan if one is None else one.high for one in each])
         )
     groups: dict[str, list[int]] = {}
-    for number, name in enumerate(trials.names):
-        metric = name[len(trials.test_names[trials.tests[number]]) :]
-        groups.setdefault(metric, []).append(number)
+    for number in range(len(trials.names)):
+        groups.setdefault(trials.metrics[number] if trials.metrics else "", []).append(number)
     made = across.across(bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
     say = {across.BELOW: "below", across.OPEN: "cannot tell", across.ABOVE: "above"}
     return {

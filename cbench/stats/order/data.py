@@ -23,6 +23,7 @@ class Trials:
     names: of the series, one for each metric of each test; `tests` has the number of a series' test, `test_names` their
     names. series, random, value: of each row; NaN for a trial that failed. run: numbered from 0 in the order in which
     the runs were begun (`timed`; else in any); position: of the trial in its run, from 0. None where that is not known.
+    metrics: of each series, or nothing where all have but one. single: no two tests have the same place in a run.
     """
 
     names: tuple[str, ...]
@@ -34,6 +35,8 @@ class Trials:
     run: Codes | None = None
     position: Codes | None = None
     timed: bool = True
+    metrics: tuple[str, ...] = ()
+    single: bool = True
 
     def by_series(self) -> Iterator[NDArray[np.intp]]:
         """The rows of each series, in their order; as many as there are names."""
@@ -58,6 +61,21 @@ class Trials:
             position=position,
         ), slices
 
+    def clash(self) -> bool:
+        """Whether two tests have the same place in a run, so that which came first is not known."""
+        if self.run is None or self.position is None or not self.series.size:
+            return False
+        width = int(self.position.max()) + 1
+        place, test = self.run.astype(np.int64) * width + self.position, self.tests[self.series]
+        cells = (int(self.run.max()) + 1) * width
+        if cells <= 4 * place.size:
+            ran = np.empty(cells, dtype=np.int32)
+            ran[place] = test
+            return bool((ran[place] != test).any())
+        order = np.argsort(place, kind="stable")
+        ordered, tests = place[order], test[order]
+        return bool(((ordered[1:] == ordered[:-1]) & (tests[1:] != tests[:-1])).any())
+
     def _sorting(self) -> NDArray[np.intp] | None:
         """None where the rows are in the order of the series already."""
         if not (self.series[1:] < self.series[:-1]).any():
@@ -72,7 +90,7 @@ class Trials:
 
     def predecessors(self) -> Codes | None:
         """For each row the number of the test that ran before it in its run, or START; None where that is not known."""
-        if self.run is None or self.position is None:
+        if self.run is None or self.position is None or not self.single:
             return None
         if not self.series.size:
             return np.empty(0, dtype=np.int32)

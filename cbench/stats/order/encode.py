@@ -6,7 +6,7 @@ A column is a sequence, or an array; one of names may come as numbers with their
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from cbench.stats.order.data import Codes, Trials
 FIXED = "fixed"
 RANDOM = ("random", "williams")
 """Orders that change from run to run; what they do is looked at in the same way."""
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
+"""How a missing number is written; nothing else than the empty text is a missing name."""
 
 
 class ColumnError(ValueError):
@@ -40,6 +42,14 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
 
     `metrics`: further value columns, each a metric of its own. Raises ColumnError.
     """
+    made, warnings = _trials(columns, metrics)
+    if made.clash():
+        made = replace(made, single=False)
+        warnings.append("several tests have the same position in a run: what ran before is not looked for")
+    return made, warnings
+
+
+def _trials(columns: Mapping[str, Any], metrics: Sequence[str]) -> tuple[Trials, list[str]]:
     test = coded("test", columns["test"])
     warnings: list[str] = []
     random = _orders(columns["order"])
@@ -56,7 +66,8 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
     tests = (found // len(metric.names)).astype(np.int32)
     kinds = [metric.names[int(each) % len(metric.names)] for each in found]
     names = tuple(_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True))
-    return Trials(names, tests, test.names, series.astype(np.int32), random, value, run, position, timed), warnings
+    coded_series = series.astype(np.int32)
+    return Trials(names, tests, test.names, coded_series, random, value, run, position, timed, tuple(kinds)), warnings
 
 
 def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> Coded:
@@ -96,9 +107,8 @@ def _spread(
     pair = np.concatenate([test.codes[rows].astype(np.int64) * len(metrics) + number for number, rows, _ in parts])
     found, series = np.unique(pair, return_inverse=True)
     tests = (found // len(metrics)).astype(np.int32)
-    names = [
-        _named(test.names[int(t)], metrics[int(each) % len(metrics)]) for t, each in zip(tests, found, strict=True)
-    ]
+    kinds = tuple(metrics[int(each) % len(metrics)] for each in found)
+    names = [_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True)]
     value = np.concatenate([values for _, _, values in parts])
     return Trials(
         tuple(names),
@@ -110,6 +120,7 @@ def _spread(
         None if run is None else run[where],
         None if position is None else position[where],
         timed,
+        kinds,
     )
 
 
@@ -129,8 +140,14 @@ def _orders(column: Any) -> NDArray[np.bool_]:
 
 
 def _values(name: str, column: Any) -> NDArray[np.float64]:
-    if not isinstance(column, np.ndarray):
+    if isinstance(column, Coded):
+        first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
+        kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
+        return np.array([*kinds, np.nan])[column.codes]
+    if not isinstance(column, np.ndarray) or column.dtype.kind == "O":
         return np.fromiter((_number(name, row, each) for row, each in enumerate(column)), np.float64)
+    if column.dtype.kind not in "biuf":
+        raise ColumnError(name, None, "has no numbers")
     value = column.astype(np.float64, copy=False)
     if np.isinf(value).any():
         raise ColumnError(name, int(np.flatnonzero(np.isinf(value))[0]), "is infinite")
@@ -138,12 +155,14 @@ def _values(name: str, column: Any) -> NDArray[np.float64]:
 
 
 def _number(name: str, row: int, text: object) -> float:
-    if text is None or text == "":
+    if text is None or (isinstance(text, str) and text.strip() in MISSING):
         return np.nan
     try:
         value = float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise ColumnError(name, row, f"{text!r} is not a number") from None
+        value = None
+    if value is None or "_" in str(text):  # which Python takes for a separator
+        raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number")
     if value in (np.inf, -np.inf):
         raise ColumnError(name, row, "is infinite")
     return value

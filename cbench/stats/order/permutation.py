@@ -31,6 +31,8 @@ def p_value(h: float, lengths: NDArray[np.float64] | None, first: int, second: i
     lengths: how many values tie at each place, ascending; None: no ties. h: as Kruskal and Wallis have it, with ties.
     """
     n = first + second
+    if lengths is not None and lengths.size == 1:
+        return 1.0
     if n < COUNTED:
         ties = (1,) * n if lengths is None else tuple(int(each) for each in lengths)
         return _counted(h, ties, min(first, second))
