@@ -12,11 +12,19 @@ from tests.lab import guest
 from tests.lab.debian import PackageError
 from tests.lab.machines import MACHINES
 
-ABSENT = "no lab: "
+ABSENT = "not here: "
 SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
 LONGEST = (
-    *("test_crash", "test_noise", "test_noise_endings", "test_exact", "test_noise_remedies", "test_main_job"),
+    *(
+        "test_crash",
+        "test_host",
+        "test_noise",
+        "test_noise_endings",
+        "test_exact",
+        "test_noise_remedies",
+        "test_main_job",
+    ),
     *("test_step", "test_thesis", "test_harness", "test_pollution", "test_kmod"),
 )
 
