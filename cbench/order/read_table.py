@@ -80,9 +80,13 @@ def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
     if arrow is None or parquet is None:
         raise UsageError(f"{path}: {NO_PYARROW}")
     try:
-        names = parquet.read_schema(path).names
+        schema = parquet.read_schema(path)
+        names = schema.names
         check(path, names, values)
         present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+        for name in present:
+            if arrow.types.is_nested(schema.field(name).type):
+                raise ColumnError(name, None, "has neither names nor numbers")
         # not read_table(), which loads pandas where it is installed
         with parquet.ParquetFile(path, read_dictionary=[n for n in NAMES if n in present]) as file:
             table = file.read(columns=present)
@@ -147,7 +151,7 @@ def _columns(table: Any, arrow: Any) -> dict[str, Any]:
         column = table.column(name)
         text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
         if name in NAMES or text or arrow.types.is_dictionary(column.type):
-            found[name] = _coded(column, arrow)
+            found[name] = _coded(name, column, arrow)
         elif arrow.types.is_null(column.type):
             found[name] = column.to_pylist()
         else:
@@ -168,11 +172,14 @@ def _numbers(column: Any, arrow: Any) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0)
 
 
-def _coded(column: Any, arrow: Any) -> Coded:
+def _coded(name: str, column: Any, arrow: Any) -> Coded:
     if not arrow.types.is_dictionary(column.type):
-        column = column.cast(arrow.string()).dictionary_encode()
+        try:
+            column = column.cast(arrow.string()).dictionary_encode()
+        except arrow.ArrowException:
+            raise ColumnError(name, None, "has no names") from None
     column = column.unify_dictionaries() if column.num_chunks > 1 else column
     whole = column.combine_chunks()
     indices = whole.indices.fill_null(-1) if whole.indices.null_count else whole.indices
     codes = np.from_dlpack(indices) if len(indices) else np.empty(0)
-    return Coded(codes.astype(np.int32, copy=False), tuple(str(name) for name in whole.dictionary.to_pylist()))
+    return Coded(codes.astype(np.int32, copy=False), tuple(str(each) for each in whole.dictionary.to_pylist()))
