@@ -36,6 +36,7 @@ thesis: setup lab-setup ## the thesis's table of variability, measured anew on m
 test: setup ## every test, with those that boot real kernels (under 30 minutes on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
+	@tests/lab/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
 	@$(PYTEST)
 
 check: setup ## style, types and the fast tests (under 2 minutes)

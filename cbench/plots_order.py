@@ -160,4 +160,5 @@ def _names(axes: Any, names: list[str]) -> None:
 
 
 def _legend(axes: Any) -> None:
-    axes.figure.legend(loc="outside upper left", ncols=2, fontsize=8)
+    if axes.get_legend_handles_labels()[0]:
+        axes.figure.legend(loc="outside upper left", ncols=2, fontsize=8)

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from cbench.plots import pyplot
@@ -70,7 +71,7 @@ def drawn(key: str, rows: int, columns: int, width: float, height: float) -> Ite
             yield found, list(axes.flat)
             file = io.StringIO()
             nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-            figure.savefig(file, format="svg", metadata=nothing)
+            import_module("matplotlib.backends.backend_svg").FigureCanvasSVG(figure).print_svg(file, metadata=nothing)
         finally:
             plt.close(figure)
     found.append(embedded(file.getvalue(), key))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
 
+from tests import browser
 from tests.lab import guest
 from tests.lab.debian import PackageError
 from tests.lab.machines import MACHINES
 
-SKIPPED: dict[str, str] = {}
+ABSENT = "not here: "
+SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
 LONGEST = (
     *("test_crash", "test_noise", "test_noise_endings", "test_exact", "test_noise_remedies", "test_main_job"),
@@ -63,18 +66,27 @@ def tool(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.fixture(scope="session")
+def chromium() -> None:
+    """A browser is installed; otherwise the test is skipped with what to install."""
+    if browser.program() is None:
+        _skip("the browser", "not installed: apt-get install chromium (`make test` does it when it may)")
+
+
 def _need_emulator(kind: str) -> None:
     if absent := guest.missing(kind):
         _skip(f"the {kind} emulator", f"not installed: {', '.join(absent)} (`make test` installs them when it may)")
 
 
 def _skip(what: str, why: str) -> None:
-    SKIPPED[what] = why
-    pytest.skip(f"not here: {what}: {why}")
+    pytest.skip(f"{ABSENT}{what}: {why}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if SKIPPED:
+    """From the reports, which come from the processes of pytest-xdist too."""
+    texts = [str(each.longrepr) for each in terminalreporter.stats.get("skipped", [])]
+    said = sorted({found[1] for text in texts if (found := SKIPPED.search(text))})
+    if said:
         terminalreporter.section("tests were SKIPPED for what is not installed", sep="!", red=True)
-        for what, why in SKIPPED.items():
-            terminalreporter.line(f"{what}: {why}")
+        for line in said:
+            terminalreporter.line(line)
