@@ -37,8 +37,11 @@ def analysis(made: Row) -> None:
     for line in made["verdict"]:
         _say(console, line, "bold" if line is made["verdict"][0] else None)
     tests = list(made["tests"].items())
-    shown = tests if len(tests) <= MOST else sorted(tests, key=_by_p)[:MOST]
-    for table in _tables(console, shown):
+    if len(tests) > MOST:
+        shown = sorted(tests, key=lambda item: 2.0 if (p := deciding(made, item[1])) is None else p)[:MOST]
+    else:
+        shown = tests
+    for table in _tables(console, made, shown):
         console.print(table)
     if len(tests) > len(shown):
         _say(console, f"the {len(shown)} tests with the smallest p of {len(tests):,}; all of them with --json")
@@ -50,9 +53,11 @@ def _say(console: Console, line: str, style: str | None = None) -> None:
     console.print(escape(line), style=style, soft_wrap=not console.is_terminal)
 
 
-def _tables(console: Console, tests: Sequence[tuple[str, Row]]) -> list[Table]:
+def _tables(console: Console, made: Row, tests: Sequence[tuple[str, Row]]) -> list[Table]:
     """What fits; into a file everything in one table, a test a line."""
-    known = [each for each in _columns() if not each.known or any(test[each.known] is not None for _, test in tests)]
+    known = [
+        each for each in _columns(made) if not each.known or any(test[each.known] is not None for _, test in tests)
+    ]
     apart = [each for each in known if each.known.removesuffix("_p") in WITHIN]
     orders = [each for each in known if each not in apart]
     medians = [each for each in orders if each.name != "Δ mean"]
@@ -85,12 +90,10 @@ def _table(tests: Sequence[tuple[str, Row]], columns: Sequence[Column]) -> Table
     return table
 
 
-def _columns() -> list[Column]:
+def _columns(made: Row) -> list[Column]:
     return [
         Column("n", lambda each: f"{each['n_fixed']:,} + {each['n_random']:,}"),
-        Column(
-            "p", lambda each: chance(each["p"]) + ("" if each["p"] is None else " ●" if each["significant"] else " ○")
-        ),
+        Column("p", partial(_decision, made)),
         Column("ε²", lambda each: number(each["epsilon2"], "{:.3f}")),
         Column("Δ median", lambda each: number(each["delta_pct_median"], "{:+.2f} %")),
         Column("Δ mean", lambda each: number(each["delta_pct_mean"], "{:+.2f} %")),
@@ -101,6 +104,12 @@ def _columns() -> list[Column]:
         Column("case", lambda each: number(each["case"], "{}")),
         *(Column(f"p {key}", partial(_marked, key=key), f"{key}_p") for key in WITHIN),
     ]
+
+
+def deciding(made: Row, each: Row) -> float | None:
+    """The p-value of a test on which its significance rests, before the correction; None where it has none."""
+    p = each["p"] if made["null"] == "chi2" else each["p_permutation"]
+    return None if p is None else float(p)
 
 
 def chance(p: float | None) -> str:
@@ -125,12 +134,13 @@ def _marked(each: Row, key: str) -> str:
     return chance(p) + ("" if p is None else " ●" if each[f"{key}_significant"] else " ○")
 
 
+def _decision(made: Row, each: Row) -> str:
+    p = deciding(made, each)
+    return chance(p) + ("" if p is None else " ●" if each["significant"] else " ○")
+
+
 def _interval(ends: Sequence[float] | None) -> str:
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
-
-
-def _by_p(item: tuple[str, Row]) -> float:
-    return 2.0 if item[1]["p"] is None else float(item[1]["p"])
 
 
 def _legend(made: Row) -> list[str]:
@@ -138,9 +148,10 @@ def _legend(made: Row) -> list[str]:
     level = f"p < {made['alpha']:g}"
     by = {"bonferroni": f"p < {made['alpha_bonferroni']:.3g} (Bonferroni)", "none": f"{level}, not corrected"}
     significant = by.get(made["correction"], f"{level} after {corrected_by(made)}")
+    null = "chi-squared" if made["null"] == "chi2" else "permutation"
     lines = [
-        f"● significant: {significant}; fixed against random order by Kruskal and Wallis. ε²: size of the effect, "
-        "from 0 to 1. Δ: (fixed - random)/fixed."
+        f"● significant: {significant}; fixed against random order by Kruskal and Wallis, p by {null}. ε²: size of the "
+        "effect, from 0 to 1. Δ: (fixed - random)/fixed."
     ]
     needs = [each["ci_needs"] for each in tests if each["ci_needs"] is not None]
     inside = "both medians" if rule["case"] == "algorithm" else "a median"
