@@ -23,10 +23,11 @@ LOWEST_P = 1e-300
 
 
 def p_values(made: Row) -> str:
-    """The p-values in increasing order, with the level of one test and that of the family."""
+    """The p-values of the decision in increasing order, with the level of one test and that of the family."""
+    deciding = _deciding(made)
 
     def draw(axes: Any) -> None:
-        curve = _sorted(axes, made, "p", "p (logarithmic)", log=True)
+        curve = _sorted(axes, made, deciding, "p (logarithmic)", log=True)
         lines = axes.axhline if curve else axes.axvline
         lines(made["alpha"], color=GREY, linestyle="--", linewidth=1, label=f"{made['alpha']:g}, for one test")
         if made["alpha_bonferroni"] != made["alpha"]:
@@ -38,7 +39,7 @@ def p_values(made: Row) -> str:
         axis.set_minor_formatter(lambda _value, _place: "")
         _legend(axes)
 
-    return svg("p", draw, _height(made, "p"))
+    return svg("p", draw, 0.2 + _height(made, deciding))
 
 
 def effects(made: Row) -> str:
@@ -92,7 +93,7 @@ def intervals(made: Row) -> str:
 def with_intervals(made: Row) -> list[tuple[str, Row]]:
     """The tests that the figure of intervals can show, the smallest p-values first."""
     tests = [(name, each) for name, each in made["tests"].items() if each["case"] and each["median_fixed"]]
-    return sorted(tests, key=lambda item: float(item[1]["p"]))
+    return sorted(tests, key=lambda item: float(item[1][_deciding(made)]))
 
 
 def cases(made: Row) -> str:
@@ -115,6 +116,10 @@ def cases(made: Row) -> str:
     return svg("cases", draw, 0.7 + 0.32 * len(shown))
 
 
+def _deciding(made: Row) -> str:
+    return "p" if made["null"] == "chi2" else "p_permutation"
+
+
 def _known(made: Row, key: str) -> list[tuple[str, Row]]:
     found = [(name, each) for name, each in made["tests"].items() if each[key] is not None]
     return sorted(found, key=lambda item: (float(item[1][key]), item[0]))
@@ -122,7 +127,7 @@ def _known(made: Row, key: str) -> list[tuple[str, Row]]:
 
 def _height(made: Row, key: str) -> float:
     many = len(_known(made, key))
-    return (1.2 if key == "p" else 1.0) + 0.21 * max(many, 2) if many <= MOST_NAMED else 2.8
+    return 1.0 + 0.21 * max(many, 2) if many <= MOST_NAMED else 2.8
 
 
 def _sorted(axes: Any, made: Row, key: str, label: str, log: bool = False) -> bool:

@@ -91,7 +91,7 @@ def matrix(made: Row) -> str:
     return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 2), BROAD)
 
 
-def drift(made: Row, trials: Trials, names: Sequence[str], units: Mapping[str, str]) -> str:
+def drift(made: Row, trials: Trials, names: Sequence[str]) -> str:
     """Values over the runs in time, both orders; the first six names."""
     number = {name: each for each, name in enumerate(trials.names)}
     wanted = {number[name]: name for name in names[:MOST_PANELS]}
@@ -107,7 +107,7 @@ def drift(made: Row, trials: Trials, names: Sequence[str], units: Mapping[str, s
             dots(axes, trials.run[some] + 1, trials.value[some], not random, color, shape, label)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
-        unit = units.get(name, "")
+        unit = str(made["tests"][name].get("unit", ""))
         title = _titled(name, made["tests"][name], "drift")
         axes.set(xlabel="run, in time", ylabel=shortened(unit, 12) if unit else "value", title=title)
 

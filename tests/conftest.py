@@ -78,7 +78,7 @@ def tool(request: pytest.FixtureRequest) -> str:
 def chromium() -> None:
     """A browser is installed; otherwise the test is skipped with what to install."""
     if browser.program() is None:
-        _skip("the browser", "not installed: chromium (`make test` installs it when it may)")
+        _skip("the browser", "not installed: apt-get install chromium (`make test` does it when it may)")
 
 
 def _need_emulator(kind: str) -> None:

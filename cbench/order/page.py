@@ -13,7 +13,7 @@ from cbench.order.page_parts import figure, paragraph, section
 from cbench.order.page_study import About
 from cbench.order.page_tables import by_p, mark
 from cbench.plots_svg import shortened
-from cbench.render_order import chance, corrected_by
+from cbench.render_order import chance, corrected_by, deciding
 from cbench.stats.order.data import Trials
 
 Row = Mapping[str, Any]
@@ -23,10 +23,10 @@ NAMED = 3
 def page(about: About, made: Row, trials: Trials) -> str:
     """The whole page: the same bytes for the same data."""
     parts = {
-        "tests": ("Tests", page_tables.tests(made, about.units)),
+        "tests": ("Tests", page_tables.tests(made)),
         "orders": ("Fixed against random order", _orders(made)),
         "within": ("Inside of the random runs", _within(made)),
-        "drift": ("Over the study", _drift(made, trials, about)),
+        "drift": ("Over the study", _drift(made, trials)),
         "across": ("Tests against each other", page_tables.across(made)),
         "study": ("The study", page_study.section(made, about)),
         "method": ("How this was computed", _method(made)),
@@ -54,11 +54,12 @@ def _verdict(made: Row) -> str:
 
 def _orders(made: Row) -> str:
     tested = [(name, each) for name, each in by_p(made) if each["p"] is not None]
+    p = {name: deciding(made, each) or 0.0 for name, each in tested}
     if not tested:
         return ""
     many = len(tested)
-    below = sum(each["p"] < made["alpha"] for _, each in tested)
-    family = sum(each["p"] < made["alpha_bonferroni"] for _, each in tested)
+    below = sum(each < made["alpha"] for each in p.values())
+    family = sum(each < made["alpha_bonferroni"] for each in p.values())
     moved = [item for item in tested if item[1]["delta_pct_median"] is not None]
     moved.sort(key=lambda item: -abs(item[1]["delta_pct_median"]))
     drawn = plots_order.with_intervals(made)
@@ -70,7 +71,7 @@ def _orders(made: Row) -> str:
             "p-values, sorted",
             "How likely such a difference between the orders is by chance alone; filled: significant.",
             f"{family:,} of {many:,} are below {made['alpha_bonferroni']:.2g}, {below:,} below {made['alpha']:g}. "
-            + _some("Smallest", [f"{_short(name)} ({chance(each['p'])})" for name, each in tested]),
+            + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
         figure(
             "effect",
@@ -120,12 +121,17 @@ def _within(made: Row) -> str:
     names = [name for name, each in by_p(made, "position_p") if each["position"]]
     if names:
         yes = sum(made["tests"][name]["position_significant"] for name in names)
+        every = all(
+            len(made["tests"][name]["position"]["groups"]) == made["tests"][name]["position"]["labels"]
+            for name in names
+        )
+        places = "each place" if every else "the places where it was most often"
         parts.append(
             figure(
                 "position",
                 plots_order_within.positions(made, names),
                 "Median by position",
-                "Each test's median at each place in the random runs, against the middle one of these medians."
+                f"Each test's median at {places} in the random runs, against the middle one of these medians."
                 + _foremost(len(names)),
                 f"Significant ({mark(True)}): {yes:,} of {len(names):,} tests.",
                 broad=True,
@@ -134,7 +140,6 @@ def _within(made: Row) -> str:
     if first := page_tables.first_trials(made):
         parts.append(f"<h3>The first trial of a run</h3>\n{first}")
     if made["predecessors"]:
-        yes = sum(each["significant"] for each in made["predecessors"])
         tests = len({each["test"] for each in made["predecessors"]})
         most = plots_order_within.MOST_CELLS
         parts.append("<h3>What ran right before</h3>\n" + page_tables.predecessors(made))
@@ -144,16 +149,17 @@ def _within(made: Row) -> str:
                 plots_order_within.matrix(made),
                 "Which test disturbs which",
                 "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
-                "the test's other trials; ● significant (Holm over all pairs), hatched: never happened."
+                "the test's other trials; ● significant (Holm over all pairs), hatched: "
+                + ("never happened." if page_tables.all_pairs(made) else "not among those with the smallest p.")
                 + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
-                f"Significant: {yes:,} of {len(made['predecessors']):,} pairs.",
+                f"Significant: {page_tables.pairs(made)} pairs.",
                 broad=True,
             )
         )
     return "".join(parts)
 
 
-def _drift(made: Row, trials: Trials, about: About) -> str:
+def _drift(made: Row, trials: Trials) -> str:
     if trials.run is None or not trials.timed:
         return ""
     names = [name for name, each in by_p(made, "drift_p") if each["n_fixed"] + each["n_random"]]
@@ -162,7 +168,7 @@ def _drift(made: Row, trials: Trials, about: About) -> str:
     yes = sum(made["tests"][name]["drift_significant"] for name in names)
     return figure(
         "drift",
-        plots_order_within.drift(made, trials, names, about.units),
+        plots_order_within.drift(made, trials, names),
         "Values by run, in time",
         "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
         + _foremost(len(names)),
@@ -174,9 +180,10 @@ def _drift(made: Row, trials: Trials, about: About) -> str:
 def _method(made: Row) -> str:
     rule = made["intervals"]
     correction = "no correction for" if made["correction"] == "none" else f"{corrected_by(made)} over"
+    null = "chi-squared" if made["null"] == "chi2" else "permutation (exact below 40 values, else by moments)"
     return paragraph(
-        f"Kruskal-Wallis, corrected for ties, {correction} the number of tests (level {made['alpha']:g}; Bonferroni's "
-        f"is {made['alpha_bonferroni']:.3g}). Intervals of the median by {rule['rule']} ranks at "
+        f"Kruskal-Wallis, corrected for ties, p by {null}, {correction} the number of tests (level {made['alpha']:g}; "
+        f"Bonferroni's is {made['alpha_bonferroni']:.3g}). Intervals of the median by {rule['rule']} ranks at "
         f"{100 * rule['level']:.4g} %, cases by the rule {rule['case']!r}. Position and predecessor: Kruskal-Wallis "
         "within the random runs; single predecessors against all other trials of the test, Holm over the whole matrix. "
         "Drift: Spearman's correlation with the run's number, each order less its median. Runs needed: Noether 1987, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,10 @@ FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """`name`: of the study; `rows`: what its store says of it; `units`: of each test and metric that has one."""
+    """`name`: of the study; `rows`: what its store says of it."""
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()
-    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def about(path: Path) -> About:
@@ -37,7 +36,7 @@ def about(path: Path) -> About:
         return About(path.stem)
     with StudyStore.open(path) as store:
         header, runs, known = store.header(), store.runs(), store.run_facts()
-    study = config.parse(header.source, str(path), header.folder)
+    study = config.parse(header.source, str(path), header.folder, check=False)
     begun = sum(run.begun_ns is not None for run in runs)
     lost = sum(run.failure is not None for run in runs)
     rows = [
@@ -50,13 +49,7 @@ def about(path: Path) -> About:
     boots = {each["boot_id"] for _, _, each in known if "boot_id" in each}
     rows += [("boots", f"the runs lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
     rows.append(("quiet", _quiet(study, [each.get("quiet") for _, _, each in known])))
-    return About(header.name or path.stem, tuple(rows), units(study))
-
-
-def units(study: Study) -> dict[str, str]:
-    """The unit of each test, or of each metric of a test, under the name that it has in the analysis."""
-    every = ((test, metric) for test in study.tests for metric in test.metrics if metric.unit)
-    return {f"{test.name}:{metric.name}" if metric.name else test.name: metric.unit for test, metric in every}
+    return About(header.name or path.stem, tuple(rows))
 
 
 def section(made: Row, about: About) -> str:
@@ -77,7 +70,9 @@ def _sequence(design: Row) -> str:
         )
     fixed, random = design["runs_fixed"], design["runs_random"]
     said = f"{fixed:,} runs in fixed and {random:,} in random order"
-    if not fixed or not random:
+    if not fixed:
+        return f"{random:,} runs, each in an order of its own"
+    if not random:
         return said
     how = "interleaved" if design["interleaved"] else "blocked: the orders are confounded with time"
     return f"{said}, {how} ({design['stretches']:,} stretches of one order)"

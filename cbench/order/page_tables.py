@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from cbench.order.page_parts import facts, paragraph, small, table
-from cbench.render_order import chance, corrected_by, number
+from cbench.render_order import chance, corrected_by, deciding, number
 
 Row = Mapping[str, Any]
 MOST_ROWS = 300
@@ -15,21 +15,30 @@ MOST_ROWS = 300
 MOST_NAMED = 25
 
 
-def tests(made: Row, units: Mapping[str, str]) -> str:
+def tests(made: Row) -> str:
     """Every test, the smallest p first."""
     items = by_p(made)
     head = [
-        *("test", "n", "p", f"ε²{small('η²')}", f"Δ median{small('Δ mean')}", "median fixed", "median random", "case"),
+        *(
+            "test",
+            "n",
+            f"p{small('chi-squared') if _both(made) else ''}",
+            f"ε²{small('η²')}",
+            f"Δ median{small('Δ mean')}",
+            "median fixed",
+            "median random",
+            "case",
+        ),
         *("p position", "p predecessor", "p drift", f"runs for {made['power']['delta_pct']:g} %"),
     ]
     full, rest = items[:MOST_ROWS], items[MOST_ROWS:]
-    rows = [_test(name, each, units.get(name, "")) for name, each in full]
+    rows = [_test(made, name, each) for name, each in full]
     text = table(head, rows, ["yes" if each["significant"] else "" for _, each in full])
     if rest:
         short = [
             [
                 escape(name),
-                f"{chance(each['p'])} {mark(each['significant'])}",
+                f"{chance(deciding(made, each))} {mark(each['significant'])}",
                 number(each["delta_pct_median"], "{:+.2f} %"),
                 number(each["case"], "{}"),
                 *(_marked(each, key) for key in ("position", "predecessor", "drift")),
@@ -42,9 +51,19 @@ def tests(made: Row, units: Mapping[str, str]) -> str:
     return text + "<h3>How to read it</h3>\n" + facts(_legend(made))
 
 
-def by_p(made: Row, key: str = "p") -> list[tuple[str, Row]]:
-    """The tests, the smallest p first, without one last."""
-    return sorted(made["tests"].items(), key=lambda item: 2.0 if item[1][key] is None else float(item[1][key]))
+def by_p(made: Row, key: str = "") -> list[tuple[str, Row]]:
+    """The tests, the smallest p first, without one last. `key`: of which p; of the decision when it is left out."""
+
+    def place(item: tuple[str, Row]) -> float:
+        p = item[1][key] if key else deciding(made, item[1])
+        return 2.0 if p is None else float(p)
+
+    return sorted(made["tests"].items(), key=place)
+
+
+def _both(made: Row) -> bool:
+    """Whether the p-value of the decision is another one than the paper's."""
+    return bool(made["null"] != "chi2")
 
 
 def mark(significant: bool) -> str:
@@ -57,8 +76,7 @@ def predecessors(made: Row) -> str:
     shown = [each for each in every if each["significant"]][:MOST_NAMED] or every[:5]
     if not shown:
         return ""
-    yes = sum(each["significant"] for each in every)
-    said = f"Significant after Holm over all pairs: {yes:,} of {len(every):,}."
+    said = f"Significant after Holm over all pairs: {pairs(made)}."
     said += " Those with the smallest p:" if len(shown) < len(every) else ""
     rows = [
         [
@@ -75,6 +93,21 @@ def predecessors(made: Row) -> str:
     ]
     head = ("test", "ran right after", "n", "median", "median of its others", "difference", "p", "p after Holm")
     return paragraph(said) + table(head, rows, ["yes" if each["significant"] else "" for each in shown], names=2)
+
+
+def pairs(made: Row) -> str:
+    """How many pairs of a test and its predecessor are significant, of how many."""
+    yes = sum(each["significant"] for each in made["predecessors"])
+    return f"{'' if all_pairs(made) else 'at least '}{yes:,} of {_pairs(made):,}"
+
+
+def all_pairs(made: Row) -> bool:
+    """Whether all pairs are named, and not only those with the smallest p."""
+    return len(made["predecessors"]) == _pairs(made)
+
+
+def _pairs(made: Row) -> int:
+    return sum(each["predecessor"]["labels"] for each in made["tests"].values() if each["predecessor"])
 
 
 def first_trials(made: Row) -> str:
@@ -116,12 +149,15 @@ def across(made: Row) -> str:
     return text
 
 
-def _test(name: str, each: Row, unit: str) -> Sequence[str]:
+def _test(made: Row, name: str, each: Row) -> Sequence[str]:
+    p, unit = deciding(made, each), str(each.get("unit", ""))
     failed = each["failed_fixed"] + each["failed_random"]
     return [
         escape(name),
         f"{each['n_fixed']:,} + {each['n_random']:,}" + small(f"{failed:,} failed" if failed else ""),
-        chance(each["p"]) + ("" if each["p"] is None else f" {mark(each['significant'])}"),
+        chance(p)
+        + ("" if p is None else f" {mark(each['significant'])}")
+        + small(chance(each["p"]) if _both(made) else ""),
         number(each["epsilon2"], "{:.3f}") + small(number(each["eta2"], "{:.3f}")),
         number(each["delta_pct_median"], "{:+.2f} %") + small(number(each["delta_pct_mean"], "{:+.2f} %")),
         _median(each, "fixed", unit),

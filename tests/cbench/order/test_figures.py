@@ -47,7 +47,7 @@ def test_of_a_few_tests_each_has_a_line_with_its_name(few: Any, name: str) -> No
 def test_p_values_are_sorted_with_the_smallest_on_top(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.p_values(made)) if text in FEW]
-    assert lines == sorted(FEW, key=lambda name: made["tests"][name]["p"])
+    assert lines == sorted(FEW, key=lambda name: made["tests"][name]["p_permutation"])
 
 
 def test_differences_are_sorted_from_below_to_above(few: Any) -> None:
@@ -66,7 +66,12 @@ def test_of_many_tests_each_is_a_point_of_a_curve(many: Any, name: str) -> None:
 
 def test_of_very_many_tests_only_as_many_points_are_drawn_as_can_be_seen() -> None:
     one = {"significant": False, "p": 0.5, "epsilon2": 0.1, "delta_pct_median": 1.0}
-    made = {"alpha": 0.05, "alpha_bonferroni": 5e-6, "tests": {str(number): one for number in range(10_000)}}
+    made = {
+        "alpha": 0.05,
+        "alpha_bonferroni": 5e-6,
+        "null": "chi2",
+        "tests": {str(number): one for number in range(10_000)},
+    }
     for draw in SORTED.values():
         figure = draw(made)
         assert plots_order.MOST_POINTS <= points(figure) <= plots_order.MOST_POINTS + 100  # ticks, legend
@@ -78,7 +83,7 @@ def test_the_levels_of_one_test_and_of_the_family_stand_in_the_figure_of_p_value
 
 
 def test_a_p_value_of_0_can_be_drawn(few: Any) -> None:
-    tests = few[0]["tests"] | {FEW[0]: few[0]["tests"][FEW[0]] | {"p": 0.0}}
+    tests = few[0]["tests"] | {FEW[0]: few[0]["tests"][FEW[0]] | {"p_permutation": 0.0}}
     assert FEW[0] in texts(plots_order.p_values(few[0] | {"tests": tests}))
 
 
@@ -86,7 +91,7 @@ def test_intervals_name_each_test_with_its_case(few: Any) -> None:
     made = few[0]
     written = texts(plots_order.intervals(made))
     cases = [text[:6] for text in written if re.match(r"case \d", text)][::-1]
-    names = sorted(FEW, key=lambda name: made["tests"][name]["p"])
+    names = sorted(FEW, key=lambda name: made["tests"][name]["p_permutation"])
     assert cases == [f"case {made['tests'][name]['case']}" for name in names]
     assert "case 1: apart" in written
 
@@ -121,7 +126,8 @@ def test_a_matrix_without_differences_can_be_drawn() -> None:
 def test_positions_and_drift_have_a_panel_for_each_of_the_first_tests(few: Any) -> None:
     made, trials = few
     names = FEW[:4]
-    figures = plots_order_within.positions(made, names), plots_order_within.drift(made, trials, names, {FEW[0]: "ms"})
+    made["tests"][FEW[0]]["unit"] = "ms"
+    figures = plots_order_within.positions(made, names), plots_order_within.drift(made, trials, names)
     for figure in figures:
         assert sum(any(name in text for name in names) for text in texts(figure)) == 4
     assert {"ms", "value", "fixed order", "random order"} <= set(texts(figures[1]))
@@ -129,7 +135,7 @@ def test_positions_and_drift_have_a_panel_for_each_of_the_first_tests(few: Any) 
 
 def test_the_orders_are_told_apart_by_shape_and_not_only_by_colour(few: Any) -> None:
     made, trials = few
-    shapes = re.findall(r'<path id="drift-[^"]+" d="([^"]+)"', plots_order_within.drift(made, trials, FEW[:1], {}))
+    shapes = re.findall(r'<path id="drift-[^"]+" d="([^"]+)"', plots_order_within.drift(made, trials, FEW[:1]))
     assert sum("C" in path for path in shapes) == 1  # a circle's curves
     assert len(set(shapes)) >= 3  # with the ticks
 

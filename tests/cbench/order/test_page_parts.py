@@ -25,7 +25,7 @@ def made() -> dict[str, Any]:
 
 
 def test_names_are_shown_and_not_obeyed() -> None:
-    found = Outline(page_tables.tests(analysed(study(NASTY))[0], {}))
+    found = Outline(page_tables.tests(analysed(study(NASTY))[0]))
     assert set(NASTY) <= {text for tag, text in found.texts if tag == "th"}
 
 
@@ -33,7 +33,7 @@ def test_names_are_shown_and_not_obeyed() -> None:
 def test_every_test_is_named_however_many_there_are(many: int) -> None:
     names = [f"test {number}" for number in range(many)]
     one = study(names, n=2)
-    text = page_tables.tests(analysed({key: one[key] for key in ("test", "order", "value")})[0], {})
+    text = page_tables.tests(analysed({key: one[key] for key in ("test", "order", "value")})[0])
     assert set(names) <= {words for tag, words in Outline(text).texts if tag == "th"}
     assert ("The other 50 tests" in text) == (many > page_tables.MOST_ROWS)
 
@@ -51,38 +51,40 @@ def test_every_test_is_named_however_many_there_are(many: int) -> None:
     ],
 )
 def test_the_table_says_by_which_definitions_it_was_made(changes: dict[str, Any], said: str) -> None:
-    assert said in page_tables.tests(analysed(study(["a"]), **changes)[0], {})
+    assert said in page_tables.tests(analysed(study(["a"]), **changes)[0])
 
 
 def test_symbols_and_words_of_the_table_are_explained(made: dict[str, Any]) -> None:
-    found = Outline(page_tables.tests(made, {}))
+    found = Outline(page_tables.tests(made))
     explained = found.text("dt") + found.text("dd")
     assert all(word in explained for word in ("ε²", "η²", "Δ", "●", "○", "case", "median", "drift", "?", "runs for"))
 
 
 def test_a_result_that_is_significant_is_marked_by_more_than_a_colour(made: dict[str, Any]) -> None:
-    text = page_tables.tests(made, {})
+    text = page_tables.tests(made)
     row = text[text.index('<tr class="yes">') :].split("</tr>")[0]
     assert ">a</th>" in row
-    assert "●</td>" in row
+    assert " ●<small>" in row
     assert text.count('<tr class="yes">') == sum(each["significant"] for each in made["tests"].values()) == 1
 
 
 def test_medians_have_their_unit(made: dict[str, Any]) -> None:
-    text = page_tables.tests(made, {"a": "µs", "b": "<b>"})
+    units = {"a": {"unit": "µs"}, "b": {"unit": "<b>"}, "c": {}}
+    tests = {name: each | units[name] for name, each in made["tests"].items()}
+    text = page_tables.tests(made | {"tests": tests})
     assert text.count(" µs<small>") == 2
     assert text.count(" &lt;b&gt;<small>") == 2
 
 
 def test_intervals_that_do_not_exist_are_said() -> None:
-    text = page_tables.tests(analysed(study(NAMES, n=1))[0], {})
+    text = page_tables.tests(analysed(study(NAMES, n=1))[0])
     assert text.count("no interval below n = 6") == 6
 
 
 def test_failed_trials_are_counted() -> None:
     columns = study(NAMES)
     columns["value"][:4] = [None] * 4
-    text = page_tables.tests(analysed(columns)[0], {})
+    text = page_tables.tests(analysed(columns)[0])
     assert "1 failed" in text
     assert "2 failed" in text
     said = page_study.section(analysed(columns)[0], About("x"))
@@ -154,7 +156,6 @@ def test_a_store_says_what_is_known_of_its_study(stored: Path) -> None:
     assert rows["runs"] == "4 planned, 2 begun, 1 left out"
     assert rows["boots"] == "the runs lie in 2 boots of the host"
     assert rows["quiet"] == "profile bench: quiet before 1 of 2 runs, at worst 2.5 % of a CPU's time lost"
-    assert about.units == {"sort": "s", "both:latency": "ms", "both:throughput": "1/s"}
 
 
 def test_what_is_known_of_a_study_is_shown_and_not_obeyed(stored: Path, made: dict[str, Any]) -> None:
