@@ -117,6 +117,7 @@ def _status(store: StudyStore, running: bool) -> dict[str, Any]:
         "runs": len(runs),
         "runs_over": sum(run.over for run in runs),
         "runs_left_out": sum(run.failure is not None for run in runs),
+        "runs_resumed": sum(run.resumed > 0 for run in runs),
         "trials": of,
         "trials_done": counts.done,
         "trials_failed": counts.failed,

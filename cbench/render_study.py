@@ -71,6 +71,8 @@ def _wrong(made: Mapping[str, Any]) -> str:
         said.append(f"{failed:,} trial{'s' if failed > 1 else ''} failed")
     if lost := made["runs_left_out"]:
         said.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
+    if resumed := made["runs_resumed"]:
+        said.append(f"{resumed:,} run{'s' if resumed > 1 else ''} went on after an interruption")
     return ", ".join(said)
 
 

@@ -43,8 +43,8 @@ def inside(study: Study, arguments: list[str]) -> None:
             raise QuietError(f"{INSIDE} is set, but this does not run within `quiet run`: unset it")
         return
     cpus = ["--cpus", study.cpus] if study.cpus else []
-    outer = ["-m", "quiet", "run", "--profile", study.profile, *cpus, "--"]
-    inner = [sys.executable, "-m", "cbench", "order", *arguments]
+    outer = ["-P", "-m", "quiet", "run", "--profile", study.profile, *cpus, "--"]
+    inner = [sys.executable, "-P", "-m", "cbench", "order", *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     command = [sys.executable, *outer, *inner]
@@ -107,7 +107,7 @@ def _aside(cpus: frozenset[int]) -> Iterator[None]:
 
 
 def _verified() -> dict[str, Any]:
-    command = [sys.executable, "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
+    command = [sys.executable, "-P", "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     try:
         made = json.loads(done.stdout)

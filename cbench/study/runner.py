@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cbench.study import marks, model, reset, trial
+from cbench.study.execute import MOST_OUTPUT
 from cbench.study.marks import Mark, Marks
 from cbench.study.model import Study
 from cbench.study.reset import ByReboot, ResetError, Resetting
@@ -61,6 +62,7 @@ class Runner:
         self._begun = 0.0
         self._before = 0
         self._failures = 0
+        self._cut: set[str] = set()
 
     def run(self) -> None:
         """Everything that is left. Raises QuietError where the study cannot go on; what has ended is kept."""
@@ -105,6 +107,7 @@ class Runner:
             ended = self._trial(number, run.number, position)
             self._store.add(ended)
             self._done += 1
+            self._say_what_was_cut(ended)
             if ended.failure:
                 self._failed(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
         self._store.end_run(run.number)
@@ -122,6 +125,15 @@ class Runner:
         if ended.code is None:  # what has left the trial's session is late too
             self._marks.end(lambda mark: (mark.run, mark.position) == (run, position))
         return ended
+
+    def _say_what_was_cut(self, ended: Ended) -> None:
+        """Once for each test."""
+        name = self._study.tests[ended.test].name
+        if "output_cut" in ended.facts and name not in self._cut:
+            self._cut.add(name)
+            self._tell(
+                f"{name}: prints much: the last {MOST_OUTPUT >> 20} MiB of each stream are kept, the rest is not"
+            )
 
     def _failed(self, line: str) -> None:
         self._failures += 1

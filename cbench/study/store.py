@@ -12,7 +12,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -20,69 +19,13 @@ from typing import Any, Self, TypeVar
 from cbench import store_open
 from cbench.design.orders import PlannedRun
 from cbench.store_schema import compact
+from cbench.study.records import Counts, Ended, Header, StoredRun
 from quiet import __version__
 from quiet.errors import QuietError, UsageError
 
+__all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study"]
+
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a study is. `source`: its file's text; `tests`: their names, in the baseline's order."""
-
-    kind: str
-    name: str
-    seed: int
-    source: str
-    folder: str
-    tests: tuple[str, ...]
-    host: Mapping[str, Any]
-    made_ns: int = 0
-    ended_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRun:
-    """A run as planned, and how far it is: `done` trials have ended."""
-
-    number: int
-    kind: str
-    order: tuple[int, ...]
-    begun_ns: int | None
-    ended_ns: int | None
-    failure: str | None
-    done: int
-
-    @property
-    def over(self) -> bool:
-        return self.ended_ns is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A trial that has ended. `values`: for each metric the number and its text; none where it failed."""
-
-    run: int
-    position: int
-    test: int
-    begun_ns: int
-    ended_ns: int
-    failure: str | None
-    code: int | None
-    output: bytes
-    errors: bytes
-    values: Mapping[str, tuple[float, str]]
-    facts: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Trials that have ended, how many of them failed, when the last one ended, and how long one takes on average."""
-
-    done: int
-    failed: int
-    last_ns: int | None
-    mean_ns: float | None
 
 
 class StudyStore:
@@ -161,12 +104,21 @@ class StudyStore:
         """All of them, in their order."""
         with self._reading() as c:
             rows = c.execute(
-                "SELECT run, kind, tests, begun_ns, ended_ns, failure, "
+                "SELECT run, kind, tests, begun_ns, ended_ns, failure, resumed, "
                 "(SELECT count(*) FROM study_trial WHERE study_trial.run = study_run.run) FROM study_run ORDER BY run"
             ).fetchall()
             return [
-                StoredRun(number, kind, tuple(json.loads(order)), begun, ended, failure, done)
-                for number, kind, order, begun, ended, failure, done in rows
+                StoredRun(
+                    number,
+                    kind,
+                    tuple(json.loads(order)),
+                    begun,
+                    ended,
+                    failure,
+                    done,
+                    len(json.loads(resumed or "[]")),
+                )
+                for number, kind, order, begun, ended, failure, resumed, done in rows
             ]
 
     def begin_run(self, run: int, reset: Mapping[str, Any], facts: Mapping[str, Any]) -> None:

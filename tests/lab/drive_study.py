@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ def stored() -> dict[str, Any]:
 
 
 def main() -> int:
+    os.chdir(tempfile.mkdtemp())
     Path("s.toml").write_text(STUDY)
     before = snapshot.take()
     process = started("run", "s.toml")

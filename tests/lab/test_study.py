@@ -18,7 +18,7 @@ WHERE, HASH, LONG = 0, 1, 2
 
 @functools.cache
 def report(machine: Machine) -> dict[str, Any]:
-    result = boot(machine, "mkdir /tmp/study && cd /tmp/study && python -m tests.lab.drive_study", timeout=TIMEOUT_S)
+    result = boot(machine, "python -m tests.lab.drive_study", timeout=TIMEOUT_S)
     assert result.code == 0, result.output
     found: dict[str, Any] = json.loads(result.files["report.json"])
     return found

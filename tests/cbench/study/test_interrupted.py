@@ -149,6 +149,9 @@ def test_a_study_goes_on_as_it_was_begun_when_its_file_is_gone_or_changed(tmp_pa
     done = order("resume", "s.db", folder=tmp_path)
     assert (done.returncode, "changed" in done.stderr) == (0, False)
     assert [row[4] for row in rows(tmp_path / "s.db")] == [5.0] * 4
+    assert "4 of 4 trials, 4 of 4 runs\n1 run went on after an interruption\nfinished\n" in (
+        order("status", "s.db", folder=tmp_path).stdout
+    )
 
 
 def test_a_store_that_was_cut_short_while_it_was_made_is_made_anew(tmp_path: Path) -> None:

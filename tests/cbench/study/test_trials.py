@@ -84,6 +84,13 @@ def test_numbers_keep_their_text_and_output_is_bounded(tmp_path: Path) -> None:
     assert (len(much.output), much.facts["output_cut"]) == (MOST_OUTPUT, 2)
 
 
+def test_output_that_is_not_kept_whole_is_told_once_for_each_test(tmp_path: Path) -> None:
+    written(tmp_path, study({"wide": f"head -c {MOST_OUTPUT} /dev/zero >&2; echo 9 >&2; echo 1", "not": "echo 2"}))
+    done = order("run", "s.toml", folder=tmp_path)
+    assert done.stderr.count("wide: prints much: of each stream the last 1 MiB are kept\n") == 1
+    assert "not: prints" not in done.stderr
+
+
 def test_a_file_that_this_trial_did_not_write_is_not_read(tmp_path: Path) -> None:
     result = Metric("", "file", "out")
     assert one("echo 3 >out", tmp_path, result).values[""][0] == 3
