@@ -171,9 +171,9 @@ def _number(name: str, row: int, text: object) -> float:
 def _positions(column: Any) -> Codes | None:
     if column is None:
         return None
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
-        if 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
-            return (column - column.min()).astype(np.int32)
+    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
+    if whole and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
+        return np.asarray(column - column.min(), dtype=np.int32)
     value = _values("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
     if wrong.size:
