@@ -93,8 +93,9 @@ def _legend(made: Row) -> list[str]:
     rule = made["intervals"]
     corrected = {"bonferroni": f"p < {made['alpha_bonferroni']:.3g}", "none": f"p < {made['alpha']:g}, not corrected"}
     which = corrected.get(made["correction"], f"p < {made['alpha']:g} after {made['correction']}")
+    decided = " by permutation" if made["null"] == "permutation" else ""
     return [
-        f"● {which}; Kruskal-Wallis, fixed against random order. Δ: (fixed - random)/fixed.",
+        f"● {which}{decided}; Kruskal-Wallis, fixed against random order. Δ: (fixed - random)/fixed.",
         f"intervals of the median by {rule['rule']} ranks at {100 * rule['level']:.4g} %, cases by the rule "
         f"{rule['case']!r}; position and predecessor: within the random runs, drift: over all runs.",
     ]
