@@ -7,11 +7,13 @@ from math import isnan, nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbench.order import words
 from cbench.stats.order import across, cases, families, median_ci, power
 from cbench.stats.order.analysis import Analysis, Result
 from cbench.stats.order.data import START, Trials
+from cbench.stats.order.tails import chi2_sf
 from cbench.stats.order.within import Against, Grouped
 
 POWER = 0.8
@@ -86,11 +88,17 @@ def predecessors(trials: Trials, found: Analysis) -> list[dict[str, Any]]:
     rows = [(result.name, result.after) for result in found.results if result.after is not None]
     if not rows:
         return []
-    holm = families.adjusted(np.concatenate([after.p for _, after in rows]), families.HOLM)
-    starts = np.concatenate([[0], np.cumsum([after.p.size for _, after in rows])])
-    named = np.arange(holm.size)
-    if holm.size > MOST_PAIRS:
-        named = np.sort(np.argsort(holm, kind="stable")[:NAMED_PAIRS])
+    h = np.concatenate([after.h for _, after in rows])
+    starts = np.concatenate([[0], np.cumsum([after.h.size for _, after in rows])])
+    foremost = np.argsort(-h, kind="stable")[: h.size if h.size <= MOST_PAIRS else NAMED_PAIRS]
+    holm = dict(
+        zip(
+            foremost.tolist(),
+            families.holm_of_smallest([chi2_sf(each, 1) for each in h[foremost].tolist()], h.size).tolist(),
+            strict=True,
+        )
+    )
+    named = np.sort(foremost)
     made = []
     for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
         name, after = rows[row]
@@ -100,8 +108,8 @@ def predecessors(trials: Trials, found: Analysis) -> list[dict[str, Any]]:
                 "test": name,
                 "after": name_of(trials, each.label),
                 **against(each),
-                "p_holm": float(holm[number]),
-                "significant": bool(holm[number] < found.options.alpha),
+                "p_holm": holm[number],
+                "significant": holm[number] < found.options.alpha,
             }
         )
     return made
@@ -174,16 +182,18 @@ def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: 
 
 
 def _grouped(found: Grouped, named: Callable[[int], object]) -> dict[str, Any]:
-    labels, sizes = found.labels.tolist(), found.sizes.tolist()
-    shown = list(range(len(labels)))
-    if len(labels) > MOST_GROUPS:
-        shown = sorted(sorted(shown, key=lambda i: -sizes[i])[:NAMED_GROUPS])
+    shown = slice(None) if found.labels.size <= MOST_GROUPS else np.sort(_largest(found.sizes))
+    groups = zip(*(each[shown].tolist() for each in (found.labels, found.sizes, found.medians)), strict=True)
     return {
         "H": found.test.h,
         "doubtful": found.doubtful,
-        "labels": len(labels),
-        "groups": [{"label": named(labels[i]), "n": sizes[i], "median": float(found.medians[i])} for i in shown],
+        "labels": found.labels.size,
+        "groups": [{"label": named(label), "n": n, "median": median} for label, n, median in groups],
     }
+
+
+def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    return np.argsort(-sizes, kind="stable")[:NAMED_GROUPS]
 
 
 def _every_rule(found: Analysis, result: Result, corrected: float) -> dict[str, Any]:

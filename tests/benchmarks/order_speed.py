@@ -3,8 +3,9 @@
     python tests/benchmarks/order_speed.py [--large]
 
 1,880 configurations, 2 orders, 610 trials: long-tailed, five digits (many ties), half of them shifted. Each command is
-a whole process with its start-up; the medians of PAIRS alternating pairs are printed with their ratios and the peak
-memory. --large also reads ten times as many values.
+a whole process with its start-up; the medians of PAIRS alternating pairs are printed with their ratios, of the time on
+the clock and of the CPUs (which other work on the host hardly changes), and the peak memory. --large also reads ten
+times as many values.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -74,36 +76,44 @@ def _positions(draw: np.random.Generator, configurations: int, rows: int) -> np.
     return place.ravel()
 
 
-def measured(command: list[str]) -> tuple[float, float]:
-    """Wall seconds and peak MB of a process; its exit code must be 0 or 1."""
+@dataclass(frozen=True)
+class Used:
+    """Of a process: seconds on the clock and of all CPUs, and at most so many MB."""
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+def measured(command: list[str]) -> Used:
+    """A whole process, whose exit code must be 0 or 1."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
+    wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode in (0, 1), command
-    return seconds, used.ru_maxrss / 1e3
+    return Used(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3)
 
 
 def ours(path: Path) -> list[str]:
     return [str(Path(sys.executable).with_name("cbench")), "order", "analyze", str(path), "--json"]
 
 
-def compare(what: str, path: Path) -> float:
-    """Prints a line; gives the median seconds of ours."""
+def compare(what: str, path: Path) -> None:
     loop = [sys.executable, "-c", LOOP, str(path)]
     for command in (ours(path), loop):
         measured(command)
     pairs = [(measured(ours(path)), measured(loop)) for _ in range(PAIRS)]
-    mine, theirs = (statistics.median(each[side][0] for each in pairs) for side in (0, 1))
-    ratio = statistics.median(each[1][0] / each[0][0] for each in pairs)
-    memory = [max(each[side][1] for each in pairs) for side in (0, 1)]
-    print(
-        f"{what}: {mine:.2f} s and {memory[0]:.0f} MB, the loop {theirs:.2f} s and {memory[1]:.0f} MB: "
-        f"{ratio:.1f} times faster",
-        flush=True,
-    )
-    return mine
+    mine, theirs = (_middle([pair[side] for pair in pairs]) for side in (0, 1))
+    wall = statistics.median(other.wall / one.wall for one, other in pairs)
+    cpu = statistics.median(other.cpu / one.cpu for one, other in pairs)
+    print(f"{what}: {mine}; the loop {theirs}: {wall:.1f} times faster, {cpu:.1f} times less of CPUs", flush=True)
+
+
+def _middle(every: list[Used]) -> str:
+    wall, cpu = (statistics.median(getattr(each, name) for each in every) for name in ("wall", "cpu"))
+    return f"{wall:.2f} s ({cpu:.2f} s of CPUs), {max(each.memory for each in every):.0f} MB"
 
 
 def main() -> None:
@@ -113,14 +123,18 @@ def main() -> None:
         pa.parquet.write_table(made, plain)
         pa.csv.write_csv(made, plain.with_suffix(".csv"))
         pa.parquet.write_table(table(CONFIGURATIONS, TRIALS, full=True), full)
-        base = compare("2.3 M values, Parquet", plain)
+        compare("2.3 M values, Parquet", plain)
         compare("2.3 M values, CSV", plain.with_suffix(".csv"))
         compare("2.3 M values with run and position, Parquet", full)
         if "--large" in sys.argv:
+            base = measured(ours(plain))
             large = Path(folder, "large.parquet")
             pa.parquet.write_table(table(10 * CONFIGURATIONS, TRIALS, full=False), large)
-            seconds, memory = measured(ours(large))
-            print(f"23 M values, Parquet: {seconds:.2f} s and {memory:.0f} MB, {seconds / base:.1f} times as long")
+            most = measured(ours(large))
+            print(
+                f"23 M values, Parquet: {most.wall:.2f} s ({most.cpu:.2f} s of CPUs), {most.memory:.0f} MB: "
+                f"{most.wall / base.wall:.1f} times as long, {most.cpu / base.cpu:.1f} times as much of CPUs"
+            )
 
 
 if __name__ == "__main__":

@@ -165,10 +165,11 @@ def _series(name: str, every: _Columns, number: int) -> Result:
             test.h, test.lengths, fixed_part.values.size, random_part.values.size
         )
     if position is not None and inside.size:
-        result.position = within.grouped(inside, position[random])
-        result.first = within.first_trial(inside, position[random])
-    if before is not None and inside.size and (told := within.against_others(inside, before[random])):
-        result.predecessor, result.after = told
+        ordered = within.Ordered.of(inside)
+        result.position = within.grouped(ordered, position[random])
+        result.first = within.first_trial(ordered, position[random])
+        if before is not None and (told := within.against_others(ordered, before[random])):
+            result.predecessor, result.after = told
     if run is not None and trials.timed and value.size:
         result.drift = within.drift(value - np.where(random, random_part.median, fixed_part.median), run)
     return result

@@ -36,11 +36,17 @@ def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
     order = np.argsort(ours, kind="stable")
     ranked = ours[order]
     if rule == HOLM:
-        ranked = np.maximum.accumulate(ranked * np.arange(m, 0, -1))
+        ranked = holm_of_smallest(ranked, m)
     else:
         ranked = np.minimum.accumulate((ranked * m / np.arange(1, m + 1))[::-1])[::-1]
     found[known[order]] = np.minimum(ranked, 1)
     return found
+
+
+def holm_of_smallest(ranked: ArrayLike, m: int) -> P:
+    """By Holm's procedure, of the smallest of m p-values, ascending."""
+    p = np.asarray(ranked, dtype=np.float64)
+    return np.minimum(np.maximum.accumulate(p * (m - np.arange(p.size))), 1)
 
 
 def significant(values: ArrayLike, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:

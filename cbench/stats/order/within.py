@@ -8,14 +8,14 @@ drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, inf, sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.stats.order.data import Codes, Values
-from cbench.stats.order.kruskal import Kruskal, of_sorted, of_sums, tie_correction, tied
-from cbench.stats.order.tails import student_p
+from cbench.stats.order.kruskal import Kruskal, of_sums, tie_correction, tied
+from cbench.stats.order.tails import chi2_sf, student_p
 
 SMALL = 5
 """For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""
@@ -60,11 +60,11 @@ class Matrix:
     sizes: NDArray[np.intp]
     medians: Values
     medians_others: Values
-    p: Values
+    h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
 
     def __getitem__(self, at: int) -> Against:
-        columns = (self.medians, self.medians_others, self.p)
-        return Against(int(self.labels[at]), int(self.sizes[at]), *(float(each[at]) for each in columns))
+        medians = float(self.medians[at]), float(self.medians_others[at])
+        return Against(int(self.labels[at]), int(self.sizes[at]), *medians, chi2_sf(float(self.h[at]), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +76,45 @@ class Drift:
     n: int
 
 
-def grouped(values: Values, labels: Codes) -> Grouped | None:
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Values in order, where each was, their average ranks, and their ties as kruskal.tied has them."""
+
+    values: Values
+    order: NDArray[np.intp]
+    ranks: Values
+    lengths: Values | None
+
+    @classmethod
+    def of(cls, values: Values) -> Ordered:
+        order = np.argsort(values)
+        ordered = values[order]
+        lengths = tied(ordered)
+        return cls(ordered, order, _ranks_of_sorted(ordered.size, lengths), lengths)
+
+
+def grouped(values: Values | Ordered, labels: Codes) -> Grouped | None:
     """Whether values depend on their label. None with fewer than two labels."""
     found = _split(values, labels)
     return None if found is None else _grouped(found)
 
 
-def against_others(values: Values, labels: Codes) -> tuple[Grouped, Matrix] | None:
+def against_others(values: Values | Ordered, labels: Codes) -> tuple[Grouped, Matrix] | None:
     """The same, and each label against all others, by the labels' numbers; None with fewer than two labels."""
     found = _split(values, labels)
     return None if found is None else (_grouped(found), _matrix(found))
 
 
-def first_trial(values: Values, positions: Codes) -> Against | None:
+def first_trial(values: Values | Ordered, positions: Codes) -> Against | None:
     """Trials that were the first of their run against all others. None where one of both is missing."""
-    first = positions == 0
-    if first.all() or not first.any():
+    found = values if isinstance(values, Ordered) else Ordered.of(values)
+    first = positions[found.order] == 0
+    n, size = first.size, int(np.count_nonzero(first))
+    if not 0 < size < n:
         return None
-    ours, others = np.sort(values[first]), np.sort(values[~first])
-    test = of_sorted([ours, others])
-    if test is None:
-        return None
-    return Against(0, ours.size, median_of_sorted(ours), median_of_sorted(others), test.p)
+    away = float(found.ranks[first].sum()) - size * (n + 1) / 2
+    test = of_sums(away * away * n / (size * (n - size)), n, found.lengths, 2)
+    return Against(0, size, median_of_sorted(found.values[first]), median_of_sorted(found.values[~first]), test.p)
 
 
 def drift(values: Values, times: Values | Codes) -> Drift | None:
@@ -122,16 +139,17 @@ def median_of_sorted(values: Values) -> float:
 
 def _ranks(values: Values | Codes) -> Values:
     """Average ranks, from 1."""
-    order = np.argsort(values, kind="stable")
+    if (values[1:] > values[:-1]).all():
+        return np.arange(1.0, values.size + 1)
+    order = np.argsort(values)
     found = np.empty(values.size)
-    found[order] = _ranks_of_sorted(values[order])
+    found[order] = _ranks_of_sorted(values.size, tied(values[order]))
     return found
 
 
-def _ranks_of_sorted(ordered: Values | Codes) -> Values:
-    lengths = tied(ordered)
+def _ranks_of_sorted(size: int, lengths: Values | None) -> Values:
     if lengths is None:
-        return np.arange(1.0, ordered.size + 1)
+        return np.arange(1.0, size + 1)
     return np.repeat(np.cumsum(lengths) - (lengths - 1) / 2, lengths.astype(np.intp))
 
 
@@ -148,20 +166,22 @@ class _Split:
     lengths: Values | None
 
 
-def _split(values: Values, labels: Codes) -> _Split | None:
-    if np.isnan(values).any():
+def _split(values: Values | Ordered, labels: Codes) -> _Split | None:
+    found = values if isinstance(values, Ordered) else Ordered.of(values)
+    n = found.values.size
+    if not n or np.isnan(found.values[-1]):
         return None
-    order = np.argsort(values, kind="stable")
-    ordered, of_each = values[order], labels[order]
-    at = np.argsort(of_each, kind="stable")
+    of_each = labels[found.order]
+    narrow = of_each.astype(np.int16) if -1 <= int(of_each.min()) <= int(of_each.max()) < 2**15 else of_each
+    at = np.argsort(narrow, kind="stable")  # of narrow ones by radix
     together = of_each[at]
     starts = np.flatnonzero(together[1:] != together[:-1]) + 1
     if not starts.size:
         return None
     starts = np.concatenate([[0], starts])
-    sizes = np.diff(starts, append=values.size)
-    sums = np.add.reduceat(_ranks_of_sorted(ordered)[at], starts)
-    return _Split(ordered, at, together[starts], starts, sizes, sums - sizes * ((values.size + 1) / 2), tied(ordered))
+    sizes = np.diff(starts, append=n)
+    away = np.add.reduceat(found.ranks[at], starts) - sizes * ((n + 1) / 2)
+    return _Split(found.values, at, together[starts], starts, sizes, away, found.lengths)
 
 
 def _grouped(split: _Split) -> Grouped:
@@ -181,10 +201,9 @@ def _matrix(split: _Split) -> Matrix:
     others = n - split.sizes
     ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
     h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
-    p = np.fromiter((erfc(sqrt(each / 2)) for each in h.tolist()), np.float64, h.size)
     passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
     ends = []
     for rank in ((others - 1) // 2, others // 2):
         before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
         ends.append(split.values[rank + before])
-    return Matrix(split.labels, split.sizes, _medians(split), np.asarray((ends[0] + ends[1]) / 2), p)
+    return Matrix(split.labels, split.sizes, _medians(split), np.asarray((ends[0] + ends[1]) / 2), h)

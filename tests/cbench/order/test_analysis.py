@@ -113,7 +113,7 @@ def test_comparisons_that_change_with_the_order_are_named(path: Path) -> None:
 
 
 def test_the_decision_is_by_the_exact_distribution_and_h_and_p_stay_the_papers(path: Path) -> None:
-    """4 values below 4 others: H = 16/3, by chi-squared p = 0.0209, but 2 of the 70 ways to deal them are so far apart."""
+    """4 values below 4 others: H = 16/3, by chi-squared p = 0.0209; 2 of the 70 ways to deal them are so far apart."""
     rows = [f"a,{'fixed' if each < 4 else 'random'},{each}" for each in range(8)]
     made, code = analyze(write(path, rows, "test,order,value"), "--alpha", "0.025")
     each = made["tests"]["a"]

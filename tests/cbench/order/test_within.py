@@ -51,7 +51,7 @@ def test_each_label_is_compared_with_all_others(pairs: list[tuple[int, int]]) ->
         assert found is None
         return
     assert found is not None
-    assert found[1].p.size == len(names)
+    assert found[1].h.size == len(names)
     for number, name in enumerate(names):
         each, inside = found[1][number], labels == name
         assert (each.label, each.n) == (name, inside.sum())
