@@ -86,11 +86,12 @@ def predecessors(trials: Trials, found: Analysis) -> list[dict[str, Any]]:
     rows = [(result.name, result.after) for result in found.results if result.after is not None]
     if not rows:
         return []
-    holm = families.adjusted(np.concatenate([after.p for _, after in rows]), families.HOLM)
+    p = np.concatenate([after.p for _, after in rows])
+    holm = families.adjusted(p, families.HOLM)
     starts = np.concatenate([[0], np.cumsum([after.p.size for _, after in rows])])
     named = np.arange(holm.size)
     if holm.size > MOST_PAIRS:
-        named = np.sort(np.argsort(holm, kind="stable")[:NAMED_PAIRS])
+        named = np.sort(np.argsort(p, kind="stable")[:NAMED_PAIRS])
     made = []
     for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
         name, after = rows[row]
