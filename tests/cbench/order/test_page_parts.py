@@ -105,6 +105,7 @@ def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_coun
     names = [f"t{number}" for number in range(200)]
     made = analysed(study(names, n=150))[0]
     assert not page_tables.all_pairs(made)
+    assert max(each["p"] for each in made["predecessors"]) < 0.2  # the 1,000 smallest of more than 20,000
     text = page_tables.predecessors(made)
     of = sum(each["predecessor"]["labels"] for each in made["tests"].values())
     assert re.search(rf"Significant after Holm over all pairs: \d+ of {of:,}\. Those", text)
