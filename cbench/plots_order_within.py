@@ -28,11 +28,12 @@ def positions(made: Row, names: Sequence[str]) -> str:
         each = made["tests"][name]
         groups = each["position"]["groups"]
         places = [group["label"] + 1 for group in groups]
+        joined = len(places) == each["position"]["labels"] <= MOST_JOINED
         values, unit = relative([group["median"] for group in groups])
         axes.axhline(0, color=GREY, linewidth=0.8)
-        if len(places) <= MOST_JOINED:
+        if joined:
             axes.plot(places, values, "-", color=RANDOM, linewidth=1)
-        dots(axes, places, values, True, RANDOM, "D" if len(places) <= MOST_JOINED else ".")
+        dots(axes, places, values, True, RANDOM, "D")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set(xlabel="position in the run", ylabel=unit, title=_titled(name, each, "position"))
         axes.margins(y=0.15)
@@ -86,9 +87,9 @@ def matrix(made: Row) -> str:
         axes.set(xlabel="ran right before", ylabel="is measured")
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
-        axes.figure.colorbar(image, ax=axes, label="median, % against all others", pad=0.02)
+        axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)
 
-    return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 2), BROAD)
+    return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 3), BROAD)
 
 
 def drift(made: Row, trials: Trials, names: Sequence[str]) -> str:

@@ -59,7 +59,9 @@ def section(made: Row, about: About) -> str:
     failed = sum(each["failed_fixed"] + each["failed_random"] for each in tests)
     rows = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(design))]
     if failed:
-        rows.append(("left out", f"{failed:,} values; a failed trial {FAILURES[made['failures']]}"))
+        rows.append(
+            ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[made['failures']]}")
+        )
     return facts([*rows, *about.rows])
 
 

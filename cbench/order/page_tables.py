@@ -97,8 +97,9 @@ def predecessors(made: Row) -> str:
 
 def pairs(made: Row) -> str:
     """How many pairs of a test and its predecessor are significant, of how many."""
-    yes = sum(each["significant"] for each in made["predecessors"])
-    return f"{'' if all_pairs(made) else 'at least '}{yes:,} of {_pairs(made):,}"
+    named = made["predecessors"]
+    yes = sum(each["significant"] for each in named)
+    return f"{'at least ' if yes == len(named) < _pairs(made) else ''}{yes:,} of {_pairs(made):,}"
 
 
 def all_pairs(made: Row) -> bool:
@@ -184,6 +185,7 @@ def _median(each: Row, order: str, unit: str) -> str:
 
 def _legend(made: Row) -> list[tuple[str, str]]:
     rule, alpha = made["intervals"], f"{made['alpha']:g}"
+    second = "; below it by the chi-squared distribution, as in the paper." if _both(made) else "."
     corrected = "not corrected for their number" if made["correction"] == "none" else f"after {corrected_by(made)}"
     inside = {
         "algorithm": "each median lies inside the other interval",
@@ -192,10 +194,7 @@ def _legend(made: Row) -> list[tuple[str, str]]:
     }[rule["case"]]
     return [
         ("n", "trials that count in fixed and in random order."),
-        (
-            "p",
-            "the chance of such a difference between the orders, or a larger one, where there is none.",
-        ),
+        ("p", "the chance of such a difference between the orders, or a larger one, where there is none" + second),
         ("● ○", f"● significant: p < {alpha} for all tests together, {corrected}; ○ not, which proves no equality."),
         ("ε², η²", "size of the effect: the share of the variance of ranks that the order explains, from 0 to 1."),
         ("Δ", "(fixed - random)/fixed: below 0 the random order has the larger values."),

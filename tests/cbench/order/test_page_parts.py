@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_failed_trials_are_counted() -> None:
     assert "1 failed" in text
     assert "2 failed" in text
     said = page_study.section(analysed(columns)[0], About("x"))
-    assert "4 values; a failed trial counts as missing" in said
+    assert "4 of 72 values; a failed trial counts as missing" in said
 
 
 def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_are_any() -> None:
@@ -98,6 +99,19 @@ def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_a
     none = page_tables.predecessors(analysed(study(NAMES) | {"value": [7.0] * 72})[0])
     assert "Significant after Holm over all pairs: 0 of 9. Those with the smallest p:" in none
     assert none.count("○</td>") == 5
+
+
+def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_counted() -> None:
+    names = [f"t{number}" for number in range(200)]
+    made = analysed(study(names, n=150))[0]
+    assert not page_tables.all_pairs(made)
+    assert max(each["p"] for each in made["predecessors"]) < 0.2  # the 1,000 smallest of more than 20,000
+    text = page_tables.predecessors(made)
+    of = sum(each["predecessor"]["labels"] for each in made["tests"].values())
+    assert re.search(rf"Significant after Holm over all pairs: \d+ of {of:,}\. Those", text)
+    assert "at least" not in text
+    everyone = made | {"predecessors": [each | {"significant": True} for each in made["predecessors"]]}
+    assert page_tables.pairs(everyone) == f"at least 1,000 of {of:,}"
 
 
 def test_pairs_of_tests_whose_order_changes_are_all_there() -> None:
