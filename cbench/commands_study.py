@@ -174,7 +174,7 @@ def _say_if_changed(header: Header) -> None:
     except OSError:
         same = True
     if not same:
-        tell(f"{file} has changed since: this goes on with the study as it was begun; `cbench order run` begins anew")
+        tell(f"{file} has changed since: this goes on with the study as it was begun")
 
 
 def _go_on(study: Study, store: StudyStore, counter: dict[str, Any] | None, show: Show) -> dict[str, Any]:

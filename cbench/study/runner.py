@@ -131,9 +131,7 @@ class Runner:
         name = self._study.tests[ended.test].name
         if "output_cut" in ended.facts and name not in self._cut:
             self._cut.add(name)
-            self._tell(
-                f"{name}: prints much: the last {MOST_OUTPUT >> 20} MiB of each stream are kept, the rest is not"
-            )
+            self._tell(f"{name}: prints much: of each stream the last {MOST_OUTPUT >> 20} MiB are kept")
 
     def _failed(self, line: str) -> None:
         self._failures += 1

@@ -42,7 +42,8 @@ class StudyStore:
         made = cls(path, store_open.for_writing(path), True)
         try:  # what was killed while it made a store has left one without content
             if has_study(made._connection):
-                raise UsageError(f"{path}: is there already; `cbench order resume {path}` goes on with it")
+                anew = "to begin anew remove it, or name another (-o)"
+                raise UsageError(f"{path}: is there already; `cbench order resume {path}` goes on with it; {anew}")
             if made._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
                 raise UsageError(f"{path}: has measurements in it; choose another name for the study")
         except (sqlite3.Error, QuietError) as error:

@@ -33,6 +33,9 @@ def test_a_plan_of_squares_is_balanced_whatever_the_seed(tests: int, squares: in
     runs = plan(WILLIAMS, tests, squares * len(square(tests)), seed)
     follows = Counter(pair for run in runs for pair in pairwise(run.order))
     assert len(set(follows.values())) <= 1
+    assert len(follows) == tests * (tests - 1)
+    places = Counter((place, test) for run in runs for place, test in enumerate(run.order))
+    assert set(places.values()) == {len(runs) // tests}
     assert {run.kind for run in runs} == {WILLIAMS}
 
 
