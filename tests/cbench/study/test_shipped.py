@@ -76,7 +76,7 @@ def copied(tmp_path: Path, name: str, repetitions: int) -> Path:
 
 def surroundings(tmp_path: Path, **more: str) -> dict[str, str]:
     """Scratch folders belong to the test; the programs run in this Python."""
-    return {"TMPDIR": str(tmp_path), "PYTHON": sys.executable, **more}
+    return {"TMPDIR": str(tmp_path), "PYTHON": sys.executable, "MEMCACHED_REQUESTS": "8000", **more}
 
 
 def order(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -143,7 +143,7 @@ def test_the_kernels_run(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tool")
 @pytest.mark.parametrize("tool", ["fio"], indirect=True)
 def test_the_file_system_study_runs_and_leaves_nothing(tmp_path: Path) -> None:
-    made = finished(tmp_path, "file-system", 2)
+    made = finished(tmp_path, "file-system", 1)
     assert len(made["tests"]) == 12
     assert left(tmp_path) == []
 
@@ -153,7 +153,7 @@ def test_the_file_system_study_runs_and_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tool", ["memcached"], indirect=True)
 def test_hits_depend_on_who_has_filled_the_cache_and_no_server_is_left(tmp_path: Path) -> None:
     address = own_address()
-    file = copied(tmp_path, "memcached-local", 6)
+    file = copied(tmp_path, "memcached-local", 4)
     file.write_text(file.read_text().replace("127.0.0.1:21211", address))
     data = tmp_path / "study.db"
     done = order("run", str(file), "-o", str(data), env=surroundings(tmp_path))
@@ -227,20 +227,20 @@ def ended(data: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.usefixtures("tool")
 @pytest.mark.parametrize(
-    ("tool", "name", "trials"), [("memcached", "memcached-local", 12), ("fio", "file-system", 32)], indirect=["tool"]
+    ("tool", "name", "trials"), [("memcached", "memcached-local", 6), ("fio", "file-system", 16)], indirect=["tool"]
 )
 def test_a_study_that_is_interrupted_cleans_up_and_can_be_resumed(tmp_path: Path, name: str, trials: int) -> None:
     address, data = own_address(), tmp_path / "study.db"
-    file = copied(tmp_path, name, 2)
+    file = copied(tmp_path, name, 1)
     file.write_text(file.read_text().replace("127.0.0.1:21211", address))
-    said = interrupted(file, data, surroundings(tmp_path), 4)
+    said = interrupted(file, data, surroundings(tmp_path), 2)
     assert f"go on with: cbench order resume {data}" in said
     assert not served(address)
     assert left(tmp_path) == []
     kept = ended(data)
     resumed = order("resume", str(data), env=surroundings(tmp_path))
     assert (resumed.returncode, resumed.stderr.count("ended with")) == (0, 0), resumed.stderr
-    assert 4 <= kept < ended(data) == trials
+    assert 2 <= kept < ended(data) == trials
     assert not served(address)
     assert left(tmp_path) == []
 
