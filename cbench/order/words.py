@@ -65,7 +65,9 @@ def _blind(made: Mapping[str, Any]) -> str:
     share = f"{100 * made['power']['power']:.0f} %"
     if None in found:
         return f"; so few runs would show hardly any difference with a chance of {share}"
-    return f"; differences of {max(found):.2g} % or more would have been seen with a chance of {share}"
+    least = max(found)
+    shown = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
+    return f"; differences of {shown} % or more would have been seen with a chance of {share}"
 
 
 def _within(made: Mapping[str, Any]) -> list[str]:
