@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,8 @@ def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
             if arrow.types.is_nested(schema.field(name).type):
                 raise ColumnError(name, None, "has neither names nor numbers")
         # not read_table(), which loads pandas where it is installed
-        with parquet.ParquetFile(path, read_dictionary=[n for n in NAMES if n in present]) as file:
+        dictionaries = [name for name in NAMES if name in present]
+        with _frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
             table = file.read(columns=present)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
@@ -110,7 +112,7 @@ def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
     types |= {name: arrow.float64() for name in present if name in (*values, "position")}
     options = fast.ConvertOptions(include_columns=present, column_types=types, null_values=MISSING)
     try:
-        return _columns(fast.read_csv(path, convert_options=options), arrow)
+        return _columns(fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool()), arrow)
     except arrow.ArrowException:
         return plain(path, present)  # which then names the line and the column
 
@@ -135,6 +137,17 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     except csv.Error as error:
         raise UsageError(f"{path}: line {reader.line_num + 1}: {error}") from None
     return found
+
+
+@contextmanager
+def _frugal(arrow: Any) -> Iterator[None]:
+    """With the C library's memory: pyarrow's own allocator keeps much of what was freed."""
+    before = arrow.default_memory_pool()
+    arrow.set_memory_pool(arrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        arrow.set_memory_pool(before)
 
 
 def arrow_module(name: str) -> Any:

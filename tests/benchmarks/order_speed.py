@@ -25,7 +25,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 CONFIGURATIONS, TRIALS = 1880, 610
-PAIRS = 5
+PAIRS = 3
 SEED = 20231124
 
 LOOP = """
