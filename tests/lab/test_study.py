@@ -12,7 +12,7 @@ from tests.lab.guest import Machine, boot
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["isolated-6.12"], indirect=True)]
 
-TIMEOUT_S = 600
+TIMEOUT_S = 1500
 WHERE, HASH, LONG = 0, 1, 2
 
 

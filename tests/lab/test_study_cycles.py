@@ -12,7 +12,7 @@ from tests.lab.guest import Machine, boot
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["exact"], indirect=True)]
 
-TIMEOUT_S = 600
+TIMEOUT_S = 1500
 LOOP = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
 SCRIPT = f"""
 cd $(mktemp -d)

@@ -171,17 +171,20 @@ def workload(text: str, folder: Path, counter: str) -> tuple[Workloads, model.Te
 
 
 def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
-    """The same counter, the same parameters, one trial without warming up: the same number but for noise."""
+    """The same counter, the same parameters, one trial without warming up: the same number but for noise.
+
+    Of several the lowest, and short ones: so that few are interrupted, however busy the host is.
+    """
     import cbench.commands as whole
 
-    parsed = parse(WORKLOADS.replace("5000", "2000000").replace("f.c:twice", "hash"), "s.toml", "/")
+    parsed = parse(WORKLOADS.replace("5000", "20000").replace("f.c:twice", "hash"), "s.toml", "/")
     counter = choose(parsed, "auto")
     assert counter is not None
     measured = Workloads(parsed, str(counter["name"]), tmp_path, lambda _: None)
-    ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(3))
-    request = whole.Request(["hash"], 1, [], "0", "auto", ["n=2000000"], quick=False, timeout=60, trace=False)
-    theirs: list[Any] = [whole.measure(request)["results"][0] for _ in range(3)]
-    assert {each["params"]["n"] for each in theirs} == {2_000_000}
+    ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(6))
+    request = whole.Request(["hash"], 1, [], "0", "auto", ["n=20000"], quick=False, timeout=60, trace=False)
+    theirs: list[Any] = [whole.measure(request)["results"][0] for _ in range(6)]
+    assert {each["params"]["n"] for each in theirs} == {20_000}
     assert ours == pytest.approx(min(each["trials"][0] for each in theirs), rel=0.5)
 
 
