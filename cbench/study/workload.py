@@ -21,6 +21,8 @@ from cbench.study.store import Ended
 from quiet.errors import QuietError, UsageError
 from quiet.placement import isolated_cpus
 
+ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [study] changes that (needs root)'
+
 
 def find(test: Test, folder: str) -> Workload:
     """The workload of a test, without compiling what is the user's own. Raises UsageError."""
@@ -76,7 +78,7 @@ class Workloads:
             )
         except QuietError as error:
             return Ended(run, position, number, begun, time.time_ns(), str(error), None, b"", b"", {}, {})
-        missing = host.missing(results)
+        missing = [ISOLATED if line.startswith("not isolated") else line for line in host.missing(results)]
         for line in missing:
             if line not in self._told:
                 self._told.add(line)
