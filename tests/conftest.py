@@ -25,7 +25,7 @@ LONGEST = (
         "test_noise_remedies",
         "test_main_job",
     ),
-    *("test_step", "test_thesis", "test_harness", "test_pollution", "test_kmod"),
+    *("test_step", "test_study_cycles", "test_thesis", "test_harness", "test_pollution", "test_kmod"),
 )
 
 

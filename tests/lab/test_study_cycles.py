@@ -13,12 +13,12 @@ from tests.lab.guest import Machine, boot
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["exact"], indirect=True)]
 
 TIMEOUT_S = 1500
-LOOP = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+LOOP = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
 SCRIPT = f"""
 cd $(mktemp -d)
 cat >s.toml <<'END'
 [study]
-repetitions = 2
+repetitions = 1
 design = "random"
 [[test]]
 name = "none"
