@@ -38,6 +38,10 @@ Failures = Annotated[
     str | None,
     typer.Option(metavar="trial|run|published", help="What a failed trial takes with it (trial: itself alone)."),
 ]
+Null = Annotated[
+    str | None,
+    typer.Option(metavar="permutation|chi2", help="Whose distribution of H gives the p that decides (permutation)."),
+]
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
 ]
@@ -60,6 +64,7 @@ def analyze_command(
     level: Level = None,
     case: Case = None,
     failures: Failures = None,
+    null: Null = None,
     as_published: AsPublished = False,
     every_rule: EveryRule = False,
     delta: Delta = 1.0,
@@ -78,6 +83,7 @@ def analyze_command(
             level=level,
             case=case,
             failures=failures,
+            null=null,
             as_published=as_published,
             every_rule=every_rule,
             delta=delta,
@@ -104,6 +110,7 @@ def report_command(
     level: Level = None,
     case: Case = None,
     failures: Failures = None,
+    null: Null = None,
     as_published: AsPublished = False,
     delta: Delta = 1.0,
     value: Values = None,
@@ -120,6 +127,7 @@ def report_command(
         level=level,
         case=case,
         failures=failures,
+        null=null,
         as_published=as_published,
         delta=delta,
         values=value or (),

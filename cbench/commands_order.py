@@ -31,6 +31,7 @@ class Analyze:
     case: str | None = None
     failures: str | None = None
     as_published: bool = False
+    null: str | None = None
     every_rule: bool = False
     delta: float = 1.0
     values: Sequence[str] = ()
@@ -84,6 +85,7 @@ def _analyzed(request: Analyze) -> tuple[dict[str, Any], Trials]:
         request.case,
         request.failures if request.failures is not None or request.as_published else failures,
         request.as_published,
+        request.null,
     )
     chosen = options.options(asked)
     trials, warnings = read.read(path, request.values)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cbench.stats.order import cases, families, median_ci
-from cbench.stats.order.analysis import CHI2, FAILURES, PUBLISHED, Options
+from cbench.stats.order.analysis import CHI2, FAILURES, NULLS, PUBLISHED, Options
 from quiet.errors import UsageError
 
 BONFERRONI = "bonferroni"  # in place of a level: 1 - alpha/number of tests
@@ -23,6 +23,7 @@ class Asked:
     case: str | None = None
     failures: str | None = None
     as_published: bool = False
+    null: str | None = None
 
 
 AS_PUBLISHED = Options(
@@ -51,6 +52,7 @@ def options(asked: Asked) -> Options:
         interval=_chosen("--intervals", asked.intervals, median_ci.RULES, found.interval),
         case=_chosen("--case", asked.case, cases.RULES, found.case),
         failures=_chosen("--failures", asked.failures, FAILURES, found.failures),
+        null=_chosen("--null", asked.null, NULLS, found.null),
     )
 
 

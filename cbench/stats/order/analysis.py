@@ -19,6 +19,7 @@ from cbench.stats.order.kruskal import Kruskal, of_sorted
 TRIAL, RUN, PUBLISHED = "trial", "run", "published"
 FAILURES = (TRIAL, RUN, PUBLISHED)
 PERMUTATION, CHI2 = "permutation", "chi2"
+NULLS = (PERMUTATION, CHI2)
 
 
 @dataclass(frozen=True, slots=True)

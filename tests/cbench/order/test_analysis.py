@@ -315,3 +315,7 @@ def test_options_are_taken(path: Path) -> None:
     assert analyze(path, "--alpha", "0.01")[0]["alpha_bonferroni"] == 0.0025
     few, many_runs = (analyze(path, "--delta", delta)[0]["tests"]["a"]["runs_needed"] for delta in ("5", "0.5"))
     assert few < many_runs
+    for null, key in (("permutation", "p_permutation"), ("chi2", "p")):
+        each = analyze(path, "--null", null)[0]["tests"]["a"]
+        assert each["p_adjusted"] == min(1, 4 * each[key])
+    assert each["p"] != each["p_permutation"]
