@@ -155,7 +155,7 @@ def power(effect: Effect, size: float, n: int, studies: int, seed: int) -> tuple
     position = chi2_p(kruskal(inside, place, TESTS), TESTS - 1)
     pairs = np.stack([chi2_p(kruskal(inside, (before == each).astype(np.intp), 2)) for each in range(-1, TESTS)])
     found = (plain < limit, ours < limit, position < limit, pairs.min(axis=0) < ALPHA / TESTS**2)
-    return tuple(float(100 * each.mean()) for each in found)  # type: ignore[return-value]
+    return tuple(float(100 * each.mean()) for each in found)
 
 
 DEVIATION = float(np.sqrt((np.exp(0.25) - 1) * np.exp(0.25)))

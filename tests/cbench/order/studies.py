@@ -18,7 +18,7 @@ HEAD = "test,order,run,position,value"
 
 def write(path: Path, rows: Iterable[object], head: str = HEAD) -> Path:
     """A CSV file of these lines; each is a text, or a sequence of its columns."""
-    lines = [row if isinstance(row, str) else ",".join(str(each) for each in row) for row in rows]  # type: ignore[attr-defined]
+    lines = [row if isinstance(row, str) else ",".join(str(each) for each in row) for row in rows]
     path.write_text("\n".join([head, *lines]) + "\n")
     return path
 

@@ -35,7 +35,7 @@ def test_every_pair_is_looked_at_once(series: list[tuple[list[int] | None, list[
                 if None in (*series[a], *series[b]):
                     continue
                 pairs += 1
-                fixed, random = (says(series[a][order], series[b][order]) for order in (0, 1))  # type: ignore[arg-type]
+                fixed, random = (says(series[a][order], series[b][order]) for order in (0, 1))
                 if fixed != random:
                     wanted.append(Changed(a, b, fixed, random))
     wanted.sort(key=lambda pair: (not pair.reversed, pair.a, pair.b))

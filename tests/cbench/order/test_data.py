@@ -70,7 +70,7 @@ def test_each_series_has_its_rows_in_their_order_both_ways(rows: list[tuple[int,
     wanted = [[number for number, row in enumerate(rows) if row[0] == series] for series in range(4)]
     assert [each.tolist() for each in made.by_series()] == wanted
     together, slices = made.grouped()
-    assert [together.run[each].tolist() for each in slices] == [  # type: ignore[index]
+    assert [together.run[each].tolist() for each in slices] == [
         [rows[number][1] for number in numbers] for numbers in wanted
     ]
     assert all(one.stop == other.start for one, other in pairwise(slices))

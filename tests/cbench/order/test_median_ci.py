@@ -33,7 +33,7 @@ LEVELS = st.floats(0.5, 0.9999)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"n={row[0]}")
-def test_the_ranks_at_95_percent_are_those_of_the_table(row: tuple) -> None:  # type: ignore[type-arg]
+def test_the_ranks_at_95_percent_are_those_of_the_table(row: tuple) -> None:
     n, exact, exact_covers, narrow, narrow_covers, normal, published, published_covers = row
     assert [ranks(n, 0.95, rule) for rule in RULES] == [exact, narrow, normal, published]
     for found, covers in ((exact, exact_covers), (narrow, narrow_covers), (published, published_covers)):

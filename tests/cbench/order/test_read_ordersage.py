@@ -83,7 +83,7 @@ def test_stream_gives_four_metrics_beside_nine_tests(tmp_path: Path, blocked: bo
     assert made["design"]["interleaved"] is not blocked
     assert made["design"]["runs_fixed"] == made["design"]["runs_random"] == 24
     assert [group["label"] for group in made["tests"]["copy_omp"]["position"]["groups"]] == sorted(
-        {int(place) for place in found.position[(found.series == 0) & found.random]}  # type: ignore[index]
+        {int(place) for place in found.position[(found.series == 0) & found.random]}
     )
     after = {group["label"] for group in made["tests"]["bt.C"]["predecessor"]["groups"]}
     assert "run_memory" in after  # as one test, not as four

@@ -25,7 +25,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     def noted(table: Table, key: str, *rest: object) -> object:
         where = [part for part in table._path if isinstance(part, str)]
         found.add((where[-1] if where else "", key))
-        return take(table, key, *rest)  # type: ignore[arg-type]
+        return take(table, key, *rest)
 
     def looked(table: Table, key: str) -> bool:
         where = [part for part in table._path if isinstance(part, str)]
