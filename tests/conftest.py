@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -45,6 +47,14 @@ def _turn(item: pytest.Item) -> int:
     if not item.get_closest_marker("lab"):
         return len(LONGEST) + 1
     return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+
+
+@pytest.fixture(autouse=True)
+def closed_pipes() -> Iterator[None]:
+    """A command that a test calls lets a closed pipe end its process, which here is that of all tests."""
+    before = signal.getsignal(signal.SIGPIPE)
+    yield
+    signal.signal(signal.SIGPIPE, before)
 
 
 @pytest.fixture(scope="session")
