@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cbench import plots
-from cbench.store_open import is_store
-from quiet.entry import check_savable
-from quiet.errors import QuietError, UsageError
+from cbench.store_kind import is_store
+from quiet.entry import check_savable, save
+from quiet.errors import UsageError
 
 if TYPE_CHECKING:
     from cbench.stats.order.data import Trials
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
+NEEDED_BY_PAGES = "pages need matplotlib: pip install 'quiet-cbench[order]'"
+PAGE = b"<!doctype html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,39 +45,47 @@ def analyzed(request: Analyze) -> dict[str, Any]:
 
 def reported(request: Analyze, output: str) -> dict[str, Any]:
     """The analysis of a file, and a page of it written. Raises UsageError before anything is computed."""
-    check_savable(output, "-o")
-    plots.pyplot()
+    _check_page(request.data, output)
+    plots.pyplot(NEEDED_BY_PAGES)
     made, trials = _analyzed(request)
     from cbench.order import page, page_study
 
-    write_whole(Path(output), page.page(page_study.about(Path(request.data)), made, trials))
+    save(output, page.page(page_study.about(Path(request.data)), made, trials), "-o")
     return made
 
 
-def write_whole(path: Path, text: str) -> None:
-    """All of it or nothing. Raises QuietError."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise QuietError(f"{path}: {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+def _check_page(data: str, output: str) -> None:
+    """Raises UsageError where a page cannot be written, or would take the place of something that is none."""
+    check_savable(output, "-o")
+    target = Path(output)
+    if not target.is_file():
+        return
+    if Path(data).exists() and target.samefile(data):
+        raise UsageError(f"-o {output}: is the data itself; choose another name for the page")
+    with target.open("rb") as file:
+        begin = file.read(len(PAGE))
+    if begin and begin.lower() != PAGE:
+        raise UsageError(f"-o {output}: is there already and is no page; choose another name, or remove it")
 
 
 def _analyzed(request: Analyze) -> tuple[dict[str, Any], Trials]:
     if not 0 < request.delta <= 1000:
         raise UsageError(f"--delta {request.delta:g}: a shift in %, above 0 and at most 1000")
     try:
-        from cbench.order import options, read, read_study, shape
+        from cbench.order import options, read, shape
         from cbench.stats.order.analysis import analyze
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
         raise UsageError(NEEDED) from None
     path = Path(request.data)
-    alpha, failures, meaning = read_study.said(path) if is_store(path) else (None, None, {})
+    alpha: float | None = None
+    failures: str | None = None
+    meaning: dict[str, dict[str, str]] = {}
+    if is_store(path):
+        from cbench.order import read_study
+
+        alpha, failures, meaning = read_study.said(path)
     asked = options.Asked(
         request.alpha if request.alpha is not None else alpha,
         request.correction,

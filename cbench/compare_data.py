@@ -12,7 +12,7 @@ from typing import Any
 
 from cbench.store import Store
 from cbench.store_groups import Group, grouped
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from quiet.errors import UsageError
 
 Number = int | float

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cbench.store import Store
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from cbench.store_records import Series
 from quiet.entry import check_savable, emit
 from quiet.errors import QuietError, UsageError

@@ -22,13 +22,13 @@ def check(path: str, option: str = "-o") -> None:
     pyplot()
 
 
-def pyplot() -> Any:
-    """matplotlib; UsageError where it is not installed."""
+def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or leave -o out") -> Any:
+    """matplotlib; UsageError, which says what is missing, where it is not installed."""
     os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the user's settings are
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise UsageError("plots need matplotlib: pip install 'quiet-cbench[plots]', or leave -o out") from None
+        raise UsageError(missing) from None
     return plt
 
 

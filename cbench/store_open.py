@@ -94,15 +94,6 @@ def close(connection: sqlite3.Connection, written: bool) -> None:
         connection.close()
 
 
-def is_store(path: Path) -> bool:
-    """Whether this is a file of SQLite's; for_reading() says whether it is a store."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(16) == b"SQLite format 3\0"
-    except OSError:
-        return False
-
-
 def _check(path: Path, exists: bool) -> None:
     if not path.name:
         raise UsageError(f"{path}: the name of a file is missing")

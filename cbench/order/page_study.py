@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.order.page_parts import facts
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from cbench.study import config, model
 from cbench.study.model import Study
 from cbench.study.store import Header, StudyStore

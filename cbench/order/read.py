@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cbench.order import read_ordersage, read_study, read_table
+from cbench.order import read_ordersage, read_table
 from cbench.stats.order.data import Trials
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from quiet.errors import UsageError
 
 
@@ -21,6 +21,8 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     if not path.exists():
         raise UsageError(f"{path}: no such file")
     if is_store(path):
+        from cbench.order import read_study
+
         return _checked(path, read_study.read(path))
     if path.suffix.lower() not in read_table.PARQUET:
         names = read_table.header(path)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cbench import store_open
 from cbench.model import FAULT, INTERRUPT, Named, Trial
 from cbench.store import Store
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from cbench.store_records import Timeline
 from cbench.store_schema import COLUMNS, VERSION, pack, unpack
 from quiet.errors import QuietError, UsageError

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cbench.store import Store
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from cbench.store_schema import APPLICATION_ID
 from quiet.errors import QuietError
 from tests.cbench.storing import HOST, facts, read, stored, trials
@@ -25,7 +25,7 @@ from tests.cbench.storing import HOST, facts, read, stored, trials
 WRITER = """
 import sys
 from cbench.store import Store
-from cbench.store_open import is_store
+from cbench.store_kind import is_store
 from cbench.store_schema import APPLICATION_ID
 from quiet.errors import QuietError
 from tests.cbench.storing import HOST, facts, trials

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from cbench import commands_order
 from cbench.design.orders import plan
 from cbench.order import page_study, page_tables
 from cbench.order.page_parts import table
 from cbench.order.page_study import About
 from cbench.study.example import EXAMPLE
 from cbench.study.store import Ended, Header, StudyStore
+from quiet.errors import UsageError
 from tests.cbench.order.pages import NASTY, Outline, analysed, study
 
 NAMES = ["a", "b", "c"]
@@ -187,3 +189,15 @@ def test_a_table_has_heads_for_its_columns_and_rows() -> None:
     scopes = [attrs.get("scope") for tag, attrs in found.tags if tag == "th"]
     assert scopes == ["col", "col", "col", "row"]
     assert [attrs.get("class") for tag, attrs in found.tags if tag == "td"] == ["name", None]
+
+
+def test_a_page_takes_the_place_of_a_page_only(tmp_path: Path) -> None:
+    data, other = tmp_path / "data.csv", tmp_path / "other.db"
+    rows = [f"{test},{order},{run},{run}" for test in "ab" for run in range(8) for order in ("fixed", "random")]
+    data.write_text("test,order,run,value\n" + "\n".join(rows) + "\n")
+    other.write_text("something else")
+    for target, why in ((data, "is the data itself"), (other, "is there already and is no page")):
+        before = target.read_bytes()
+        with pytest.raises(UsageError, match=why):
+            commands_order.reported(commands_order.Analyze(str(data)), str(target))
+        assert target.read_bytes() == before
