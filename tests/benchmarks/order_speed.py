@@ -28,22 +28,29 @@ CONFIGURATIONS, TRIALS = 1880, 610
 PAIRS = 3
 SEED = 20231124
 
-LOOP = """
+READ = """
 import sys
 import pandas as pd
 from scipy.stats import kruskal
 
 path = sys.argv[1]
 data = pd.read_parquet(path) if path.endswith("parquet") else pd.read_csv(path)
-significant = tests = 0
-for _, each in data.groupby("test", sort=False):
-    fixed = each.loc[each["order"] == "fixed", "value"]
-    random = each.loc[each["order"] == "random", "value"]
-    tests += 1
-    p = kruskal(fixed.to_numpy(), random.to_numpy()).pvalue
-    significant += p < 0.05 / 1880
-print(significant)
 """
+LOOPS = {
+    "a loop over tests": """
+found = 0
+for _, each in data.groupby("test", sort=False):
+    fixed, random = each.loc[each["order"] == "fixed", "value"], each.loc[each["order"] == "random", "value"]
+    found += kruskal(fixed.to_numpy(), random.to_numpy()).pvalue < 0.05 / 1880
+print(found)
+""",
+    "a loop over tests and orders": """
+samples = {}
+for (test, _), values in data.groupby(["test", "order"])["value"]:
+    samples.setdefault(test, []).append(values.to_numpy())
+print(sum(kruskal(*each).pvalue < 0.05 / 1880 for each in samples.values()))
+""",
+}
 
 
 def table(configurations: int, trials: int, full: bool) -> pa.Table:
@@ -101,13 +108,17 @@ def ours(path: Path) -> list[str]:
 
 
 def compare(what: str, path: Path) -> None:
-    loop = [sys.executable, "-c", LOOP, str(path)]
     measured(ours(path))  # from now on the file is in memory
+    for name, code in LOOPS.items():
+        against(what, path, name, [sys.executable, "-c", READ + code, str(path)])
+
+
+def against(what: str, path: Path, name: str, loop: list[str]) -> None:
     pairs = [(measured(ours(path)), measured(loop)) for _ in range(PAIRS)]
     mine, theirs = (_middle([pair[side] for pair in pairs]) for side in (0, 1))
     wall = statistics.median(other.wall / one.wall for one, other in pairs)
     cpu = statistics.median(other.cpu / one.cpu for one, other in pairs)
-    print(f"{what}: {mine}; the loop {theirs}: {wall:.1f} times faster, {cpu:.1f} times less of CPUs", flush=True)
+    print(f"{what}: {mine}; {name} {theirs}: {wall:.1f} times faster, {cpu:.1f} times less of CPUs", flush=True)
 
 
 def _middle(every: list[Used]) -> str:

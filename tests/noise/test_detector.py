@@ -41,6 +41,7 @@ def watch(cpu: int, asked: Asked) -> Watched:
         return made[0].result()
 
 
+@pytest.mark.slow
 def test_what_it_says_adds_up(cpu: int) -> None:
     seen = watch(cpu, Asked(ticks(0.2)))
     assert seen.cpu == cpu
@@ -65,6 +66,7 @@ def test_gaps_come_in_order_and_do_not_overlap(cpu: int) -> None:
     assert time_passed <= seen.end
 
 
+@pytest.mark.slow
 def test_a_full_ring_keeps_the_first_and_counts_all(cpu: int) -> None:
     seen = watch(cpu, Asked(ticks(0.1), EVERYTHING, capacity=10))
     assert len(seen.gaps) == 10
@@ -82,6 +84,7 @@ def test_what_keeping_a_gap_takes_is_told_and_is_in_no_gap(cpu: int) -> None:
     assert seen.lost + seen.looking <= seen.end - seen.begin
 
 
+@pytest.mark.slow
 def test_it_looks_at_its_own_counters_only_when_asked_to(cpu: int) -> None:
     assert all(not gap.flags for gap in watch(cpu, Asked(ticks(0.1))).gaps)
     looked = watch(cpu, Asked(ticks(0.1), EVERYTHING, look=1, capacity=1_000))

@@ -144,6 +144,7 @@ def test_the_timeline_is_drawn_whole(shape: Any) -> None:
     assert [path.name for path in shape["file"].parent.iterdir()] == ["timeline.html"]
 
 
+@pytest.mark.slow
 def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int) -> None:
     args = ("noise", "--cpus", cpu, *SHORT)
     done = quiet(*args, "--max-gap", "1ns", "--json")
@@ -154,6 +155,7 @@ def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int) -> None:
     assert "within the budgets" in done.out
 
 
+@pytest.mark.slow
 def test_a_full_ring_is_counted_and_said(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detector, "CAPACITY", 2)
     args = ("noise", "--cpus", cpu, *SHORT)
