@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 LARGEST = 10.0
 """Shifts are looked for up to ten times the median."""
-POINTS = 48
+POINTS = 32
 """Of a larger sample so many quantiles stand for all of it."""
 
 
