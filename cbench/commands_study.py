@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from cbench.design import orders
-from cbench.study import config, cycles, lock, selfstart
+from cbench.study import config, cycles, lock, reset, selfstart
 from cbench.study.around import counter_of, described, inside, look, missing_folder, tell
 from cbench.study.example import EXAMPLE
 from cbench.study.model import REBOOT, Study
@@ -151,6 +151,8 @@ def _check(study: Study, file: str) -> None:
             except UsageError as error:
                 place = f"{file}: test {test.name!r}"
                 raise UsageError(f"{place}: read = {name!r} cannot be had here: {error}") from None
+    if problem := reset.obstacle(study.reset, {**os.environ, **study.environment}):
+        raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
     if study.reset.kind == REBOOT and not study.reset.command and selfstart.obstacle():
         raise Refused(
             f"reset by reboot: the study cannot go on by itself: {selfstart.obstacle()}; or give [reset] a `command` "
@@ -199,7 +201,12 @@ def _go_on(study: Study, store: StudyStore, counter: dict[str, Any] | None, show
         finally:
             if study.reset.kind == REBOOT:
                 selfstart.remove(store.path)
-        made = _status(store, running=False)
+    made = _status(store, running=False)
     if made["runs_left_out"] == made["runs"]:
         raise QuietError(f"{store.path}: every run was left out, nothing was measured: {made['left_out'][0]['reason']}")
+    if made["trials_failed"] == made["trials_done"]:
+        number, reason = store.first_failure()
+        raise QuietError(
+            f"{store.path}: every trial failed, nothing was measured: {study.tests[number].name}: {reason}"
+        )
     return made
