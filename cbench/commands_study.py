@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from cbench.design import orders
-from cbench.study import config, cycles, lock, selfstart
+from cbench.study import config, cycles, lock, reset, selfstart
 from cbench.study.around import counter_of, described, inside, look, missing_folder, tell
 from cbench.study.example import EXAMPLE
 from cbench.study.model import REBOOT, Study
@@ -57,7 +57,7 @@ class Start:
     def run(self, show: Show) -> dict[str, Any]:
         """Store its plan and run it. Raises QuietError."""
         study, target = self._study, self._target
-        _check(study)
+        _check(study, str(self._path))
         plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
         names = tuple(test.name for test in study.tests)
         source = self._path.read_bytes().decode()
@@ -84,7 +84,7 @@ class Resume:
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
             if not all(run.over for run in store.runs()):
-                _check(self._study)
+                _check(self._study, f"{self._data} (its study)")
             _say_if_changed(header)
             began = header.host.get("counter")
             counter = counter_of(self._study, str(began["name"]) if began else self._study.counter)
@@ -140,7 +140,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
     return None if mean_ns is None else mean_ns * left / 1e9
 
 
-def _check(study: Study) -> None:
+def _check(study: Study, file: str) -> None:
     """Raises QuietError for what would make every trial fail."""
     if problem := missing_folder(study):
         raise UsageError(problem)
@@ -149,8 +149,10 @@ def _check(study: Study) -> None:
             try:
                 cycles.check(name)
             except UsageError as error:
-                raise UsageError(f"test {test.name!r}: read = {name!r} cannot be had here: {error}") from None
-
+                place = f"{file}: test {test.name!r}"
+                raise UsageError(f"{place}: read = {name!r} cannot be had here: {error}") from None
+    if problem := reset.obstacle(study.reset, {**os.environ, **study.environment}):
+        raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
     if study.reset.kind == REBOOT and not study.reset.command and selfstart.obstacle():
         raise Refused(
             f"reset by reboot: the study cannot go on by itself: {selfstart.obstacle()}; or give [reset] a `command` "
@@ -199,7 +201,12 @@ def _go_on(study: Study, store: StudyStore, counter: dict[str, Any] | None, show
         finally:
             if study.reset.kind == REBOOT:
                 selfstart.remove(store.path)
-        made = _status(store, running=False)
+    made = _status(store, running=False)
     if made["runs_left_out"] == made["runs"]:
         raise QuietError(f"{store.path}: every run was left out, nothing was measured: {made['left_out'][0]['reason']}")
+    if made["trials_failed"] == made["trials_done"]:
+        number, reason = store.first_failure()
+        raise QuietError(
+            f"{store.path}: every trial failed, nothing was measured: {study.tests[number].name}: {reason}"
+        )
     return made

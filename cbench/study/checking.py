@@ -31,7 +31,10 @@ class Table:
 
         The line is the key's, or that of the table that it is missing in.
         """
-        path = (*self._path, key) if key else self._path
+        return self.error_at((*self._path, key) if key else self._path, why)
+
+    def error_at(self, path: Path, why: str) -> UsageError:
+        """The same for a place in the whole file."""
         line = line_of(self._lines, path)
         name = ""
         for part in path:
@@ -82,12 +85,22 @@ class Table:
             raise self.error(key, f"{wrong[0]!r}: write it as a table, [[{key}]]")
         return [Table(self._file, self._lines, (*self._path, key, number), item) for number, item in enumerate(found)]
 
-    def pairs(self, key: str, kind: type) -> dict[str, Any]:
-        """A table of names with values of one kind."""
+    def only_tables(self, *known: str) -> None:
+        """Raises UsageError for a key outside of every table: that is why another one is missing. `known`: tables."""
+        for key, value in self._values.items():
+            items = value if isinstance(value, list) and value else [value]
+            if key not in known and not all(isinstance(item, dict) for item in items):
+                raise self.error(key, "is above every table: write it below the one it belongs to, such as [study]")
+
+    def pairs(self, key: str, kind: type, refused: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """A table of names with values of one kind; `refused`: names that may not be there, and why."""
         found = self._take(key, (dict,), {})
         for name, value in found.items():
+            path = (*self._path, key, name)
+            if name in (refused or {}):
+                raise self.error_at(path, f"not here: {(refused or {})[name]}")
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise Table(self._file, self._lines, (*self._path, key), found).error(name, f"must be {KINDS[kind]}")
+                raise self.error_at(path, f"must be {KINDS[kind]}")
         return dict(found)
 
     def end(self) -> None:

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 from cbench.design.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
-from cbench.study import model
+from cbench.study import marks, model
 from cbench.study.checking import Table
 from cbench.study.lines import lines
 from cbench.study.model import Metric, Reset, Study, Test
@@ -25,6 +25,9 @@ RESET_KEYS = {
     "khz": (model.COOL,),
 }
 """Which kinds of reset a key is for."""
+OURS = dict.fromkeys(
+    (marks.RUN, marks.POSITION, marks.TEST, marks.MARK, marks.PADDING), "cbench sets it for each trial"
+)
 
 
 def load(path: Path) -> Study:
@@ -50,6 +53,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     whole = Table(file, lines(text), (), content)
     study = whole.table("study")
+    whole.only_tables("study", "test", "reset", "environment")
     tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
     design = study.text("design", INTERLEAVED, DESIGNS)
     repetitions = study.whole("repetitions", None, 1, MOST_RUNS)
@@ -68,18 +72,39 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         reset=_reset(whole.table("reset")),
         failures=study.text("failures", "trial", ("trial", "run")),
         counter=_counter(study, check),
-        profile=study.text("profile", ""),
+        profile=_profile(study, check),
         cpus=study.text("cpus", ""),
         setup=study.texts("setup"),
         teardown=study.texts("teardown"),
-        environment=whole.pairs("environment", str),
+        environment=whole.pairs("environment", str, OURS),
         folder=folder,
     )
+    if check and not made.setup and not made.reset.command:  # nothing else of the study may make one
+        _folders(whole, tests, Path(folder))
     if made.cpus and not made.profile:
         raise study.error("cpus", 'needs a profile, such as profile = "bench"')
     study.end()
     whole.end()
     return made
+
+
+def _profile(study: Table, check: bool) -> str:
+    name = study.text("profile", "")
+    if name and check:
+        from quiet import profile
+
+        try:
+            profile.load(name)
+        except UsageError as error:
+            raise study.error("profile", str(error).removeprefix("profile ")) from None
+    return name
+
+
+def _folders(whole: Table, tests: tuple[Test, ...], folder: Path) -> None:
+    """That of the study itself is looked for when it begins."""
+    for number, test in enumerate(tests):
+        if folder.is_dir() and not (folder / test.directory).is_dir():
+            raise whole.error_at(("test", number, "directory"), f"{folder / test.directory}: no such directory")
 
 
 def _counter(study: Table, check: bool) -> str:
@@ -111,16 +136,16 @@ def _test(table: Table, timeout: float, folder: str | None) -> Test:
     name = table.text("name")
     if not name or ":" in name or any(ord(each) < 32 for each in name):
         raise table.error("name", f"{name!r}: a text without colons and line breaks")
-    command, workload = table.text("command", ""), table.text("workload", "")
-    if bool(command.strip()) == bool(workload):
-        raise table.error("command", "a test is either a command or a workload: write one of both")
-    metrics = tuple(_metric(each, bool(workload), False) for each in table.tables("metric"))
+    command, workload = _what(table)
+    metrics: tuple[Metric, ...] = ()
+    for each in table.tables("metric"):
+        metric = _metric(each, bool(workload), False)
+        if metric.name in {known.name for known in metrics}:
+            raise each.error("name", f"{metric.name!r} is there twice")
+        metrics += (metric,)
     if metrics:
         if table.has("read"):
             raise table.error("read", "belongs into each [[test.metric]] where there are several")
-        names = [metric.name for metric in metrics]
-        if twice := [each for each in names if names.count(each) > 1]:
-            raise table.error("metric", f"{twice[0]!r} is there twice")
     else:
         metrics = (_metric(table, bool(workload), True),)
     test = Test(
@@ -143,6 +168,18 @@ def _test(table: Table, timeout: float, folder: str | None) -> Test:
         if wrong := workloads.check(test, folder):
             raise table.error(*wrong)
     return test
+
+
+def _what(table: Table) -> tuple[str, str]:
+    """The command or the workload."""
+    given = [key for key in ("command", "workload") if table.has(key)]
+    found = {key: table.text(key, "") for key in ("command", "workload")}
+    for key in given:
+        if not found[key].strip():
+            raise table.error(key, "is empty")
+    if len(given) != 1:
+        raise table.error("command", "a test is either a command or a workload: write one of both")
+    return found["command"], found["workload"]
 
 
 def _metric(table: Table, workload: bool, alone: bool) -> Metric:

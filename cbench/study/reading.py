@@ -14,7 +14,17 @@ from cbench.study import model
 from cbench.study.execute import Execution
 from cbench.study.model import Metric
 
-NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
+_JOINED = r"(?<=\d)[-,_'\u2019:/*^\u00d7\u00b1\u2212\u2013\u00a0\u2009\u202f](?=\d)"
+"""Between digits: groups of them, decimal commas, times, dates, ranges, powers; a space begins another number."""
+TOKEN = re.compile(
+    rf"(?<![\w.])[-+\u2212\u2013]?(?:{_NO_NUMBER}|\.?\d(?:\w|(?<=\d)\.(?=\w)|(?<=[eE])[-+](?=\d)|{_JOINED})*\.?)",
+    re.IGNORECASE,
+)
+"""What begins like a number, up to where that ends."""
+PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_]*\.?")
+GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
+"""A number, the group, with a unit and the end of a sentence behind it."""
 MISSING = object()
 MOST_FILE = 1 << 24
 CHUNK = 1 << 16
@@ -39,7 +49,7 @@ def read(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
             raise NoNumber(f"{metric.source}: {count}")
         return float(count), str(count)
     if metric.source == model.FILE:
-        return _number(_last(_content(Path(folder, metric.detail)), metric.detail))
+        return _last(_content(Path(folder, metric.detail)), metric.detail)
     text = done.output.decode(errors="replace")
     if metric.source == model.REGEX:
         found = re.findall(metric.detail, text, re.MULTILINE)
@@ -48,14 +58,23 @@ def read(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
         return _number(found[-1])
     if metric.source == model.JSON:
         return _number(_path(text, metric.detail))
-    return _number(_last(text, "its output"))
+    return _last(text, "its output")
 
 
-def _last(text: str, where: str) -> str:
-    found = NUMBER.findall(text)
-    if not found:
+def _last(text: str, where: str) -> tuple[float, str]:
+    """The last number; never a part of what may mean another one, and never one before what is no number."""
+    token = ""
+    for found in TOKEN.finditer(text):
+        token = found[0]
+    if not token:
         raise NoNumber(f"no number in {where}")
-    return str(found[-1])
+    if not any(map(str.isdigit, token)):
+        raise NoNumber(f"{token[:60]!r} is no finite number")
+    if plain := PLAIN.fullmatch(token):
+        return _number(plain[1])
+    if grouped := GROUPED.fullmatch(token):
+        return _number(grouped[1].replace(",", ""))[0], grouped[1]
+    raise NoNumber(f"{token[:60]!r} is no plain number; use regex:")
 
 
 def _number(text: str) -> tuple[float, str]:

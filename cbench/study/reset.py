@@ -48,6 +48,20 @@ def of(reset: Reset, folder: str, environment: Mapping[str, str], marks: Marks) 
     return Nothing()
 
 
+def obstacle(wanted: Reset, environment: Mapping[str, str], reader: Reader | None = None) -> str:
+    """Why this kind of reset can never work here, as far as that is seen without doing it; nothing where it may."""
+    if wanted.kind in (model.CACHES, model.COOL):
+        from cbench.study import reset_host
+
+        find = reset_host.no_drops if wanted.kind == model.CACHES else reset_host.no_sensor
+        return find(wanted, reader or Reader())
+    if wanted.kind == model.SERVICE:
+        from cbench.study.reset_tasks import no_systemd
+
+        return no_systemd(environment)
+    return ""
+
+
 class Nothing:
     """No reset."""
 

@@ -58,10 +58,8 @@ class ByCooling:
         wanted, begun = self._reset, time.monotonic()
         while True:
             hottest, slowest = hottest_celsius(self._reader), slowest_khz(self._reader)
-            if wanted.celsius is not None and hottest is None:
-                raise ResetError(f"this host tells no temperature ({ZONES}, {CHIPS})")
-            if wanted.khz is not None and slowest is None:
-                raise ResetError(f"this host tells no frequency ({POLICIES}: no cpufreq driver)")
+            if missing := _missing(wanted, hottest, slowest):
+                raise ResetError(missing)
             cool = wanted.celsius is None or (hottest is not None and hottest <= wanted.celsius)
             fast = wanted.khz is None or (slowest is not None and slowest >= wanted.khz)
             if cool and fast:
@@ -71,6 +69,27 @@ class ByCooling:
                 missed += [] if fast else [f"{slowest:,} kHz, {wanted.khz:,} are wanted"]
                 raise ResetError(f"after {wanted.timeout_s:g} s still {' and '.join(missed)}")
             time.sleep(min(PAUSE_S, wanted.timeout_s))
+
+
+def no_drops(_wanted: Reset, reader: Reader) -> str:
+    """Why caches cannot be dropped here; nothing where they may be."""
+    path = reader.root + DROP
+    if not os.path.exists(path):
+        return f"this kernel has no {DROP}"
+    return "" if os.access(path, os.W_OK) else f"{DROP} is not writable: dropping caches needs root"
+
+
+def no_sensor(wanted: Reset, reader: Reader) -> str:
+    """Which of the things to wait for this host never tells; nothing where it tells all of them."""
+    return _missing(wanted, hottest_celsius(reader), slowest_khz(reader))
+
+
+def _missing(wanted: Reset, hottest: float | None, slowest: int | None) -> str:
+    if wanted.celsius is not None and hottest is None:
+        return f"this host tells no temperature ({ZONES}, {CHIPS})"
+    if wanted.khz is not None and slowest is None:
+        return f"this host tells no frequency ({POLICIES}: no cpufreq driver)"
+    return ""
 
 
 def hottest_celsius(reader: Reader) -> float | None:

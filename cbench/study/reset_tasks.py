@@ -9,13 +9,26 @@ from collections.abc import Mapping
 
 import psutil
 
-from cbench.study import marks
+from cbench.study import marks, selfstart
 from cbench.study.execute import Execution
 from cbench.study.marks import Marks
 from cbench.study.model import Reset
 from cbench.study.must import Facts, ResetError, run
 
 STARTED, INVOCATION = "ActiveEnterTimestampMonotonic", "InvocationID"
+
+
+def no_systemd(environment: Mapping[str, str]) -> str:
+    """Why no service can be restarted here; nothing where one may be."""
+    if not selfstart.RUNNING.is_dir():
+        return "the host was not booted by systemd"
+    return _no_systemctl(environment)
+
+
+def _no_systemctl(environment: Mapping[str, str]) -> str:
+    if shutil.which("systemctl", path=environment.get("PATH")) is None:
+        return "there is no systemctl here: a reset of the kind service needs systemd"
+    return ""
 
 
 class ByCommand:
@@ -46,9 +59,8 @@ class ByService:
         self._reset, self._folder, self._environment = reset, folder, environment
 
     def reset(self, run: int) -> Facts:
-        path = self._environment.get("PATH")
-        if shutil.which("systemctl", path=path) is None:
-            raise ResetError("there is no systemctl here: a reset of the kind service needs systemd")
+        if missing := _no_systemctl(self._environment):
+            raise ResetError(missing)
         before = self._state()
         self._run(f"systemctl restart {shlex.quote(self._reset.unit)}")
         after = self._state()

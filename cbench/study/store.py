@@ -188,6 +188,14 @@ class StudyStore:
                 "GROUP BY test, failure ORDER BY max(ended_ns) DESC"
             ).fetchall()
 
+    def first_failure(self) -> tuple[int, str]:
+        """Test and reason of the first trial that failed; there must be one."""
+        with self._reading() as c:
+            number, reason = c.execute(
+                "SELECT test, failure FROM study_trial WHERE failure IS NOT NULL ORDER BY run, position LIMIT 1"
+            ).fetchone()
+            return int(number), str(reason)
+
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
         """Run, position, test, failure, begin and end of every trial, in the order of time."""
         with self._reading() as c:

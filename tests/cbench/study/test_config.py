@@ -81,7 +81,7 @@ WRONG = [
     ("([0-9.]+)", "([0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=([0-9.]+' is no regular expression"),
     ('"json:a.b"', '"json"', "s.toml:22: test[3].metric[2].read: 'json': one of last-float"),
     ('"higher"', '"more"', "s.toml:23: test[3].metric[2].better: 'more': one of higher, lower"),
-    ('name = "rate"', 'name = "latency"', "s.toml:14: test[3].metric: 'latency' is there twice"),
+    ('name = "rate"', 'name = "latency"', "s.toml:21: test[3].metric[2].name: 'latency' is there twice"),
     ("repetitions = 10", "repetitions = ", "s.toml:3: Invalid value"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "cool-down"', "s.toml:4: reset.celsius: is missing"),
@@ -101,7 +101,31 @@ WRONG = [
     ('name = "a"', "", "s.toml:5: test[1].name: is missing"),
     ('name = "a"', "name = 1", "s.toml:6: test[1].name: 1: must be a text"),
     ('name = "a"', 'name = ""', "s.toml:6: test[1].name: '': a text without colons"),
-    ('command = "echo 1"', 'command = " "', "s.toml:7: test[1].command: a test is either"),
+    ('command = "echo 1"', 'command = " "', "s.toml:7: test[1].command: is empty"),
+    ('command = "echo 1"', 'command = ""', "s.toml:7: test[1].command: is empty"),
+    ('workload = "hash"', 'workload = ""', "s.toml:11: test[2].workload: is empty"),
+    (
+        "[study]\nrepetitions = 10",
+        "repetitions = 10\n[study]",
+        "s.toml:2: repetitions: is above every table: ",
+    ),
+    ("[study]", "setup = ['x']\n[study]", "s.toml:2: setup: is above every table: "),
+    ("[study]\nrepetitions = 10", "repetitions = 10", "s.toml:2: repetitions: is above every table: write it below "),
+    (
+        "repetitions = 10",
+        'repetitions = 10\nprofile = "bnch"',
+        "s.toml:4: study.profile: bnch: no such profile; ",
+    ),
+    ("repetitions = 10", 'repetitions = 10\nprofile = "/no.toml"', "s.toml:4: study.profile: /no.toml: no such file"),
+    (
+        'command = "x"',
+        'command = "x"\ndirectory = "none"',
+        "s.toml:17: test[3].directory: /tmp/none: no such dir",
+    ),
+    *(
+        ("[[test]]", f"[environment]\n{name} = 'x'\n[[test]]", f"s.toml:6: environment.{name}: not here: cbench sets")
+        for name in ("CBENCH_RUN", "CBENCH_POSITION", "CBENCH_TEST", "CBENCH_TRIAL", "CBENCH_PADDING")
+    ),
     ('command = "echo 1"', 'command = "x"\nworkload = "hash"', "s.toml:7: test[1].command: a test is either"),
     ('command = "echo 1"', 'command = "x"\nparams = { n = 1 }', "s.toml:8: test[1].params: only a workload has"),
     ('command = "echo 1"', 'command = "x"\ntimeout = -1', "s.toml:8: test[1].timeout: -1: from 0.1"),
@@ -140,6 +164,15 @@ def test_a_tests_table_that_is_none_is_told_with_how_it_is_written() -> None:
     assert said("[study]\nrepetitions = 1\n[test]\nname = 'a'\n") == (
         "s.toml:3: test: there may be several: write [[test]]"
     )
+
+
+@pytest.mark.parametrize("maker", ["setup = 'mkdir made'", "[reset]\nkind = 'command'\ncommand = 'mkdir -p made'"])
+def test_a_directory_that_the_study_makes_need_not_be_there_yet(maker: str, tmp_path: Path) -> None:
+    text = PLAIN.replace('command = "x"', 'command = "x"\ndirectory = "made"')
+    with pytest.raises(UsageError, match="made: no such directory"):
+        parse(text, "s.toml", str(tmp_path))
+    made = parse(text.replace("repetitions = 10", f"repetitions = 10\n{maker}", 1), "s.toml", str(tmp_path))
+    assert made.tests[2].directory == "made"
 
 
 def test_without_tests_there_is_no_study() -> None:

@@ -37,6 +37,53 @@ def test_a_number_may_have_a_unit_behind_it_but_is_no_part_of_a_word(text: str, 
     assert number("last-float", text)[1] == found
 
 
+NUMBERS = [
+    ("12,345.6 ops/s", 12345.6),
+    ("-1,234,567", -1234567),
+    ("$1,234.50.", 1234.5),
+    ("1 234", 234),
+    ("3, 5", 5),
+    ("run 3: latency nan, now 4", 4),
+    ("1.2.3 then 99%", 99),
+    ("3.5s", 3.5),
+    ("took 12ms.", 12),
+    ("5 \u00b5s", 5),
+    ("7\u00b5s", 7),
+    ("1.5e-3,", 0.0015),
+    ("2.E+3", 2000),
+    ("info nanosleep 3", 3),
+    ("3 info nanosleep", 3),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), NUMBERS)
+@pytest.mark.parametrize("source", ["last-float", "file"])
+def test_numbers_are_read_whole_or_not_at_all(source: str, text: str, value: float, tmp_path: Path) -> None:
+    (tmp_path / "result").write_text(text)
+    assert number(source, text, "result", str(tmp_path))[0] == value
+
+
+AMBIGUOUS = ["1,234", "1,5", "1_000", "0x10", "0xff", "1.2.3", "\u22125", "1.234,5", "1,23,456", "1234,567.8", "12h30m"]
+AMBIGUOUS += ["1:02.5", "2024-01-31", "3/4", "1'234", "1\u202f234", "1.5\u00d710^6", "1,5ms", "12.5\u00b10.3"]
+
+
+@pytest.mark.parametrize("token", AMBIGUOUS)
+@pytest.mark.parametrize("around", ["{}", "run 3: {} ms\n", "5\na={},\n"])
+def test_a_number_that_may_mean_another_one_is_refused_with_what_was_printed(token: str, around: str) -> None:
+    with pytest.raises(NoNumber) as caught:
+        number("last-float", around.format(token))
+    assert str(caught.value) == f"{token!r} is no plain number; use regex:"
+
+
+@pytest.mark.parametrize("word", ["nan", "-nan", "NaN", "inf", "-Infinity", "nanms", "infs"])
+def test_a_number_before_what_is_no_number_is_not_the_last_one(word: str) -> None:
+    for text in (f"run 3: latency {word}", f"5\nresult={word}\n", f"3 {word}%"):
+        with pytest.raises(NoNumber, match=rf"^'{word}' is no finite number$"):
+            number("last-float", text)
+    with pytest.raises(NoNumber, match=r"^'1e999' is no finite number$"):
+        number("last-float", "1e999")
+
+
 def test_an_expression_takes_its_last_match() -> None:
     assert number("regex", "lat=1 lat=2.50 x=3", r"lat=([0-9.]+)") == (2.5, "2.50")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from cbench.study import marks, reset
+from cbench.study import marks, reset, selfstart
 from cbench.study.marks import Marks
 from cbench.study.model import Reset
 from cbench.study.must import ResetError
@@ -217,3 +218,57 @@ def test_a_study_of_which_no_run_could_be_reset_is_an_error(tmp_path: Path) -> N
     assert finished.returncode == 2
     last = finished.stderr.splitlines()[-1]
     assert last == "cbench: error: s.db: every run was left out, nothing was measured: not reset: false: ended with 1"
+
+
+def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    bare, whole = tree(tmp_path / "bare", {}), tree(tmp_path / "whole", {**HOT, "proc/sys/vm/drop_caches": ""})
+    never = {
+        Reset("cool-down", celsius=50): "this host tells no temperature (/sys/class/thermal, /sys/class/hwmon)",
+        Reset("cool-down", khz=1): "this host tells no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
+        Reset("drop-caches"): "this kernel has no /proc/sys/vm/drop_caches",
+    }
+    for wanted, why in never.items():
+        assert reset.obstacle(wanted, ENVIRONMENT, bare) == why
+        assert reset.obstacle(wanted, ENVIRONMENT, whole) == ""
+    assert (tmp_path / "whole/proc/sys/vm/drop_caches").read_text() == ""
+    for wanted in (Reset(), Reset("command", command="false"), Reset("processes")):
+        assert reset.obstacle(wanted, ENVIRONMENT, bare) == ""
+
+
+def test_only_who_may_write_there_may_drop_caches() -> None:
+    """As nobody where this is root, whom no mode keeps out."""
+    with tempfile.TemporaryDirectory() as folder:
+        reader = tree(Path(folder), {"proc/sys/vm/drop_caches": ""})
+        Path(folder).chmod(0o755)
+        Path(folder, "proc/sys/vm/drop_caches").chmod(0o444)
+        pid = os.fork()
+        if pid == 0:
+            said = ""
+            try:
+                if os.geteuid() == 0:
+                    os.setresuid(65534, 65534, 65534)
+                said = reset.obstacle(Reset("drop-caches"), ENVIRONMENT, reader)
+            finally:
+                os._exit(said != "/proc/sys/vm/drop_caches is not writable: dropping caches needs root")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_a_study_whose_reset_can_never_work_is_refused_before_it_begins(tmp_path: Path) -> None:
+    wanted = {
+        "service": "kind = 'service'\nunit = 'none-such.service'",
+        "cool-down": "kind = 'cool-down'\ncelsius = 50",
+    }
+    why = {
+        "service": "" if selfstart.RUNNING.is_dir() else "the host was not booted by systemd",
+        "cool-down": reset.obstacle(Reset("cool-down", celsius=50), ENVIRONMENT),
+    }
+    for kind in [kind for kind in wanted if why[kind]]:
+        path = written(
+            tmp_path, study({"a": "touch ran; echo 1"}, "setup = 'touch ran'\nrepetitions = 1", wanted[kind])
+        )
+        finished = order("run", path, folder=tmp_path)
+        said = f"cbench: error: {path}: a reset of the kind {kind!r} cannot work here: {why[kind]}\n"
+        assert (finished.returncode, finished.stderr) == (3, said)
+        assert not (tmp_path / "ran").exists()
+        assert not (tmp_path / "s.db").exists()

@@ -71,6 +71,17 @@ def test_a_failed_trial_has_a_reason_and_no_value(line: str, why: str, tmp_path:
     assert made.errors == b"17\n"
 
 
+def test_a_study_of_which_every_trial_failed_is_an_error_with_the_first_reason(tmp_path: Path) -> None:
+    fails = {"a": "exit $((CBENCH_RUN + 3))", "b": "echo 1,5"}
+    written(tmp_path, study(fails, "repetitions = 2"))
+    done = order("run", "s.toml", folder=tmp_path)
+    last = "cbench: error: s.db: every trial failed, nothing was measured: a: ended with 3"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, last)
+    assert len(rows(tmp_path / "s.db")) == 8
+    written(tmp_path, study({**fails, "c": "echo 1"}, "repetitions = 2"))
+    assert order("run", "s.toml", "-o", "t.db", folder=tmp_path).returncode == 0
+
+
 def test_a_trial_of_which_one_metric_cannot_be_read_has_failed(tmp_path: Path) -> None:
     made = one("echo a=1", tmp_path, Metric("a", "regex", "a=([0-9]+)"), Metric("b", "regex", "b=([0-9]+)"))
     assert made.values == {}
@@ -124,7 +135,7 @@ def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: P
         text = study({"a": "touch ran; echo 1"}) + "read = 'cycles'\n"
         done = order("run", written(tmp_path, text), folder=tmp_path)
         assert done.returncode == 2
-        said = f"cbench: error: test 'a': read = 'cycles' cannot be had here: {error}\n"
+        said = f"cbench: error: {tmp_path / 's.toml'}: test 'a': read = 'cycles' cannot be had here: {error}\n"
         assert (done.stderr, (tmp_path / "ran").exists(), (tmp_path / "s.db").exists()) == (said, False, False)
     else:
         counted = execute("true", "/", ENVIRONMENT, 60, ["cycles"]).counts["cycles"]
