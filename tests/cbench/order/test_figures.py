@@ -12,7 +12,7 @@ from cbench import plots_order, plots_order_within
 from cbench.plots_svg import embedded, shortened, svg
 from tests.cbench.order.pages import NASTY, analysed, study
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("figures")]
 
 SPACE = "{http://www.w3.org/2000/svg}"
 FEW = [f"test {number}" for number in range(9)]

@@ -42,7 +42,7 @@ def test_chi_squared_alone_is_too_shy_for_twenty_tests_of_twenty_runs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [5, 8, 10, 15])
+@pytest.mark.parametrize("n", [5, 10])
 def test_with_few_runs_the_error_stays_below_what_was_asked_for(n: int) -> None:
     for draw in NOISE.values():
         found = family_wise_error(draw, n, 4000, FAMILIES, SEED)
