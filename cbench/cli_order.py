@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from quiet.errors import UsageError
+
 order = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -46,7 +48,9 @@ AsPublished = Annotated[
     bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
 ]
 EveryRule = Annotated[bool, typer.Option("--every-rule", help="With --json: intervals and cases by every rule.")]
-Delta = Annotated[float, typer.Option(metavar="PERCENT", help="Say how many runs it takes to see such a shift.")]
+Delta = Annotated[
+    float | None, typer.Option(metavar="PERCENT", help="Say how many runs it takes to see such a shift (1).")
+]
 Values = Annotated[
     list[str] | None,
     typer.Option("--value", metavar="COLUMN", help="Read this column in place of `value`; repeatable."),
@@ -67,11 +71,13 @@ def analyze_command(
     null: Null = None,
     as_published: AsPublished = False,
     every_rule: EveryRule = False,
-    delta: Delta = 1.0,
+    delta: Delta = None,
     value: Values = None,
     as_json: Json = False,
 ) -> None:
     """Does the order change the results? Ends with 1 when it does."""
+    if every_rule and not as_json:
+        raise UsageError("--every-rule: goes with --json only")
     from cbench import commands_order
 
     made = commands_order.analyzed(
@@ -86,7 +92,7 @@ def analyze_command(
             null=null,
             as_published=as_published,
             every_rule=every_rule,
-            delta=delta,
+            delta=1.0 if delta is None else delta,
             values=value or (),
         )
     )
@@ -94,7 +100,9 @@ def analyze_command(
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")
     else:
-        commands_order.show(made)
+        commands_order.show(made, runs=delta is not None)
+    sys.stdout.flush()
+    commands_order.check_compared(data, made)
     if made["order_matters"]:
         raise typer.Exit(1)
 
@@ -112,7 +120,7 @@ def report_command(
     failures: Failures = None,
     null: Null = None,
     as_published: AsPublished = False,
-    delta: Delta = 1.0,
+    delta: Delta = None,
     value: Values = None,
     as_json: Json = False,
 ) -> None:
@@ -129,11 +137,12 @@ def report_command(
         failures=failures,
         null=null,
         as_published=as_published,
-        delta=delta,
+        delta=1.0 if delta is None else delta,
         values=value or (),
     )
     made = commands_order.reported(request, output)
     _say(made, as_json, f"{output} written: {made['verdict'][0]}")
+    commands_order.check_compared(data, made)
     if made["order_matters"]:
         raise typer.Exit(1)
 

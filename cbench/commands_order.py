@@ -104,7 +104,15 @@ def _analyzed(request: Analyze) -> tuple[dict[str, Any], Trials]:
     return made, trials
 
 
-def show(made: Mapping[str, Any]) -> None:
+def show(made: Mapping[str, Any], runs: bool = False) -> None:
     from cbench import render_order
 
-    render_order.analysis(made)
+    render_order.analysis(made, runs)
+
+
+def check_compared(data: str, made: Mapping[str, Any]) -> None:
+    """Raises UsageError where an analysis has no answer."""
+    from cbench.order import words
+
+    if words.nothing_compared(made["tests"]):
+        raise UsageError(f"{data}: nothing to compare: no test has results in both orders")

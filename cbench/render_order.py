@@ -17,6 +17,7 @@ from cbench.plots_svg import shortened
 Row = Mapping[str, Any]
 MOST = 60
 """Of more tests only those with the smallest p-values are in the table."""
+MOST_RUNS = 10
 LONGEST_NAME = 60
 """On a terminal; whole names are in files and pipes."""
 WITHIN = ("position", "predecessor", "drift")
@@ -31,8 +32,11 @@ class Column:
     known: str = ""
 
 
-def analysis(made: Row) -> None:
-    """The verdict, then a table of the tests; two tables of what is most important where one does not fit."""
+def analysis(made: Row, runs: bool = False) -> None:
+    """The verdict, then a table of the tests; two tables of what is most important where one does not fit.
+
+    `runs`: whether to say how many runs it takes to see the shift that was asked for.
+    """
     console = Console(highlight=False)
     for line in made["verdict"]:
         _say(console, line, "bold" if line is made["verdict"][0] else None)
@@ -45,8 +49,21 @@ def analysis(made: Row) -> None:
         console.print(table)
     if len(tests) > len(shown):
         _say(console, f"the {len(shown)} tests with the smallest p of {len(tests):,}; all of them with --json")
+    if runs:
+        _say(console, _runs(made))
     for line in _legend(made):
         _say(console, line)
+
+
+def _runs(made: Row) -> str:
+    """Of more than MOST_RUNS tests those that take the most."""
+    needed = [(name, each["runs_needed"]) for name, each in made["tests"].items()]
+    shown = needed
+    if len(needed) > MOST_RUNS:
+        shown = sorted(needed, key=lambda item: 0 if item[1] is None else -item[1])[:MOST_RUNS]
+    said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'not known' if n is None else f'{n:,}'}" for name, n in shown)
+    more = f" and {len(needed) - len(shown):,} more (all in --json)" if len(needed) > len(shown) else ""
+    return f"runs of each order to see {made['power']['delta_pct']:g} %: {said}{more}"
 
 
 def _say(console: Console, line: str, style: str | None = None) -> None:

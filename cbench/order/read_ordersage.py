@@ -15,12 +15,14 @@ from pathlib import Path
 from uuid import UUID
 
 from cbench.order.read_table import plain
+from cbench.order.words import some
 from cbench.stats.order.data import Trials
 from cbench.stats.order.encode import MISSING, ColumnError, trials
 from quiet.errors import UsageError
 
 SHARED = ("run_uuid", "order_number", "order_type", "completion_status", "result")
 COMMANDS = ("exp_command", "test_command")
+HOST = "hostname"
 STREAM = ("copy_omp", "scale_omp", "add_omp", "triad_omp")
 SUCCESS, FAILURE = "Success", "Failure"
 COLUMNS = {"order": "order_type", "run": "run_uuid", "position": "order_number", "value": "result"}
@@ -31,10 +33,18 @@ def is_one(names: Sequence[str]) -> bool:
     return set(SHARED) <= set(names) and any(name in names for name in COMMANDS)
 
 
+def lacking(names: Sequence[str]) -> str:
+    """The one column that a CSV with these columns lacks for being such a file; nothing where that is not all."""
+    missing = [name for name in SHARED if name not in names]
+    if not any(name in names for name in COMMANDS):
+        missing.append(" or ".join(COMMANDS))
+    return missing[0] if len(missing) == 1 else ""
+
+
 def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
     """The trials and warnings. Raises UsageError."""
     command = next(name for name in COMMANDS if name in names)
-    columns = plain(path, [*SHARED, command])
+    columns = plain(path, [*SHARED, command, *([HOST] if HOST in names else [])])
     labels = _labels(columns[command])
     ranks = _in_time(columns["run_uuid"])
     rows = list(zip(*(columns[name] for name in (*SHARED, command)), strict=True))
@@ -59,12 +69,15 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
         found, warnings = trials(made)
     except ColumnError as error:
         place = "" if error.row is None else f"line {lines[error.row]}: "
-        raise UsageError(f"{path}: {place}column {COLUMNS.get(error.column, command)}: {error.why}") from None
+        why = error.why if error.first is None else f"{error.why} in line {lines[error.first]}"
+        raise UsageError(f"{path}: {place}column {COLUMNS.get(error.column, command)}: {why}") from None
     bare = [kind or name for name, kind in zip(found.names, found.metrics, strict=True)]
     if len(set(bare)) == len(bare):  # as the paper names them
         found = replace(found, names=tuple(bare))
     if failed := sum(not numbers for numbers in results):
         warnings.append(f"{failed:,} of {len(rows):,} trials failed")
+    if len(hosts := list(dict.fromkeys(columns.get(HOST, ())))) > 1:
+        warnings.append(f"trials of {len(hosts):,} hosts are pooled: {some(hosts)}")
     return found, warnings
 
 

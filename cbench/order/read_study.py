@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cbench.order.words import counted
 from cbench.stats.order.data import Trials
 from cbench.stats.order.encode import Coded, trials
 from cbench.study.config import parse
@@ -38,9 +39,13 @@ def read(path: Path) -> tuple[Trials, list[str]]:
     if failed := sum(each[3] is not None for each in ended):
         warnings.append(f"{failed:,} of {len(ended):,} trials failed")
     if lost := [run for run in runs.values() if run.failure]:
-        warnings.append(f"{len(lost):,} runs were left out: {lost[0].failure}")
+        warnings.append(
+            f"{counted(len(lost), 'run')} {'was' if len(lost) == 1 else 'were'} left out: {lost[0].failure}"
+        )
     if left := sum(not run.over for run in runs.values()):
-        warnings.append(f"the study is not finished: {left:,} of {len(runs):,} runs are left")
+        warnings.append(
+            f"the study is not finished: {left:,} of {counted(len(runs), 'run')} {'is' if left == 1 else 'are'} left"
+        )
     found, more = trials(columns)
     return found, warnings + more
 

@@ -22,6 +22,7 @@ from quiet.errors import UsageError
 NEEDED = ("test", "order", "value")
 NAMES = ("test", "order", "metric")
 NUMBERS = ("value", "position")
+SEPARATORS = {";": ";", "\t": "tabs"}
 PARQUET = (".parquet", ".pq")
 OPTIONAL = ("metric", "run", "position")
 NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
@@ -36,12 +37,18 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     parquet = path.suffix.lower() in PARQUET
     try:
         columns = (_parquet if parquet else _csv)(path, wanted)
-        return trials(columns, metrics)
+        found, warnings = trials(columns, metrics)
     except ColumnError as error:
-        place = ""
-        if error.row is not None:
-            place = f"row {error.row + 1}: " if parquet else f"line {_line(path, error.row)}: "
-        raise UsageError(f"{path}: {place}column {error.column}: {error.why}") from None
+        place, first = (
+            "" if row is None else f"row {row + 1}" if parquet else f"line {_line(path, row)}"
+            for row in (error.row, error.first)
+        )
+        why = f"{error.why} in {first}" if first else error.why
+        raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
+    if missing := int(np.isnan(found.value).sum()):
+        what = "results are missing" if found.metrics else "trials failed"
+        warnings.append(f"{missing:,} of {found.value.size:,} {what}")
+    return found, warnings
 
 
 def _line(path: Path, row: int) -> int:
@@ -71,7 +78,9 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
     needed = [*NEEDED[:2], *values]
     if missing := [name for name in needed if name not in names]:
         there = ", ".join(names[:20])
-        raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}")
+        other = [said for sign, said in SEPARATORS.items() if len(names) == 1 and sign in names[0]]
+        hint = f": separated by {other[0]}, write it with commas" if other else ""
+        raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}{hint}")
     if twice := [name for name in (*needed, *OPTIONAL) if list(names).count(name) > 1]:
         raise UsageError(f"{path}: column {twice[0]} is there twice")
 

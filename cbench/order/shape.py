@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from math import isnan, nan
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ MOST_GROUPS, NAMED_GROUPS = 200, 20
 """Of more positions or predecessors of a test only so many, those with the most trials."""
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: bool, delta: float) -> dict[str, Any]:
     """The whole result. `delta`: the shift in % for which runs are counted. Numbers that are not known are None."""
     options = found.options
@@ -41,7 +43,7 @@ def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: 
         "tests": {},
         "power": {"delta_pct": delta, "power": POWER},
     }
-    alone = not any(result.fixed.values.size for result in found.results)
+    alone = not any(result.fixed.values.size or result.fixed.failed for result in found.results)
     p = {name: families.adjusted(_ps(found, name), options.correction) for name in ("position", "predecessor", "drift")}
     if alone:  # nothing to compare with: whether the order matters is what position and predecessor say, one family
         together = families.adjusted([*_ps(found, "position"), *_ps(found, "predecessor")], options.correction)
@@ -56,8 +58,26 @@ def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: 
         made["tests"][result.name] = one
     made["predecessors"] = predecessors(trials, found)
     made["across"] = _across(trials, found)
+    made["design"]["warnings"] += words.not_compared(made["tests"])
+    if _extreme(trials):
+        made = _finite(made)
     made["verdict"] = words.verdict(made)
     return made
+
+
+def _extreme(trials: Trials) -> bool:
+    """Whether there are values whose squares or shares may be no finite numbers."""
+    size = np.abs(trials.value[trials.value != 0])
+    return bool((size > 1e150).any() or (size < 1e-150).any())
+
+
+def _finite(made: Any) -> Any:
+    """The same with None in place of numbers that are none."""
+    if isinstance(made, dict):
+        return {key: _finite(each) for key, each in made.items()}
+    if isinstance(made, (list, tuple)):
+        return [_finite(each) for each in made]
+    return _known(made) if isinstance(made, float) else made
 
 
 def design(found: Analysis, warnings: Sequence[str]) -> dict[str, Any]:
@@ -74,7 +94,7 @@ def design(found: Analysis, warnings: Sequence[str]) -> dict[str, Any]:
         }
         if sequence.fixed and sequence.random and not sequence.interleaved:
             made["warnings"].append(
-                f"blocked in time: {sequence.fixed:,} fixed and {sequence.random:,} random runs in "
+                f"blocked in time: {sequence.fixed:,} fixed and {words.counted(sequence.random, 'random run')} in "
                 f"{sequence.stretches:,} stretches; what changed with time cannot be told from what the order does"
             )
     return made
@@ -141,6 +161,8 @@ def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: 
     apart = power.spread(result.fixed.values, result.random.values)
     each_order = min(result.fixed.values.size, result.random.values.size)
     seen = power.detectable(apart, each_order, alpha, POWER)
+    alike = _alike(result)
+    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing says how they vary
     test = result.test
     return {
         "n_fixed": result.fixed.values.size,
@@ -164,7 +186,7 @@ def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: 
         "cov_random": _known(result.random.deviation / result.random.mean) if result.random.mean else None,
         "ci_fixed": None if fixed is None else [fixed.low, fixed.high],
         "ci_random": None if random is None else [random.low, random.high],
-        "ci_needs": None if fixed and random else median_ci.fewest(level),
+        "ci_needs": _needs(result, rule, level),
         "case": result.case(found.options.case, rule, level),
         "gap": None if fixed is None or random is None else cases.gap(fixed, random),
         "position_p": None if result.position is None else result.position.test.p,
@@ -176,9 +198,24 @@ def _test(trials: Trials, found: Analysis, result: Result, alpha: float, delta: 
         "first_trial": None if result.first is None else against(result.first),
         "drift_p": None if result.drift is None else result.drift.p,
         "drift_rho": None if result.drift is None else result.drift.rho,
-        "runs_needed": power.runs_needed(apart, delta / 100, alpha, POWER),
-        "detectable_pct": None if seen is None else 100 * seen,
+        "alike": alike,
+        "runs_needed": None if unknown else power.runs_needed(apart, delta / 100, alpha, POWER),
+        "detectable_pct": None if unknown or seen is None else 100 * seen,
     }
+
+
+def _alike(result: Result) -> bool:
+    """Whether all values of both orders are one."""
+    ends = [part.values[at] for part in (result.fixed, result.random) if part.values.size for at in (0, -1)]
+    return bool(ends) and bool(min(ends) == max(ends))
+
+
+def _needs(result: Result, rule: str, level: float) -> int | None:
+    """How many results an interval takes, where there are some in an order, but too few."""
+    sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
+    if all(median_ci.ranks(size, level, rule) for size in sizes):
+        return None
+    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, rule))
 
 
 def _grouped(found: Grouped, named: Callable[[int], object]) -> dict[str, Any]:
@@ -229,6 +266,7 @@ def _across(trials: Trials, found: Analysis) -> dict[str, Any]:
         "pairs": made.pairs,
         "changed": made.changed,
         "reversed": made.reversed,
+        "left_off": made.changed - len(made.first),
         "named": [
             {
                 "a": trials.names[each.a],
@@ -242,4 +280,4 @@ def _across(trials: Trials, found: Analysis) -> dict[str, Any]:
 
 
 def _known(value: float) -> float | None:
-    return None if isnan(value) else value
+    return value if isfinite(value) else None

@@ -99,6 +99,7 @@ class Analysis:
         return any(result.significant for result in self.results)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest number only ranks and medians are known
 def analyze(trials: Trials, options: Options, tick: Callable[[int], None] = lambda _done: None) -> Analysis:
     """Everything. `tick` is told how many series are done."""
     trials, slices = trials.grouped()

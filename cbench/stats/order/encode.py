@@ -22,11 +22,11 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 
 
 class ColumnError(ValueError):
-    """A column that cannot be used: `column`, `row` (from 0, None: all of it) and why."""
+    """A column that cannot be used: `column`, `row` (from 0, None: all of it) and why; `first`: the row it repeats."""
 
-    def __init__(self, column: str, row: int | None, why: str) -> None:
+    def __init__(self, column: str, row: int | None, why: str, first: int | None = None) -> None:
         super().__init__(why)
-        self.column, self.row, self.why = column, row, why
+        self.column, self.row, self.why, self.first = column, row, why, first
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,39 @@ def _trials(columns: Mapping[str, Any], metrics: Sequence[str]) -> tuple[Trials,
     run, timed = _runs(columns.get("run"), random, warnings)
     position = _positions(columns.get("position"))
     if metrics:
+        _once(run, position, test.codes)
         return _spread(test, random, run, timed, position, columns, metrics), warnings
     value = _values("value", columns["value"])
     if columns.get("metric") is None:
+        _once(run, position, test.codes)
         return _one_metric(test, random, run, timed, position, value), warnings
     metric = coded("metric", columns["metric"], blank=True)
     pair = test.codes.astype(np.int64) * len(metric.names) + metric.codes
     found, _, series = _unique(pair)
+    _once(run, position, series)
     tests = (found // len(metric.names)).astype(np.int32)
     kinds = [metric.names[int(each) % len(metric.names)] for each in found]
     names = tuple(_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True))
     coded_series = series.astype(np.int32)
     return Trials(names, tests, test.names, coded_series, random, value, run, position, timed, tuple(kinds)), warnings
+
+
+def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> None:
+    """Raises ColumnError where a series has two rows at one place of a run."""
+    if run is None or position is None or not series.size:
+        return
+    width = int(position.max()) + 1
+    place = run.astype(np.int64) * width + position
+    if (int(run.max()) + 1) * width <= 4 * place.size and int(np.bincount(place).max()) == 1:
+        return
+    order = np.lexsort((series, place))  # stable: of equal rows the first one comes first
+    at, of = place[order], series[order]
+    again = np.flatnonzero((at[1:] == at[:-1]) & (of[1:] == of[:-1]))
+    if again.size:
+        number = int(again[np.argmin(order[again + 1])])
+        raise ColumnError(
+            "position", int(order[number + 1]), "run, position, test and metric are as before", int(order[number])
+        )
 
 
 def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> Coded:

@@ -209,3 +209,31 @@ def test_a_header_alone_has_no_trials(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEAD_2021 + "\n")
     refused(path, "no trials in it")
+
+
+def test_hosts_that_are_pooled_are_told(tmp_path: Path) -> None:
+    path = study(tmp_path / "a.csv", UFS[:2], 6, False, measured)
+    assert not read(path)[1]
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([line.replace("hp065", "hp066") if at > 9 else line for at, line in enumerate(lines)]))
+    assert read(path)[1] == ["trials of 2 hosts are pooled: hp065.utah, hp066.utah"]
+
+
+def test_a_trial_that_is_there_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+    path = study(tmp_path / "a.csv", STREAM_NPB[:3], 6, False, measured)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, lines[1]]))
+    refused(path, "line 38: column order_number: run, position, test and metric are as before in line 2")
+
+
+@pytest.mark.parametrize("column", ["run_uuid", "order_type", "completion_status", "result", "test_command"])
+def test_a_column_that_is_missing_is_named_as_this_format_has_it(tmp_path: Path, column: str) -> None:
+    path = study(tmp_path / "a.csv", UFS[:2], 6, False, measured)
+    head, rest = path.read_text().split("\n", 1)
+    path.write_text(f"{head.replace(column, 'other')}\n{rest}")
+    refused(path, f"like OrderSage's own results, but without the column {column.replace('test_', 'exp_')}")
+
+
+def test_a_column_cannot_be_chosen(tmp_path: Path) -> None:
+    path = study(tmp_path / "a.csv", UFS[:2], 6, False, measured)
+    refused(path, "--value result: chooses a table's column, and", "--value", "result")

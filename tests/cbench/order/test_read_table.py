@@ -16,7 +16,7 @@ import pytest
 
 from cbench.order.read import read
 from cbench.stats.order.data import Trials
-from tests.cbench.order.studies import analyze, refused, write
+from tests.cbench.order.studies import HEAD, analyze, refused, write
 
 ROWS = ["a,fixed,0,0,1.5", "b,fixed,0,1,2.5", "b,random,1,0,3.5", "a,random,1,1,4.5"]
 Columns = dict[str, Any]
@@ -157,7 +157,11 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"\n", "no column test, order, value; it has none"),
         (b"test,order,run,position,value\n", "study.csv: no trials in it"),
         (b"test,order,value\n\n\n", "study.csv: no trials in it"),
-        (b"test;order;value\na;fixed;1\n", "no column test, order, value; it has test;order;value"),
+        (
+            b"test;order;value\na;fixed;1\n",
+            "no column test, order, value; it has test;order;value: separated by ;, write it with commas",
+        ),
+        (b"test\torder\tvalue\na\tfixed\t1\n", "value: separated by tabs, write it with commas"),
         (b"test,order\na,fixed\n", "no column value; it has test, order"),
         (b"test,order,value,test\na,fixed,1,b\n", "column test is there twice"),
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run is there twice"),
@@ -173,6 +177,23 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
 def test_a_wrong_file_is_one_line(path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
     refused(path, message)
+
+
+@pytest.mark.usefixtures("way")
+def test_a_row_that_is_there_twice_is_named_with_both_lines(path: Path) -> None:
+    said = "line 7: column position: run, position, test and metric are as before in line 4"
+    refused(write(path, [*ROWS, "", ROWS[2]]), said)
+    refused(write(path, [f"{ROWS[2]},{metric}" for metric in "mnm"], f"{HEAD},metric"), "as before in line 2")
+    wide = "test,order,run,position,speed,size"
+    refused(write(path, [f"{ROWS[2]},1", f"{ROWS[2]},2"], wide), "line 3: column position", "--value", "speed")
+    rows = [row.split(",")[:2] + row.split(",")[4:] for row in (*ROWS, ROWS[2])]  # without run and position
+    assert analyze(write(path, rows, "test,order,value"))[0]["tests"]["b"]["n_random"] == 2
+
+
+def test_a_row_that_is_there_twice_is_found_where_run_and_position_are_sparse(path: Path) -> None:
+    rows = [f"a,fixed,{run},{run * 1000},1" for run in range(9)]
+    assert len(read(write(path, rows))[0].value) == 9
+    refused(write(path, [*rows, rows[4]]), "line 11: column position: run, position, test and metric are as before in")
 
 
 def test_a_file_that_is_not_there_and_a_folder(tmp_path: Path) -> None:
@@ -202,7 +223,7 @@ def test_runs_by_names_are_taken_as_the_rows_are(path: Path) -> None:
 @pytest.mark.usefixtures("way")
 def test_two_tests_at_one_place_of_a_run_leave_the_predecessor_open(path: Path) -> None:
     rows = [f"{test},random,{run},{place},{run}" for run in range(6) for place, test in enumerate("abc")]
-    assert not analyze(write(path, rows))[0]["design"]["warnings"]
+    assert "several tests" not in analyze(write(path, rows))[0]["design"]["warnings"][0]
     rows.append("c,random,3,1,5")
     made, _ = analyze(write(path, rows))
     assert "several tests have the same position" in made["design"]["warnings"][0]
@@ -273,6 +294,12 @@ def test_in_parquet_null_and_nan_are_missing(tmp_path: Path) -> None:
 def test_a_wrong_column_is_named_with_its_row(tmp_path: Path, change: Columns, message: str) -> None:
     pq.write_table(pa.table(columns() | change), tmp_path / "a.parquet")
     refused(tmp_path / "a.parquet", message)
+
+
+def test_a_row_that_is_there_twice_in_parquet(tmp_path: Path) -> None:
+    twice = {name: [*each, each[1]] for name, each in columns().items()}
+    pq.write_table(pa.table(twice), tmp_path / "a.parquet")
+    refused(tmp_path / "a.parquet", "row 5: column position: run, position, test and metric are as before in row 2")
 
 
 def test_what_is_no_parquet_or_damaged_is_one_line(tmp_path: Path) -> None:
