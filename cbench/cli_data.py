@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="A file of `cbench run --output`.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="A file of `cbench run --output`, or a study's store.")]
 Format = Annotated[
     str,
     typer.Option(

@@ -13,6 +13,7 @@ from typing import Any
 from cbench.store import Store
 from cbench.store_groups import Group, grouped
 from cbench.store_kind import is_store
+from cbench.study.store import is_study
 from quiet.errors import UsageError
 
 Number = int | float
@@ -87,6 +88,8 @@ def _split(text: str) -> tuple[Path, str | None]:
 def _of_store(path: Path) -> list[Sample]:
     with Store.open(path) as store:
         groups = grouped(store.series())
+    if not groups and is_study(path):
+        raise UsageError(f"{path}: the store of a study: `cbench order analyze {path}` compares its orders")
     if not groups:
         raise UsageError(f"{path}: no trials in it")
     return [_of_group(group) for group in groups]

@@ -10,6 +10,7 @@ from pathlib import Path
 from cbench.store import Store
 from cbench.store_kind import is_store
 from cbench.store_records import Series
+from cbench.study.store import is_study
 from quiet.entry import check_savable, emit
 from quiet.errors import QuietError, UsageError
 
@@ -53,18 +54,28 @@ def export(data: str, kind: str, output: str | None, clean_only: bool = False) -
             )
     if kind == "parquet" and output is None:
         raise UsageError("--format parquet: say where to with --output FILE")
-    with Store.open(data) as store:
-        series = store.series()
-    if not any(each.trials for each in series):
-        raise UsageError(f"{data}: no trials in it")
-    content = FORMATS[kind](series, clean_only)
+    content, counts = _contents(data, kind, clean_only)
     if output is not None:
         _save(Path(output), content)
     else:
         emit(content if isinstance(content, str) else content.decode())
         sys.stdout.flush()
-    kept = sum(not (clean_only and trial.polluted) for each in series for trial in each.trials)
-    return {"format": kind, "output": output, "series": len(series), "trials": kept}
+    return {"format": kind, "output": output, **counts}
+
+
+def _contents(data: str, kind: str, clean_only: bool) -> tuple[str | bytes, dict[str, int]]:
+    """The content in a format, and how much of what is in it."""
+    with Store.open(data) as store:
+        series = store.series()
+    if any(each.trials for each in series):
+        kept = sum(not (clean_only and trial.polluted) for each in series for trial in each.trials)
+        return FORMATS[kind](series, clean_only), {"series": len(series), "trials": kept}
+    if not is_study(Path(data)):
+        raise UsageError(f"{data}: no trials in it")
+    from cbench.export_study import contents
+
+    content, trials = contents(Path(data), kind, clean_only)
+    return content, {"trials": trials}
 
 
 def _save(path: Path, content: str | bytes) -> None:

@@ -15,7 +15,7 @@ MISSING = "--format parquet needs pyarrow: pip install 'quiet-cbench[parquet]', 
 
 def as_parquet(series: Sequence[Series], clean_only: bool = False) -> bytes:
     """The rows of export_rows, typed: values as unsigned 64-bit integers. UsageError without pyarrow."""
-    arrow, parquet = _pyarrow()
+    arrow, parquet = loaded()
     names = [*COLUMNS, *(f"count.{name}" for name in counted(series))]
     found: dict[str, list[Any]] = {name: [] for name in names}
     for row in rows(series, clean_only):
@@ -33,7 +33,8 @@ def _kind(arrow: Any, name: str) -> Any:
     return arrow.int64() if name in WHOLE else arrow.bool_() if name in LOGICAL else arrow.string()
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def loaded() -> tuple[Any, Any]:
+    """pyarrow and its room for Parquet. UsageError where it is not installed."""
     from importlib import import_module
 
     try:

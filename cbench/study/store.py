@@ -23,7 +23,7 @@ from cbench.study.records import Counts, Ended, Header, StoredRun
 from quiet import __version__
 from quiet.errors import QuietError, UsageError
 
-__all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study"]
+__all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "is_study"]
 
 T = TypeVar("T")
 
@@ -256,3 +256,14 @@ def has_study(connection: sqlite3.Connection) -> bool:
     """Whether there is a study in an open store."""
     table = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]
     return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
+
+
+def is_study(path: Path) -> bool:
+    """Whether there is a study in a store; QuietError for what is no store."""
+    connection = store_open.for_reading(path)
+    try:
+        return has_study(connection)
+    except sqlite3.Error as error:
+        raise QuietError(f"{path}: {store_open.reason(error)}") from None
+    finally:
+        store_open.close(connection, written=False)

@@ -175,6 +175,14 @@ def test_a_directory_that_the_study_makes_need_not_be_there_yet(maker: str, tmp_
     assert made.tests[2].directory == "made"
 
 
+def test_what_was_stored_is_read_without_a_look_at_this_host() -> None:
+    text = PLAIN.replace("repetitions = 10", "repetitions = 10\nprofile = 'gone'").replace(
+        'command = "x"', "command = 'x'\ndirectory = 'gone'"
+    )
+    made = parse(f"{text}\n[environment]\nCBENCH_RUN = 'x'\n", "s.toml", "/tmp", check=False)
+    assert (made.profile, made.tests[2].directory, dict(made.environment)) == ("gone", "gone", {"CBENCH_RUN": "x"})
+
+
 def test_without_tests_there_is_no_study() -> None:
     assert said("[study]\nrepetitions = 1\n") == "s.toml: test: is missing: a study needs at least one [[test]]"
 
