@@ -173,7 +173,8 @@ def _series(name: str, every: _Columns, number: int) -> Result:
         if before is not None and (told := within.against_others(ordered, before[random])):
             result.predecessor, result.after = told
     if run is not None and trials.timed and value.size:
-        result.drift = within.drift(value - np.where(random, random_part.median, fixed_part.median), run)
+        away = value - np.where(random, random_part.median, fixed_part.median)
+        result.drift = within.drift(away, run) if np.isfinite(away).all() else None
     return result
 
 

@@ -19,6 +19,7 @@ from quiet.errors import UsageError
 from tests.cbench.order.pages import analysed
 from tests.cbench.order.pages import study as made_up
 from tests.cbench.order.studies import analyze, refused, write
+from tests.cbench.study.storing import stored
 
 PLAIN = "test,order,value"
 
@@ -75,6 +76,23 @@ def test_where_nothing_was_compared_it_ends_with_2_and_one_line(path: Path, line
     assert "no interval (-)" not in done.stdout or lines[0] == "a,random,1"
 
 
+def test_a_page_of_nothing_is_written_and_ends_with_2(path: Path, tmp_path: Path) -> None:
+    write(path, rows("a", orders=("fixed",)), PLAIN)
+    done = CliRunner().invoke(app, ["order", "report", str(path), "-o", str(tmp_path / "page.html")])
+    assert isinstance(done.exception, UsageError)
+    assert words.NOTHING in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("design", ["random", "williams"])
+def test_a_study_without_a_fixed_order_has_its_answer_from_position_and_predecessor(
+    tmp_path: Path, design: str
+) -> None:
+    store = stored(tmp_path / "s.db", 3, design, 24, lambda test, place, _b, draw: 100 + draw.gauss(0, 1) + 9 * place)
+    made, code = analyze(store)
+    assert (code, made["design"]["warnings"]) == (1, [])
+    refused(store, "--value a: chooses a table's column, and", "--value", "a")
+
+
 def test_fixed_trials_that_all_failed_are_no_design_without_a_fixed_order(path: Path) -> None:
     lines = [f"{test},random,{run},{(run + at) % 3},{run % 5}" for run in range(9) for at, test in enumerate("abc")]
     head = "test,order,run,position,value"
@@ -107,6 +125,7 @@ def test_values_at_the_ends_of_what_numbers_can_be_give_no_infinity(path: Path, 
         made, _ = analyze(write(path, lines, "test,order,run,position,value"), "--every-rule")
     assert json.dumps(made, allow_nan=False)
     assert made["tests"]["c"]["significant"]
+    assert (made["tests"]["b"]["drift_p"] is None) == (scale > 1)  # the mean of its two middle values is no number
     assert shown(path).exit_code == 1
 
 
