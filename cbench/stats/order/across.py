@@ -60,17 +60,20 @@ def across(
     for members in groups:
         at = np.array([each for each in members if not _missing(each, fixed, random)], dtype=np.intp)
         pairs += at.size * (at.size - 1) // 2
+        own: list[Changed] = []
         for a, said, also in _rows(at, fixed, random):
             differ = np.flatnonzero(said[1] != also)
-            count += differ.size
             opposite = said[1][differ] * also[differ] < 0
+            count += differ.size
             turned += int(opposite.sum())
-            if len(named) < most or opposite.any():
-                wanted = differ if len(named) < most else differ[opposite]
-                named += [Changed(int(a), int(said[0][i]), int(said[1][i]), int(also[i])) for i in wanted[:most]]
-                if len(named) > 4 * most:
-                    named = _foremost(named, most)
-    return Across(pairs, count, turned, tuple(_foremost(named, most)))
+            # Rows come by number: behind `most` named pairs only one that is reversed can still come to the fore.
+            plain = differ[~opposite][:most] if len(own) < most else differ[:0]
+            for i in (*differ[opposite][:most], *plain):
+                own.append(Changed(int(a), int(said[0][i]), int(said[1][i]), int(also[i])))
+            if len(own) > 4 * most:
+                own = _foremost(own, most)
+        named = _foremost(named + own, most)
+    return Across(pairs, count, turned, tuple(named))
 
 
 def _rows(

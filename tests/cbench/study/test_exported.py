@@ -62,7 +62,11 @@ def test_the_file_is_analysed_as_the_store_is(kind: str, data: Path) -> None:
     export(str(data), kind, str(out))
     store, file = (commands_order.analyzed(commands_order.Analyze(str(each))) for each in (data, out))
     assert [test["p"] for test in file["tests"].values()] == [test["p"] for test in store["tests"].values()]
-    assert [*file["verdict"], "beware: 3 of 72 trials failed"] == store["verdict"]
+    assert file["verdict"][:-1] == store["verdict"][:-1]
+    assert (file["verdict"][-1], store["verdict"][-1]) == (
+        "beware: 3 of 72 results are missing",
+        "beware: 3 of 72 trials failed",
+    )
 
 
 def test_each_metric_has_its_rows_and_a_failed_trial_has_one_for_each(tmp_path: Path) -> None:
