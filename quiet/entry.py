@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -62,6 +63,8 @@ def ended(call: Callable[[], object], name: str) -> int:
     """The exit code of a call; every expected error of it is one line on stderr."""
     if sys.stdout is None:  # closed by whoever started this: nothing is to be said
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a locale without UTF-8 lacks letters: no reason to end
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = call()
         sys.stdout.flush()

@@ -81,6 +81,15 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[st
     assert "Traceback" not in done.stderr
 
 
+def test_a_terminal_without_the_letters_gets_the_table_without_them(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    rows = [f"t,{order},{value}" for order in ("fixed", "random") for value in range(8)]
+    data.write_text("\n".join(["test,order,value", *rows]))
+    done = cbench("order", "analyze", str(data), env={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "8 + 8" in done.stdout
+
+
 def test_a_reader_that_leaves_early_is_no_error_to_speak_of() -> None:
     with subprocess.Popen([*CBENCH, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         assert started.stdout
