@@ -53,6 +53,7 @@ POLL_S = 0.1
 TAIL_LINES = 40
 PRELUDE_FAILED = 125
 EMULATOR_FAULT = "Oops: int3"
+PANIC = "Kernel panic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ def _supervise(
 def _ended_early(machine: Machine, work: Path) -> GuestError:
     console = _text(work / "console")
     why = "the guest ended before its script" if _text(work / "share/output") else "the guest did not boot"
-    if panic := re.search(r"Kernel panic - not syncing: (.*)", console):
+    if panic := re.search(rf"{PANIC} - not syncing: (.*)", console):
         why = f"the guest's kernel panicked: {panic[1].strip()}"
     kind = EmulatorFaultError if EMULATOR_FAULT in console else GuestError
     return kind(f"{machine.name}: {why}; last on the console:\n{_tail(work)}")
@@ -202,4 +203,7 @@ def _text(path: Path) -> str:
 
 
 def _tail(work: Path) -> str:
-    return "\n".join(_text(work / "console").splitlines()[-TAIL_LINES:])
+    """The last lines, and all from a panic on: its trace may be longer."""
+    lines = _text(work / "console").splitlines()
+    panic = next((number for number, line in enumerate(lines) if PANIC in line), len(lines))
+    return "\n".join(lines[min(panic, max(0, len(lines) - TAIL_LINES)) :])
