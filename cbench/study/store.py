@@ -6,7 +6,6 @@ returned from survives a kill and a power cut.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
 import time
@@ -213,11 +212,6 @@ class StudyStore:
         with self._reading() as c:
             rows = c.execute("SELECT run, reset, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [(run, json.loads(reset or "{}"), json.loads(facts or "{}")) for run, reset, facts in rows]
-
-    def settle(self) -> None:
-        """Merge the log into the file; the study goes on."""
-        with contextlib.suppress(sqlite3.Error):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         store_open.close(self._connection, written=self._writing)
