@@ -8,11 +8,19 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import browser
 from tests.lab import guest
 from tests.lab.debian import PackageError
 from tests.lab.machines import MACHINES
+
+# Other processes use the CPUs too: how long an example takes says nothing. The examples are the same each time, so that
+# a red test is red for the change; `pytest --hypothesis-profile=explore` looks for new ones.
+UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("repeatable", derandomize=True, **UNHURRIED)
+settings.register_profile("explore", max_examples=1000, **UNHURRIED)
+settings.load_profile("repeatable")
 
 ABSENT = "not here: "
 SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")

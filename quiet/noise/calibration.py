@@ -43,12 +43,18 @@ def _step(common: Sequence[int]) -> int:
         else:
             places.append([value])
     middles = [sum(place) / len(place) for place in places]
-    step = min((b - a for a, b in pairwise([0, *middles]) if b - a > 4), default=0)  # a tick or two is rounding
-    if not step or len(middles) < 2:
+    least = min((b - a for a, b in pairwise([0, *middles]) if b - a > 4), default=0)  # a tick or two is rounding
+    if not least or len(middles) < 2:
         return 1
-    step = middles[-1] / round(middles[-1] / step)
-    whole = all(abs(middle - round(middle / step) * step) <= 1 for middle in middles)
-    return round(step) if whole else 1
+    last = middles[-1]
+    # A reading is cut to a whole tick, so a difference is within a tick of its multiple, and that of two within two.
+    for count in range(round(last / (least + 2)), round(last / (least - 2)) + 1):
+        multiples = [max(round(middle * count / last), 1) for middle in middles]
+        low = max((middle - 1) / multiple for middle, multiple in zip(middles, multiples, strict=True))
+        high = min((middle + 1) / multiple for middle, multiple in zip(middles, multiples, strict=True))
+        if low <= high:
+            return round((low + high) / 2)
+    return 1
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.c_code import EVERY_COMPILER, compile_strictly, run_sanitized
 
 ROOT = Path(__file__).parents[2] / "cbench" / "c"
 SOURCES = sorted([*ROOT.glob("*.c"), *ROOT.glob("workloads/*.c")])
 
 
+@pytest.mark.slow
 @EVERY_COMPILER
 def test_every_compiler_at_hand_accepts_the_c_without_a_warning(compiler: str) -> None:
     compile_strictly(compiler, ROOT, SOURCES)
 
 
+@pytest.mark.slow
 def test_the_sanitizers_find_nothing(tmp_path: Path) -> None:
     run_sanitized(Path(__file__).with_name("sanitize.c"), ROOT, SOURCES, tmp_path)
 

@@ -80,6 +80,7 @@ def test_the_same_data_as_pyperfs_file_give_the_same_answer(a: Path, b: Path) ->
     assert one(a, exported(b)) == direct
 
 
+@pytest.mark.slow
 def test_pyperfs_own_files_are_compared(tmp_path: Path) -> None:
     files = []
     for name, statement in (("x", "sum(range(100))"), ("y", "sum(range(20_000))")):

@@ -111,6 +111,7 @@ def test_csv_goes_to_stdout_and_a_time_is_a_time(tmp_path: Path) -> None:
     assert row["time"].endswith("Z")
 
 
+@pytest.mark.slow
 def test_pyperf_reads_the_file_by_each_of_its_commands(store: Path, tmp_path: Path) -> None:
     out = as_pyperf(store)
     other = as_pyperf(stored(tmp_path / "t.db", noisy(1.1e6, 5, 12, seed=2)))

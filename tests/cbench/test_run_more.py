@@ -147,6 +147,7 @@ def test_a_workload_of_seconds_has_few_trials_when_nobody_asks_for_a_number() ->
     assert (len(result["trials"]), result["warmup"]) == (10, 0)
 
 
+@pytest.mark.slow
 def test_the_environment_and_the_stack_are_moved_by_as_much_as_was_asked_for(tmp_path: Path) -> None:
     source = tmp_path / "where.c"
     source.write_text(
@@ -180,6 +181,7 @@ uint64_t run(void *state, uint64_t n) {
 """
 
 
+@pytest.mark.slow
 def test_user_code_that_forks_is_measured_once(tmp_path: Path) -> None:
     (tmp_path / "forks.c").write_text(FORKS)
     done = cbench("run", f"{tmp_path}/forks.c:run", "--trials", "2500", "--warmup", "0", "--json", "--no-trace")
@@ -187,6 +189,7 @@ def test_user_code_that_forks_is_measured_once(tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)["results"][0]["trials"]) == 2500
 
 
+@pytest.mark.slow
 def test_a_crash_is_told_at_once_with_what_is_kept_and_its_children_end(tmp_path: Path) -> None:
     (tmp_path / "leaves.c").write_text(LEAVES)
     path = tmp_path / "kept.db"

@@ -112,6 +112,7 @@ uint64_t run(void *unused, uint64_t n)
 """
 
 
+@pytest.mark.slow
 def test_results_that_differ_between_trials_are_called_non_deterministic(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

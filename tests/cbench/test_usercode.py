@@ -127,6 +127,7 @@ def test_user_code_that_does_not_return_is_reported_with_its_end(library: Path, 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_endless_loop_is_ended_by_the_time_out(library: Path) -> None:
     begun = time.monotonic()
     done = cbench("run", f"{library}:endless", "--timeout", "1")
@@ -135,6 +136,7 @@ def test_an_endless_loop_is_ended_by_the_time_out(library: Path) -> None:
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.slow
 def test_processes_that_user_code_left_behind_are_ended_with_it(library: Path) -> None:
     before = {process.pid for process in psutil.process_iter()}
     with pytest.raises(UsageError, match="no trial ended"):

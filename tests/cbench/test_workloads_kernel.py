@@ -19,6 +19,7 @@ HEADERS = {
 """What linux/types.h and linux/stddef.h have of it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_KERNEL)
 @EVERY_COMPILER
 def test_what_runs_in_the_kernel_needs_no_library_and_no_floating_point(

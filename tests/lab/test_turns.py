@@ -12,6 +12,7 @@ import pytest
 from tests.lab import process
 
 
+@pytest.mark.slow
 def test_a_guest_that_needs_all_cores_is_alone_and_is_not_overtaken_for_ever(tmp_path: Path) -> None:
     inside: list[bool] = []  # those that run now: does it need all cores?
     seen: list[tuple[bool, ...]] = []

@@ -22,6 +22,7 @@ def test_every_compiler_at_hand_accepts_the_c_without_a_warning(compiler: str) -
     compile_strictly(compiler, ROOT, SOURCES)
 
 
+@pytest.mark.slow
 def test_the_sanitizers_find_nothing(tmp_path: Path) -> None:
     run_sanitized(Path(__file__).with_name("sanitize.c"), ROOT, SOURCES, tmp_path)
 

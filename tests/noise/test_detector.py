@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quiet.errors import Refused, UsageError
@@ -57,6 +57,7 @@ def test_what_it_says_adds_up(cpu: int) -> None:
     assert seen.histogram == {low: lows.count(low) for low in set(lows)}
 
 
+@pytest.mark.slow
 def test_gaps_come_in_order_and_do_not_overlap(cpu: int) -> None:
     seen = watch(cpu, Asked(ticks(0.1), EVERYTHING, capacity=5_000))
     time_passed = seen.begin
@@ -77,6 +78,7 @@ def test_a_full_ring_keeps_the_first_and_counts_all(cpu: int) -> None:
     assert sum(gap.length for gap in seen.gaps) <= seen.gaps[-1].begin + seen.gaps[-1].length - seen.begin
 
 
+@pytest.mark.slow
 def test_what_keeping_a_gap_takes_is_told_and_is_in_no_gap(cpu: int) -> None:
     seen = watch(cpu, Asked(ticks(0.05), EVERYTHING, capacity=1_000))
     assert seen.count
@@ -93,6 +95,7 @@ def test_it_looks_at_its_own_counters_only_when_asked_to(cpu: int) -> None:
     assert 0 < looked.looking <= looked.end - looked.begin
 
 
+@pytest.mark.slow
 def test_it_sits_on_its_cpu_alone_and_ignores_the_keyboard(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(0.1))) as made:
         (one,) = made
@@ -112,6 +115,7 @@ def test_an_interruption_of_its_own_is_seen(cpu: int) -> None:
         assert made[0].result().readings
 
 
+@pytest.mark.slow
 def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millisecond(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(0.1))) as made:
         found = made[0].fault()
@@ -147,6 +151,7 @@ def test_interruptions_of_its_own_each_have_a_length_and_leave_the_signals_as_th
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_it_ends_early_when_told(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
         made[0].ready()
@@ -177,6 +182,7 @@ def test_it_keeps_its_cpu_until_it_may_leave(cpu: int) -> None:
         assert made[0].result().readings
 
 
+@pytest.mark.slow
 def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
     told: list[float] = []
 
@@ -192,6 +198,7 @@ def test_the_waiting_one_is_told_the_time(cpu: int) -> None:
     assert all(0 <= passed <= 0.2 for passed in told)
 
 
+@pytest.mark.slow
 def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
         made[0].ready()
@@ -201,6 +208,7 @@ def test_the_waiting_one_can_end_it_and_has_what_was_seen_until_then(cpu: int) -
     assert seen.readings
 
 
+@pytest.mark.slow
 def test_an_error_in_the_waiting_one_ends_it_before_it_is_raised(cpu: int) -> None:
     def fail(_passed: float) -> bool:
         raise RuntimeError
@@ -221,6 +229,7 @@ def exists(pid: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_none_is_left_whether_it_ran_or_not(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(0.1))) as made:
         waiting = made[0].pid
@@ -241,6 +250,7 @@ def test_none_is_left_whether_it_ran_or_not(cpu: int) -> None:
     assert not exists(running)
 
 
+@pytest.mark.slow
 def test_none_is_left_when_one_cannot_be_placed(cpu: int) -> None:
     before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(DetectorError, match="CPU 60000 is not online"), detector.detectors([cpu, 60000], Asked(1)):
@@ -250,6 +260,7 @@ def test_none_is_left_when_one_cannot_be_placed(cpu: int) -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["placed", "ready", "running"])
 def test_one_that_somebody_kills_is_an_error_that_says_which(cpu: int, when: str) -> None:
     with detector.detectors([cpu], Asked(ticks(3600.0))) as made:
@@ -284,6 +295,7 @@ def test_a_tick_may_be_longer_than_the_loop() -> None:
 
 
 @given(st.floats(10, 100), st.integers(1, 3))
+@example(10.285720055876482, 3)  # each difference of three is cut, and each of four is not
 def test_a_clocks_step_is_found_from_whole_ticks_though_it_is_no_whole_number_of_them(step: float, least: int) -> None:
     readings = [
         int(number * step)

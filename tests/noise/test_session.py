@@ -293,6 +293,7 @@ def test_a_closed_output_is_no_crash(cpu: int) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_hangup_that_is_ignored_stays_ignored(cpu: int) -> None:
     command, _ = started(cpu, ignoring=True, duration="2")
     command.send_signal(signal.SIGHUP)

@@ -66,6 +66,7 @@ def test_a_restore_killed_at_any_step_still_knows_what_others_changed(tmp_path: 
             break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", [False, True], ids=["between", "in a line of the journal"])
 def test_an_apply_killed_at_any_step_is_ended_by_the_next_and_then_restored(tmp_path: Path, torn: bool) -> None:
     for step in itertools.count(1):

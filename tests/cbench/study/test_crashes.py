@@ -27,12 +27,17 @@ def forked(path: Path, data: Path) -> int:
 
     Without the start of Python, so that the moments fall into the study.
     """
+    begun, begins = os.pipe()
     pid = os.fork()
     if pid:
+        os.close(begins)
+        os.read(begun, 1)
+        os.close(begun)
         return pid
     code = 1
     try:
         os.setsid()
+        os.write(begins, b"1")
         os.dup2(os.open(path.with_suffix(".said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
         there = planned(data)
         study_ = commands_study.Resume(str(data)) if there else commands_study.Start(str(path), str(data))

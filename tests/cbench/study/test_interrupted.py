@@ -76,6 +76,7 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_goes_on(tmp_
             psutil.Process(int(each)).kill()
 
 
+@pytest.mark.slow
 def test_a_study_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     process, _ = running_trial(tmp_path, study(LONG, "repetitions = 1"))
     for command in (("resume", "s.db"), ("run", "s.toml")):

@@ -181,6 +181,7 @@ def workload(text: str, folder: Path, counter: str) -> tuple[Workloads, model.Te
     return Workloads(parsed, counter, folder, lambda _: None), parsed.tests[0]
 
 
+@pytest.mark.slow
 def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     """The same counter, the same parameters, one trial without warming up: the same number but for noise.
 
