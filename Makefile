@@ -6,6 +6,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod lock clean
 
+# Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
+export PYTHONDONTWRITEBYTECODE :=
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
