@@ -70,16 +70,11 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
 
 
 def _holds(write: Write, found: str | None) -> bool:
-    return values.same(write.kind, found, write.wanted) or (found is None and ends(write.target))
+    return values.same(write.kind, found, write.wanted) or (found is None and targets.ends(write.target))
 
 
 def _different(write: Write, found: str | None) -> Failure:
     return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
-
-
-def ends(target: str) -> bool:
-    """Whether an absent target simply ended: tasks do, and nothing is left to write."""
-    return target.startswith(("task:", "process:", "cpuset:"))
 
 
 def _one(host: Host, write: Write, before: Before, after: After) -> Failure | None:
@@ -88,7 +83,7 @@ def _one(host: Host, write: Write, before: Before, after: After) -> Failure | No
         targets.put(host, write.target, write.wanted)
     except OSError as error:
         number = error.errno or errno.EIO
-        if number == errno.ESRCH and ends(write.target):
+        if number == errno.ESRCH and targets.ends(write.target):
             return None
         return Failure(write, number, error.strerror or os.strerror(number))
     found = targets.get(host, write.target)

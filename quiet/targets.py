@@ -11,6 +11,8 @@
     process:812              "running" or "stopped"
     unit:irqbalance.service  "active" or "inactive"
 
+Other words before the colon are in quiet.kinds.
+
 Absent is None. Writing None to a target means: as when it did not exist.
 """
 
@@ -19,6 +21,7 @@ from __future__ import annotations
 import errno
 
 from quiet.host import Host, Reader
+from quiet.kinds import KINDS
 
 
 def split(target: str) -> tuple[str, str]:
@@ -76,12 +79,17 @@ def get(reader: Reader, target: str) -> str | None:
             return None if not fields else "stopped" if fields[0] == "T" else "running"
         case "unit":
             return "active" if unit_runs(reader, name) else "inactive"
+        case _ if kind in KINDS:
+            return KINDS[kind].get(reader, name)
     raise ValueError(f"unknown target {target}")
 
 
 def put(host: Host, target: str, value: str | None) -> None:
     """Write a target. Raises OSError with the kernel's errno."""
     kind, name = split(target)
+    if kind in KINDS:
+        KINDS[kind].put(host, name, value)
+        return
     match kind, value:
         case "cgroup", _:
             _put_cgroup(host, name, value)
@@ -115,7 +123,13 @@ def identity(reader: Reader, target: str) -> str | None:
         base = f"/sys/kernel/irq/{name}/"
         parts = [reader.text(base + part) for part in ("chip_name", "hwirq", "actions")]
         return " ".join(p or "-" for p in parts)
-    return None
+    return KINDS[kind].identity(reader, name) if kind in KINDS else None
+
+
+def ends(target: str) -> bool:
+    """Whether an absent target simply ended: tasks do, and nothing is left to write."""
+    kind = target.partition(":")[0]
+    return kind in ("task", "process", "cpuset") or (kind in KINDS and KINDS[kind].ends)
 
 
 def workqueue_path(name: str) -> str:

@@ -16,12 +16,16 @@ from quiet.knobs import KNOBS
 from tests.trees import machine, plant
 
 
-def test_the_bundled_profile_names_every_knob_with_one_of_its_choices() -> None:
-    assert profile.bundled() == ["bench"]
-    bench = profile.load("bench")
-    assert set(bench.knobs) == {knob.name for knob in KNOBS}
-    assert bench.isolated == "auto"
-    assert bench.summary.endswith(".")
+def test_there_are_two_bundled_profiles() -> None:
+    assert profile.bundled() == ["bench", "strict"]
+
+
+@pytest.mark.parametrize("name", profile.bundled())
+def test_a_bundled_profile_names_every_knob_with_one_of_its_choices(name: str) -> None:
+    bundled = profile.load(name)
+    assert set(bundled.knobs) == {knob.name for knob in KNOBS}
+    assert bundled.isolated == "auto"
+    assert bundled.summary.endswith(".")
 
 
 def test_a_profile_of_ones_own_is_known_by_its_path(tmp_path: Path) -> None:

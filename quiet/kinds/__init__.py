@@ -1,0 +1,11 @@
+"""Kinds of targets with a room of their own: what lies behind a name that is more than a file or a mask.
+
+`KINDS` maps the word before the colon to how such a target is read and written; quiet.targets asks here for every
+word that it does not know itself. A kind sees the host through a Reader or a Host only.
+"""
+
+from __future__ import annotations
+
+from quiet.kinds.kind import Kind
+
+KINDS: dict[str, Kind] = {}

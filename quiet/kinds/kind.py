@@ -1,0 +1,26 @@
+"""What a kind of target has to offer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from quiet.host import Host, Reader
+
+
+def _no_identity(reader: Reader, name: str) -> str | None:
+    return None
+
+
+class Kind(NamedTuple):
+    """How the targets of one kind are read and written; `name` is what follows the colon.
+
+    `get(reader, name)`: the value, None when the target is absent. `put(host, name, value)`: write it, None makes it
+    absent again; raises OSError with the kernel's errno. `identity(reader, name)`: what must still be the same for a
+    recorded value to belong to this target, or None. `ends`: an absent target simply ended, and nothing is left to do.
+    """
+
+    get: Callable[[Reader, str], str | None]
+    put: Callable[[Host, str, str | None], None]
+    identity: Callable[[Reader, str], str | None] = _no_identity
+    ends: bool = False
