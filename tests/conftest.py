@@ -22,6 +22,11 @@ settings.register_profile("repeatable", derandomize=True, **UNHURRIED)
 settings.register_profile("explore", max_examples=1000, **UNHURRIED)
 settings.load_profile("repeatable")
 
+# Under nohup or in a script's background these are ignored, which children inherit: the tests send them.
+for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
+
 ABSENT = "not here: "
 SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
