@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet import __version__, commands
+from quiet import __version__, commands, commands_boot
 from quiet.entry import emit
 
 app = typer.Typer(
@@ -162,6 +162,35 @@ def record(
 ) -> None:
     """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
     raise typer.Exit(commands.record(file, root, as_json))
+
+
+_boot = typer.Typer(no_args_is_help=True, help="The kernel command line: what only a reboot can set.")
+app.add_typer(_boot, name="boot")
+_Loader = Annotated[
+    str | None, typer.Option("--loader", metavar="NAME", help="The boot loader, where several are here.")
+]
+
+
+@_boot.command("plan")
+def boot_plan(
+    profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
+) -> None:
+    """The parameters to add with why each, the files to write and the commands to run. Writes nothing."""
+    raise typer.Exit(commands_boot.plan(profile, cpus, root, loader, as_json))
+
+
+@_boot.command("apply")
+def boot_apply(
+    profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
+) -> None:
+    """Put a profile's parameters on the next boots' command line. Twice is the same as once."""
+    raise typer.Exit(commands_boot.apply(profile, cpus, root, loader, as_json))
+
+
+@_boot.command("remove")
+def boot_remove(root: _Root = "/", as_json: _Json = False) -> None:
+    """Put the boot configuration back as it was found, byte for byte. Exit 4 when it could not be."""
+    raise typer.Exit(commands_boot.remove(root, as_json))
 
 
 def _version(wanted: bool) -> None:

@@ -133,13 +133,20 @@ class Host(Reader):
 
     def systemctl(self, *args: str) -> None:
         """Run systemctl to its end; OSError when it fails or is not there."""
+        self.run("systemctl", *args, seconds=120)
+
+    def run(self, *command: str, seconds: float = 600) -> None:
+        """Run a program to its end; OSError when it fails, takes longer or is not there."""
         self._only_live()
+        said = " ".join(command)
         try:
-            done = subprocess.run(["systemctl", *args], capture_output=True, text=True, check=False, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise OSError(errno.ETIMEDOUT, f"systemctl {' '.join(args)} did not end within two minutes") from None
+            raise OSError(errno.ETIMEDOUT, f"{said} did not end within {seconds / 60:g} minutes") from None
+        except FileNotFoundError:
+            raise OSError(errno.ENOENT, f"{command[0]}: no such program") from None
         if done.returncode:
-            raise OSError(errno.EIO, done.stderr.strip() or f"systemctl {' '.join(args)} ended with {done.returncode}")
+            raise OSError(errno.EIO, done.stderr.strip() or f"{said} ended with {done.returncode}")
 
     def _only_live(self) -> None:
         if not self.live:

@@ -23,6 +23,8 @@ ROOMS = [  # each imports only from those above it
     "kinds.kind",
     "kinds",
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
+    *("boot", "boot.words", "boot.parameter", "boot.table_cpus", "boot.table_time", "boot.table_power"),
+    *("boot.parameters", "boot.merge", "boot.wish"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
@@ -30,9 +32,21 @@ ROOMS = [  # each imports only from those above it
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
-    *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
+    *("boot.disk", "boot.loader", "boot.loaders.grub", "boot.loaders", "boot.record", "boot.plan", "boot.apply"),
+    *(
+        "shapes",
+        "shapes_boot",
+        "recorder",
+        "render",
+        "render_boot",
+        "commands",
+        "commands_boot",
+        "cli",
+        "start",
+        "__main__",
+    ),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},

@@ -1,0 +1,57 @@
+"""What each command of `quiet boot` does: results to stdout, and the exit code."""
+
+from __future__ import annotations
+
+from quiet.entry import emit
+
+
+def _print(shape: object) -> None:
+    import json
+
+    emit(json.dumps(shape, indent=1) + "\n")
+
+
+def plan(
+    profile: str = "bench", cpus: str | None = None, root: str = "/", loader: str | None = None, as_json: bool = False
+) -> int:
+    """What apply would do to the boot configuration, with why each parameter. Writes nothing, needs no root."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.plan import make
+    from quiet.host import Reader
+    from quiet.profile import load
+
+    made = make(Reader(root), load(profile), cpus, loader)
+    if as_json:
+        _print(shapes_boot.plan(made))
+    else:
+        render_boot.plan(made)
+    return 0
+
+
+def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
+    """Put a profile's parameters on the next boots' command line. Twice is the same as once."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.apply import apply as do
+    from quiet.host import Host
+    from quiet.profile import load
+
+    done = do(Host(root), load(profile), cpus, loader)
+    if as_json:
+        _print(shapes_boot.done(done))
+    else:
+        render_boot.applied(done)
+    return 0
+
+
+def remove(root: str, as_json: bool) -> int:
+    """Put the boot configuration back as it was found. Exit 4 when it could not be."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.apply import remove as do
+    from quiet.host import Host
+
+    done = do(Host(root))
+    if as_json:
+        _print(shapes_boot.done(done))
+    else:
+        render_boot.removed(done)
+    return 0
