@@ -213,13 +213,10 @@ def explain(knob: str | None, as_json: bool) -> int:
 
     stops = list(dict.fromkeys(item.text for item in stopped_by(knob)))
     if knob not in BY_NAME:
-        if not stops:
+        from quiet import commands_boot
+
+        if not commands_boot.explain(knob, stops, as_json):
             raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
-        if as_json:
-            _print({"name": knob, "title": "kernel parameter", "stops": stops})
-        else:
-            render.out(f"**{knob}**: a parameter of the kernel's command line; it takes a reboot")
-            render.columns([("stops", text) for text in stops])
     elif as_json:
         _print({**shapes.knob(BY_NAME[knob]), "stops": stops})
     else:

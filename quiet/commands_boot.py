@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quiet.entry import emit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def _print(shape: object) -> None:
@@ -55,3 +60,21 @@ def remove(root: str, as_json: bool) -> int:
     else:
         render_boot.removed(done)
     return 0
+
+
+def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
+    """What a kernel parameter does and why; False when it is not known. `stops`: the interruptions that it removes."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.parameters import known
+
+    item = known(word)
+    if item is None and not stops:
+        return False
+    if as_json:
+        shape = shapes_boot.parameter(item) if item else {"name": word, "title": "kernel parameter"}
+        _print({**shape, "stops": list(stops)})
+    elif item:
+        render_boot.explain(item, stops)
+    else:
+        render_boot.stopping(word, stops)
+    return True

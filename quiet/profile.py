@@ -46,7 +46,7 @@ class Profile:
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: Choice) -> tuple[str, ...]:
-        """The kernel parameters that the profile wants and the running kernel was not given; not what is useless here."""
+        """The kernel parameters that the profile wants, that work here, and that the running kernel was not given."""
         if not self.boot:
             return ()
         wanted = wish.words(self.boot, cpus, f"profile {self.name}: key 'boot.wanted'")

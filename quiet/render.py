@@ -126,7 +126,7 @@ def missing(parameters: Sequence[str]) -> None:
     """What only the kernel command line can do."""
     if parameters:
         out()
-        out("only the kernel command line can do the rest; add to it for still less noise:")
+        out("only the kernel command line can do the rest; for still less noise `quiet boot apply` would add:")
         out(f"  {' '.join(parameters)}")
 
 

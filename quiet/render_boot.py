@@ -117,3 +117,9 @@ def explain(item: Parameter, stops: Sequence[str]) -> None:
         found.append(("risk", item.risk))
     found.append(("kernel docs", item.document))
     columns(found)
+
+
+def stopping(word: str, stops: Sequence[str]) -> None:
+    """A parameter of which only the interruptions that it stops are known here."""
+    out(f"**{word}**: a parameter of the kernel's command line; it takes a reboot")
+    columns([("stops", text) for text in stops])

@@ -8,7 +8,7 @@ keeps its tick; one CPU has to be in none of them. Elsewhere the last word count
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet import cpulist
 from quiet.boot.parameter import HOUSEKEEPING, ISOLATED
@@ -22,8 +22,7 @@ KEEP, ADD, CHANGE, DROP, SKIP = "keep", "add", "change", "drop", "skip"
 _UNTIL = "no CPU would be left for everything else"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What becomes of one parameter: `current` are the words that stand there, `wanted` the one to come."""
 
     action: str
@@ -33,8 +32,7 @@ class Row:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(NamedTuple):
     """The line to be, with the words that go and those that come."""
 
     line: Line
@@ -67,7 +65,7 @@ class _Merger:
     def __init__(self, line: Line, facts: Facts) -> None:
         self.line, self.facts = line, facts
         self.rows: list[Row] = []
-        self.taken: CpuSet = frozenset()  # by isolcpus=, nohz_full= and rcu_nocbs= together
+        self.taken: CpuSet = frozenset()  # by isolcpus= and nohz_full= together
         self.isolated: dict[str, tuple[tuple[str, ...], CpuSet]] = {}
         self.later: list[str] = []
         self.order: dict[str, int] = {}
@@ -123,7 +121,7 @@ class _Merger:
 
     def end(self) -> Merged:
         self._agree()
-        for parameter in ("isolcpus", "nohz_full", "rcu_nocbs"):
+        for parameter in ("isolcpus", "nohz_full"):
             self.taken |= self.isolated.get(parameter, ((), self._present(parameter)[1]))[1]
         if self.isolated and not self.facts.online - self.taken:
             there = " ".join(word for p in self.isolated for word in self.line.of(p))

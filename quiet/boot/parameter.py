@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet import surroundings
 from quiet.facts import Facts
@@ -42,8 +42,7 @@ def tickless(facts: Facts) -> str:
     return "" if there else "this kernel was built without CONFIG_NO_HZ_FULL"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter.
 
     `takes` says what its value is. `against`: words that contradict it and have to go; `covered`: words that already do

@@ -6,13 +6,13 @@ and "_" are equal in names; what follows "--" is for init); lib/cmdline.c, next_
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet.errors import UsageError
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.,:=+/@%~-]+")  # what no shell and no boot loader's own language reads otherwise
+# what neither a shell nor a boot loader's own language reads as anything else
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
 
 
 def split(line: str) -> list[str]:
@@ -40,8 +40,7 @@ def value(word: str) -> str | None:
     return text.replace('"', "") if equals else None
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """The kernel's words, and the "--" with init's words after it (empty without)."""
 
     words: tuple[str, ...]
@@ -69,6 +68,6 @@ def parse(line: str) -> Line:
 
 def check(word: str, source: str) -> str:
     """A word that somebody wants added. Raises UsageError when a boot loader could not take it as it is."""
-    if not _PLAIN.fullmatch(word) or word.startswith(("-", "=")):
+    if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(f"{source}: '{word}' is no word of a kernel command line; write NAME or NAME=VALUE, no blanks")
     return word
