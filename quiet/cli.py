@@ -193,6 +193,20 @@ def boot_remove(root: _Root = "/", as_json: _Json = False) -> None:
     raise typer.Exit(commands_boot.remove(root, as_json))
 
 
+@_boot.command("once")
+def boot_once(
+    profile: _Profile = "bench",
+    cpus: _Cpus = None,
+    root: _Root = "/",
+    kernel: Annotated[str | None, typer.Option("--kernel", metavar="FILE", help="Default: the running one's.")] = None,
+    initrd: Annotated[str | None, typer.Option("--initrd", metavar="FILE", help="Default: the image's own.")] = None,
+    load_only: Annotated[bool, typer.Option("--load-only", help="Load it; `systemctl kexec` then starts it.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Restart at once into the running kernel with a profile's parameters, by kexec. The boot after it is as ever."""
+    raise typer.Exit(commands_boot.once(profile, cpus, root, kernel, initrd, load_only, as_json))
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         emit(f"quiet {__version__}\n")

@@ -62,6 +62,32 @@ def remove(root: str, as_json: bool) -> int:
     return 0
 
 
+def once(
+    profile: str, cpus: str | None, root: str, kernel: str | None, initrd: str | None, load_only: bool, as_json: bool
+) -> int:
+    """Boot once with a profile's parameters, by kexec; the boot after it is as ever. A recorded tree is only shown."""
+    import sys
+
+    from quiet import render, render_boot, shapes_boot
+    from quiet.boot import once as doing
+    from quiet.host import Host
+    from quiet.profile import load
+
+    host = Host(root)
+    made = doing.make(host, load(profile), cpus, kernel, initrd)
+    going = host.live and not made.settled
+    if going:
+        doing.load(host, made)
+    if as_json:
+        _print(shapes_boot.once(made, going, going and not load_only))
+    else:
+        render_boot.once(made, going, going and not load_only)
+    sys.stdout.flush()
+    if going and not load_only:
+        doing.start(host, made, render.note)
+    return 0
+
+
 def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
     """What a kernel parameter does and why; False when it is not known. `stops`: the interruptions that it removes."""
     from quiet import render_boot, shapes_boot

@@ -13,6 +13,7 @@ from quiet.render import columns, counted, cpus, note, out
 if TYPE_CHECKING:
     from quiet.boot.apply import Done
     from quiet.boot.loader import Command
+    from quiet.boot.once import Once
     from quiet.boot.parameter import Parameter
     from quiet.boot.plan import BootPlan
 
@@ -101,6 +102,28 @@ def _did(done: Done) -> None:
     if done.not_run:
         note(f"a recorded tree runs nothing; not run: {counted(len(done.not_run), 'command')}")
         commands(done.not_run, "  to run")
+
+
+def once(made: Once, loaded: bool, starting: bool) -> None:
+    """What is booted once."""
+    if made.settled:
+        out("**no change**: the running kernel has it all")
+        return
+    cpus(made.cpus)
+    columns(
+        [("kernel", made.kernel), ("initrd", made.initrd or "none"), ("command line", str(made.merged.line))],
+        "",
+    )
+    rows(made.merged.rows)
+    out()
+    load, start = shlex.join(made.load) or "kexec_file_load(2)", shlex.join(made.start) or "reboot(2)"
+    if starting:
+        out("loaded; **the new kernel starts now**. The boot after it is as ever: nothing on the disk was changed")
+    elif loaded:
+        out(f"loaded; **{start}** starts it. The boot after it is as ever: nothing on the disk was changed")
+    else:
+        commands([made.load] if made.load else [], "to run")
+        out(f"a recorded tree loads nothing; a host would run {load.partition(' ')[0]}, then {start}")
 
 
 def explain(item: Parameter, stops: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from quiet import shapes
 from quiet.boot.apply import Done
 from quiet.boot.loader import Command
 from quiet.boot.merge import Row
+from quiet.boot.once import Once
 from quiet.boot.parameter import Parameter
 from quiet.boot.plan import BootPlan, FileChange
 
@@ -92,6 +93,23 @@ def done(what: Done) -> Json:
         "commands": commands(what.ran),
         "not_run": commands(what.not_run),
         "conflicts": [{"path": path, "reason": reason} for path, reason in what.conflicts],
+    }
+
+
+def once(made: Once, loaded: bool, starting: bool) -> Json:
+    """`quiet boot once --json`."""
+    return {
+        "profile": made.profile,
+        "cpus": shapes.cpus(made.cpus),
+        "kernel": made.kernel,
+        "initrd": made.initrd or None,
+        "command_line": str(made.merged.line),
+        "parameters": [row(item) for item in made.merged.rows],
+        "load": shlex.join(made.load) or "kexec_file_load",
+        "start": shlex.join(made.start) or "reboot",
+        "settled": made.settled,
+        "loaded": loaded,
+        "starting": starting,
     }
 
 

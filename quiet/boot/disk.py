@@ -55,7 +55,7 @@ class Disk:
             file.write(data)
             file.flush()
             with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
-                os.fchown(fd, like.uid, like.gid) if like else None
+                os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, where nothing is to be like
             with contextlib.suppress(PermissionError):
                 os.fchmod(fd, like.mode if like else 0o644)
             with contextlib.suppress(OSError):  # without SELinux there is none

@@ -93,4 +93,9 @@ def without_block(text: str) -> str:
 
 def first(files: Files, *paths: str) -> str:
     """The first of these files that is there, or ""."""
-    return next((path for path in paths if files.reader.exists(path)), "")
+    return first_of(files.reader, *paths)
+
+
+def first_of(reader: Reader, *paths: str) -> str:
+    """The first of these files that is there, or ""."""
+    return next((path for path in paths if reader.exists(path)), "")

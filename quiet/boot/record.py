@@ -1,7 +1,7 @@
 """What was changed for the next boots, on the disk before anything is: whole files with modes, owners and times.
 
 One JSON file that survives reboots, replaced whole and fsync'd at each step, so that `remove` finds the first state
-after a kill at any moment. Readable for root alone: it holds other files' contents.
+after a kill at any moment.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def store(disk: Disk, record: Record) -> None:
     }
     for name in ("files", "generated"):
         data[name] = [_written(item) for item in getattr(record, name)]
-    private = Saved(b"", 0o600, 0, 0, 0, 0)
+    # as readable as what it holds: `plan` needs no root, and some keep a password in grub.cfg
+    found = [entry.before for entry in (*record.files, *record.generated) if entry.before]
+    private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in found) else 0o600, 0, 0, 0, 0)
     disk.make_folders(FILE)
     disk.save(FILE, json.dumps(data, indent=1).encode() + b"\n", private)
 

@@ -33,20 +33,21 @@ ROOMS = [  # each imports only from those above it
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
     *("boot.disk", "boot.loader", "boot.loaders.grub", "boot.loaders", "boot.record", "boot.plan", "boot.apply"),
+    *("boot.image", "boot.kexec", "boot.once"),
     *(
         "shapes",
         "shapes_boot",
         "recorder",
         "render",
         "render_boot",
-        "commands",
         "commands_boot",
+        "commands",
         "cli",
         "start",
         "__main__",
     ),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
