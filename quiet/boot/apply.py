@@ -116,7 +116,7 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
     untouched = {entry.path for entry in known.generated if entry.after == _data(disk, entry.path)}
     changed, conflicts = _files_back(disk, known)
     if not last:
-        if known.commands and not known.generated and not known.files:
+        if known.commands and not known.files:
             _run(host, known.undo)  # a loader without files: its own command is the only way
         return Done(changed)
     failure = None

@@ -60,7 +60,7 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
     known = load_record(reader)
     choice = profile.choose(facts, cpus)
     wanted = tuple(wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
-    files = Files(reader, known.cleaned if known else None)
+    files = Files(reader, known)
     kind, found, others = loaders.detect(files, loader or (known.loader if known else None))
     scene = Scene(files, facts, wanted)
     steps = kind.steps(scene)

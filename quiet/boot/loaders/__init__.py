@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from quiet.boot.loader import Files, Loader
-from quiet.boot.loaders import grub
+from quiet.boot.loaders import entries, grub, ostree, small
 from quiet.errors import Refused, UsageError
 
-LOADERS: tuple[Loader, ...] = (grub.LOADER,)
+LOADERS: tuple[Loader, ...] = (
+    ostree.LOADER,
+    small.RASPBERRY,
+    entries.BLS,
+    entries.SYSTEMD,
+    grub.LOADER,
+    small.ZIPL,
+    small.EXTLINUX,
+)
 
 
 def detect(files: Files, wish: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
