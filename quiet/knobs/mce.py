@@ -39,7 +39,7 @@ KNOBS = (
         kind=values.NUMBER,
         targets=f"file:{_BASE}N/check_interval of one CPU: it is one number",
         after=("smt",),
-        risk="corrected errors without an interrupt of their own are only seen after the restore, and of many the last one",
+        risk="errors without an interrupt of their own are only seen after the restore, and of many the last one",
     ),
     Knob(
         name="mce.cmci",
