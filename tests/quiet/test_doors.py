@@ -25,14 +25,14 @@ ROOMS = [  # each imports only from those above it
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
-    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
+    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
     *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "service"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
