@@ -132,6 +132,21 @@ def restore(
     raise typer.Exit(commands.restore(force, keep, root, as_json))
 
 
+@app.command(name="install-service")
+def install_service(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+    """Have systemd apply a profile after each boot, and restore when the unit quiet.service is stopped.
+
+    A file of your own is copied to /etc/quiet, unless it is in /etc. With --root only the files are written.
+    """
+    raise typer.Exit(commands.install_service(profile, cpus, root, as_json))
+
+
+@app.command(name="remove-service")
+def remove_service(root: _Root = "/", as_json: _Json = False) -> None:
+    """Stop quiet.service, which restores, and take away everything that install-service made."""
+    raise typer.Exit(commands.remove_service(root, as_json))
+
+
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],

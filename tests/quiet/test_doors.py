@@ -28,7 +28,7 @@ ROOMS = [  # each imports only from those above it
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
-    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
+    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
@@ -48,7 +48,7 @@ ROOMS = [  # each imports only from those above it
         "__main__",
     ),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
