@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from quiet.knob import Knob
-from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, smt, workqueue
+from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, rivals, services, slices, smt, workqueue
 
 KNOBS: tuple[Knob, ...] = (
+    *services.KNOBS,
+    *rivals.KNOBS,
     *smt.KNOBS,
+    *slices.KNOBS,
     *cpuset.KNOBS,
     *irq.KNOBS,
     *workqueue.KNOBS,

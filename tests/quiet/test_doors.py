@@ -20,9 +20,10 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    "kinds.kind",
+    *("kinds.kind", "kinds.systemd", "kinds.slices", "kinds.unit"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
+    *("knobs.services", "knobs.rivals", "knobs.slices"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
