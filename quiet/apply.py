@@ -12,7 +12,7 @@ from quiet.errors import Incomplete, Refused
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.journal import Entry, Journal, Record
-from quiet.knobs import BY_NAME
+from quiet.knobs import BY_NAME, rivals
 from quiet.knobs.cpuset import GROUP
 from quiet.plan import Change, Plan, Skipped
 from quiet.profile import Profile
@@ -64,6 +64,8 @@ def _cpus(host: Host, profile: Profile, wish: str | None, record: Record | None)
             raise Refused(
                 f'a cgroup {GROUP} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"'
             )
+        if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
+            raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
         return profile.choose(Facts(host), wish)
     if record.restoring:
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")

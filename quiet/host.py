@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import subprocess
+from collections.abc import Sequence
 
 from quiet import cpulist
 from quiet.errors import UsageError
@@ -109,6 +110,13 @@ class Reader:
         finally:
             os.close(fd)
 
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link points to; None when it is none."""
+        try:
+            return os.readlink(self.root + path)
+        except OSError:
+            return None
+
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
         return os.path.exists(self.root + path)
@@ -124,6 +132,8 @@ class Reader:
 class Host(Reader):
     """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
 
+    _units: dict[str, tuple[str, str]] | None = None
+
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs want it."""
         self._only_inside(path)
@@ -136,6 +146,20 @@ class Host(Reader):
     def mkdir(self, path: str) -> None:
         """Make a directory (a cgroup, on a live host)."""
         os.mkdir(self.root + path)
+
+    def symlink(self, path: str, to: str) -> None:
+        """Make a symbolic link."""
+        os.symlink(to, self.root + path)
+
+    def create(self, path: str, text: str) -> None:
+        """Make a file, whole or not at all; one that is there is replaced."""
+        with open(f"{self.root}{path}.new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(f"{self.root}{path}.new", self.root + path)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file or a link."""
+        os.unlink(self.root + path)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty directory (a cgroup's own files do not count)."""
@@ -151,12 +175,13 @@ class Host(Reader):
         self._only_live()
         os.kill(pid, signal.Signals[name])
 
-    def systemctl(self, *args: str) -> None:
-        """Run systemctl to its end; OSError when it fails or is not there."""
-        self.run("systemctl", *args, seconds=120)
+    def systemctl(self, *args: str) -> str:
+        """Run systemctl to its end, and what it printed; OSError when it fails or is not there."""
+        self._units = None
+        return self.run("systemctl", *args, seconds=120)
 
-    def run(self, *command: str, seconds: float = 600) -> None:
-        """Run a program to its end; OSError when it fails, takes longer or is not there."""
+    def run(self, *command: str, seconds: float = 600) -> str:
+        """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
         self._only_live()
         said = " ".join(command)
         try:
@@ -167,6 +192,7 @@ class Host(Reader):
             raise OSError(errno.ENOENT, f"{command[0]}: no such program") from None
         if done.returncode:
             raise OSError(errno.EIO, done.stderr.strip() or f"{said} ended with {done.returncode}")
+        return done.stdout
 
     def hold(self, name: str, value: int) -> None:
         """Keep a number written to /dev/NAME, a device that forgets it when the file is closed.
@@ -246,6 +272,25 @@ class Host(Reader):
     def _only_inside(self, path: str) -> None:
         if not self.live and not os.path.realpath(self.root + path).startswith(os.path.realpath(self.root) + "/"):
             raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
+
+    def unit_states(self) -> dict[str, tuple[str, str]]:
+        """(load state, active state) of the units that systemd has loaded; asked once, and again after a systemctl."""
+        if self._units is None:
+            units = {}
+            with contextlib.suppress(OSError):
+                kinds = "--type=service,timer,socket,path,target,mount"
+                listed = self.systemctl("list-units", "--all", "--full", "--plain", "--no-legend", kinds)
+                rows = (line.split(None, 4) for line in listed.splitlines())
+                units = {row[0]: (row[1], row[2]) for row in rows if len(row) > 3}
+            self._units = units
+        return self._units
+
+    def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Properties of units as systemctl shows them, by the units' names."""
+        shown = self.systemctl("show", f"--property=Id,{','.join(properties)}", "--", *units)
+        lines = (block.splitlines() for block in shown.split("\n\n"))
+        blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)
+        return {block.pop("Id"): block for block in blocks if "Id" in block}
 
     def _only_live(self) -> None:
         if not self.live:

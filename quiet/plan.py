@@ -71,7 +71,7 @@ def make(
         choice = profile.knobs.get(knob.name, "leave")
         if choice == "leave":
             continue
-        scene = Scene(facts, cpus, choice)
+        scene = Scene(facts, cpus, choice, profile.services)
         before, skipped = len(changes), len(skips)
         _compare(reader, knob, scene, settled or {}, refused or {}, changes, skips)
         if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):

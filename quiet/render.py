@@ -236,6 +236,9 @@ def status(state: Mapping[str, object]) -> None:
     ]
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
     rows += [(name, str(answer)) for name, answer in can.items()]
+    rivals = state["rivals"]
+    if isinstance(rivals, list) and rivals:
+        rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))
     columns(rows, "")
     out()
     if isinstance(applied, dict):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from quiet import cpulist
 from quiet.errors import UsageError
 
-TEXT, NUMBER, CPULIST, CPUMASK, CHOICE = "text", "number", "cpulist", "cpumask", "choice"
-KINDS = (TEXT, NUMBER, CPULIST, CPUMASK, CHOICE)
+TEXT, NUMBER, CPULIST, CPUMASK, CHOICE, UNIT = "text", "number", "cpulist", "cpumask", "choice", "unit"
+KINDS = (TEXT, NUMBER, CPULIST, CPUMASK, CHOICE, UNIT)
+_UNIT_WORDS = {"active", "masked", "stale"}  # of a systemd unit's; how it is enabled is told, and never written
 
 
 def plain(kind: str, raw: str) -> str:
@@ -31,6 +32,8 @@ def _meaning(kind: str, raw: str) -> object:
             return cpulist.parse_mask(raw)
         if kind == NUMBER:
             return int(raw, 0)
+        if kind == UNIT:
+            return _UNIT_WORDS & set(raw.split())
     except (ValueError, UsageError):
         return raw
     return plain(kind, raw)

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 from quiet.knob import Knob
-from quiet.knobs import cpufreq, cpuset, idle, irq, kernel, mce, memory, power, pstate, smt, workqueue
+from quiet.knobs import (
+    cpufreq,
+    cpuset,
+    idle,
+    irq,
+    kernel,
+    mce,
+    memory,
+    power,
+    pstate,
+    rivals,
+    services,
+    slices,
+    smt,
+    workqueue,
+)
 
 KNOBS: tuple[Knob, ...] = (
+    *services.KNOBS,
+    *rivals.KNOBS,
     *smt.KNOBS,
+    *slices.KNOBS,
     *cpuset.KNOBS,
     *irq.KNOBS,
     *workqueue.KNOBS,

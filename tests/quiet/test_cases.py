@@ -3,6 +3,7 @@
 sentence  what is shown            knobs    the profile's choices, as in a profile
 cpus      the isolated CPUs        machine  arguments of tests.trees.machine; cpufreq: of tests.trees.cpufreq
 task      threads                  files    further files, or other contents; absent: files that are not there
+services  the profile's [services]
 modes     files' modes             change, skip: all that the plan has, in order; a skip's reason is a part of it
 """
 
@@ -23,7 +24,20 @@ from tests import trees
 
 FOLDER = Path(__file__).with_name("cases")
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
-KEYS = {"sentence", "knobs", "cpus", "machine", "cpufreq", "task", "files", "absent", "modes", "change", "skip"}
+KEYS = {
+    "sentence",
+    "knobs",
+    "services",
+    "cpus",
+    "machine",
+    "cpufreq",
+    "task",
+    "files",
+    "absent",
+    "modes",
+    "change",
+    "skip",
+}
 
 
 def tree(root: Path, case: dict[str, Any]) -> Path:
@@ -39,11 +53,15 @@ def tree(root: Path, case: dict[str, Any]) -> Path:
     return root
 
 
+def _profile(case: dict[str, Any]) -> dict[str, Any]:
+    return {"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"], "services": case.get("services", {})}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_case_gives_exactly_its_changes_and_skips(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     reader = Reader(str(tree(tmp_path, case)))
-    profile = check({"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"]}, "profile case", "case")
+    profile = check(_profile(case), "profile case", "case")
     facts = Facts(reader)
     made = plan.make(reader, profile, profile.choose(facts), facts=facts)
     labelled = [{"current": None, "label": ""} | change for change in case.get("change", [])]

@@ -21,10 +21,12 @@ FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
     *("kinds.kind", "kinds.held"),
+    *("kinds.systemd", "kinds.slices", "kinds.unit"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
     *("boot", "boot.words", "boot.parameter", "boot.table_cpus", "boot.table_time", "boot.table_power"),
     *("boot.parameters", "boot.merge", "boot.wish"),
+    *("knobs.services", "knobs.rivals", "knobs.slices"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
