@@ -7,5 +7,6 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 from __future__ import annotations
 
 from quiet.kinds.kind import Kind
+from quiet.kinds.net import NET
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, Kind] = {"net": NET}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from quiet.knob import Knob
-from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, smt, workqueue
+from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, network, smt, steering, workqueue
 
 KNOBS: tuple[Knob, ...] = (
     *smt.KNOBS,
     *cpuset.KNOBS,
+    *irq.BEFORE,
+    *network.CHANNELS,  # their interrupts are requested with the default mask, and then are to be moved
     *irq.KNOBS,
+    *network.KNOBS,
+    *steering.KNOBS,
     *workqueue.KNOBS,
     *cpufreq.KNOBS,
     *kernel.KNOBS,

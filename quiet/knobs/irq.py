@@ -62,7 +62,7 @@ def _irqbalance(scene: Scene) -> Iterable[Want | Skip]:
         yield Skip(f"unit:{_UNIT}", "not running")
 
 
-KNOBS = (
+BEFORE = (
     Knob(
         name="irqbalance",
         title="the irqbalance daemon",
@@ -82,6 +82,9 @@ KNOBS = (
         targets=f"file:{_DEFAULT}",
         after=("smt", "irqbalance"),
     ),
+)
+
+KNOBS = (
     Knob(
         name="irq",
         title="CPUs of every interrupt",
@@ -90,7 +93,7 @@ KNOBS = (
         rule=_irqs,
         kind=values.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
-        after=("smt", "irqbalance"),
+        after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,
     ),
 )

@@ -20,10 +20,11 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    "kinds.kind",
+    *("kinds.kind", "kinds.ethtool", "kinds.netlink", "kinds.net"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
+    *("knobs.network", "knobs.steering"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
@@ -36,6 +37,7 @@ OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
+    "pyroute2": {"kinds.netlink"},
     "cffi": {"noise._build"},
     "noise": {"noise.clock", "noise.calibration", "noise.detector"},  # the extension that noise._build describes
 }
