@@ -11,11 +11,12 @@ import os
 import signal
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from quiet import cpulist
 from quiet.errors import UsageError
 
+ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
 _CHUNK = 1 << 16
 _HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
@@ -121,6 +122,10 @@ class Reader:
         """Whether a file or directory is there."""
         return os.path.exists(self.root + path)
 
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """An answer of the kernel that no file gives; a recorded tree has it as one (ANSWERS/NAME)."""
+        return ask() if self.live else self.text(f"{ANSWERS}/{name}")
+
     def writable(self, path: str) -> bool:
         """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
         try:
@@ -142,6 +147,10 @@ class Host(Reader):
             os.write(fd, value.encode("utf-8", "surrogateescape") + b"\n")
         finally:
             os.close(fd)
+
+    def answer(self, name: str, value: str) -> None:
+        """Change what a recorded tree has as the kernel's answer."""
+        self.write(f"{ANSWERS}/{name}", value)
 
     def mkdir(self, path: str) -> None:
         """Make a directory (a cgroup, on a live host)."""

@@ -7,12 +7,13 @@ import io
 import os
 import tarfile
 import time
+from collections.abc import Callable
 
 from quiet import shapes, targets
 from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
-from quiet.host import Reader
+from quiet.host import ANSWERS, Reader
 from quiet.knob import Scene
 from quiet.knobs import KNOBS
 from quiet.profile import bundled, load
@@ -32,6 +33,13 @@ class Recording(Reader):
         if found is not None:
             with contextlib.suppress(OSError):  # it went away just now: tasks do
                 self.files[path] = (found, os.stat(self.root + path).st_mode & 0o777)
+        return found
+
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """As Reader.asked, remembered as the file that a recorded tree has for it."""
+        found = super().asked(name, ask)
+        if found is not None:
+            self.files[f"{ANSWERS}/{name}"] = (found, 0o644)
         return found
 
     def exists(self, path: str) -> bool:

@@ -11,12 +11,14 @@ from quiet.knobs import (
     kernel,
     mce,
     memory,
+    network,
     power,
     pstate,
     rivals,
     services,
     slices,
     smt,
+    steering,
     workqueue,
 )
 
@@ -26,7 +28,11 @@ KNOBS: tuple[Knob, ...] = (
     *smt.KNOBS,
     *slices.KNOBS,
     *cpuset.KNOBS,
+    *irq.BEFORE,
+    *network.CHANNELS,  # their interrupts are requested with the default mask, and then are to be moved
     *irq.KNOBS,
+    *network.KNOBS,
+    *steering.KNOBS,
     *workqueue.KNOBS,
     *pstate.DRIVER,
     *cpufreq.KNOBS,

@@ -50,7 +50,7 @@ def _default(scene: Scene) -> Iterable[Want | Skip]:
     yield Want(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
 
 
-KNOBS = (
+BEFORE = (
     Knob(
         name="irq.default",
         title="CPUs for interrupts requested from now on",
@@ -61,6 +61,9 @@ KNOBS = (
         targets=f"file:{_DEFAULT}",
         after=("smt", "irqbalance"),
     ),
+)
+
+KNOBS = (
     Knob(
         name="irq",
         title="CPUs of every interrupt",
@@ -69,7 +72,7 @@ KNOBS = (
         rule=_irqs,
         kind=values.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
-        after=("smt", "irqbalance"),
+        after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,
     ),
 )

@@ -21,6 +21,7 @@ FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
     *("kinds.kind", "kinds.held"),
+    *("kinds.ethtool", "kinds.netlink", "kinds.net"),
     *("kinds.systemd", "kinds.slices", "kinds.unit"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
@@ -29,6 +30,7 @@ ROOMS = [  # each imports only from those above it
     *("knobs.services", "knobs.rivals", "knobs.slices"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
+    *("knobs.network", "knobs.steering"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
@@ -54,6 +56,7 @@ OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk"
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
+    "pyroute2": {"kinds.netlink"},
     "cffi": {"noise._build"},
     "noise": {"noise.clock", "noise.calibration", "noise.detector"},  # the extension that noise._build describes
 }
