@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from quiet import targets, values
 from quiet.choose import Choice
@@ -37,16 +38,24 @@ class Skipped:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+Targets = tuple[tuple[str, str], ...]  # (knob, target)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Everything that `apply` would do, in order; `entangled` are targets that it would change in passing."""
+    """Everything that `apply` would do, in order."""
 
     profile: str
     cpus: Choice
     changes: tuple[Change, ...]
     skips: tuple[Skipped, ...]
-    entangled: tuple[tuple[str, str], ...]  # (knob, target)
     missing_boot: tuple[str, ...]
+    disturbed: Callable[[], Targets] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def entangled(self) -> Targets:
+        """The targets that these changes would change in passing: looked for when asked, so only who writes waits."""
+        return self.disturbed()
 
 
 def make(
@@ -65,7 +74,7 @@ def make(
     facts = facts or Facts(reader)
     changes: list[Change] = []
     skips: list[Skipped] = []
-    entangled: list[tuple[str, str]] = []
+    changed: list[tuple[Knob, Scene]] = []
     taken_back: set[str] = set()
     for knob in KNOBS:
         choice = profile.knobs.get(knob.name, "leave")
@@ -81,9 +90,13 @@ def make(
             skips += [Skipped(c.knob, c.target, reason, c.label) for c in changes[before:]]
             del changes[before:]
         if len(changes) > before:
-            entangled += [(knob.name, target) for target in knob.entangled(scene)]
+            changed.append((knob, scene))
     missing = profile.missing_boot(facts, cpus)
-    return Plan(profile.name, cpus, tuple(changes), tuple(skips), tuple(entangled), missing)
+
+    def disturbed() -> Targets:
+        return tuple((knob.name, target) for knob, scene in changed for target in knob.entangled(scene))
+
+    return Plan(profile.name, cpus, tuple(changes), tuple(skips), missing, disturbed)
 
 
 def _compare(
