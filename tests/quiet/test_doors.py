@@ -30,7 +30,7 @@ ROOMS = [  # each imports only from those above it
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
-    *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
+    *("shapes", "mask", "recorder", "render", "commands", "cli", "start", "__main__"),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
 OUTSIDE = {
