@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from quiet import targets, values
+from quiet import confined, targets, values
 from quiet.choose import Choice
 from quiet.facts import Facts
 from quiet.host import Reader
@@ -76,13 +76,19 @@ def make(
     skips: list[Skipped] = []
     changed: list[tuple[Knob, Scene]] = []
     taken_back: set[str] = set()
+    outside = confined.whole(facts)
+    closed = None if outside else confined.places(facts)
     for knob in KNOBS:
         choice = profile.knobs.get(knob.name, "leave")
         if choice == "leave":
             continue
         scene = Scene(facts, cpus, choice)
         before, skipped = len(changes), len(skips)
-        _compare(reader, knob, scene, settled or {}, refused or {}, changes, skips)
+        _compare(reader, knob, scene, settled or {}, refused or {}, closed, changes, skips)
+        if outside and len(changes) > before:
+            more = len(changes) - before - 1
+            skips.append(Skipped(knob.name, changes[before].target, outside, f"and {more} more" if more else ""))
+            del changes[before:]
         if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):
             taken_back.add(knob.name)
         if knob.needs in taken_back:
@@ -105,6 +111,7 @@ def _compare(
     scene: Scene,
     settled: Mapping[str, str],
     refused: Mapping[str, str],
+    closed: confined.Places | None,
     changes: list[Change],
     skips: list[Skipped],
 ) -> None:
@@ -122,6 +129,8 @@ def _compare(
             skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
         elif item.target in settled and values.same(kind, current, settled[item.target]):
             skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
+        elif closed and (shut := confined.shut(closed, item.target)):
+            skips.append(Skipped(knob.name, item.target, shut, item.label))
         else:
             why = item.why or knob.why
             changes.append(Change(knob.name, item.target, current, item.wanted, why, kind, item.label))

@@ -209,6 +209,10 @@ def status(state: Mapping[str, object]) -> None:
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
     rows += [(name, str(answer)) for name, answer in can.items()]
     columns(rows, "")
+    for line in state["unreachable"]:  # type: ignore[attr-defined]
+        out(f"no knob reaches: {line}")
+    if state["confined"]:
+        out(f"**nothing can be applied here**: {state['confined']}")
     out()
     if isinstance(applied, dict):
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))

@@ -22,7 +22,7 @@ ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
     "kinds.kind",
     "kinds",
-    *("values", "targets", "facts", "surroundings", "choose", "knob"),
+    *("values", "targets", "facts", "surroundings", "confined", "unreachable", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
