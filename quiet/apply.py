@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quiet import cpulist, engine, journal, plan, targets, values
+from quiet import confined, cpulist, engine, journal, plan, targets, values
 from quiet.choose import Choice, parse_wish
 from quiet.engine import Failure, Write
 from quiet.errors import Incomplete, Refused
@@ -60,6 +60,8 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
 
 def _cpus(host: Host, profile: Profile, wish: str | None, record: Record | None) -> Choice:
     if record is None:
+        if outside := confined.whole(Facts(host)):
+            raise Refused(outside)
         if profile.knobs.get("cpuset", "leave") != "leave" and targets.get(host, f"cgroup:{GROUP}") is not None:
             raise Refused(
                 f'a cgroup {GROUP} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"'

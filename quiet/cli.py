@@ -173,10 +173,16 @@ def explain(knob: Annotated[str | None, typer.Argument(help="A knob's name.")] =
 def record(
     file: Annotated[str, typer.Argument(help="The archive to write, such as myhost.tar.gz.")],
     root: _Root = "/",
+    unmasked: Annotated[
+        bool, typer.Option("--unmasked", help="With names of tasks and hosts, addresses, identifiers, serial numbers.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
-    """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
-    raise typer.Exit(commands.record(file, root, as_json))
+    """Record this machine as a tree for --root: the files that plan and status read, without what is nobody's business.
+
+    Needs no root; with it, more can be read.
+    """
+    raise typer.Exit(commands.record(file, root, unmasked, as_json))
 
 
 _boot = typer.Typer(no_args_is_help=True, help="The kernel command line: what only a reboot can set.")

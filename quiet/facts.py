@@ -153,6 +153,12 @@ class Facts:
         return {name: exists(f"{base}/{name}/device") for name in names}
 
     @cached_property
+    def irq_cpus(self) -> dict[int, str]:
+        """The CPUs that each interrupt may go to, as the kernel lists them."""
+        read = ((number, self.reader.text(f"/proc/irq/{number}/smp_affinity_list")) for number in self.irqs)
+        return {number: text for number, text in read if text is not None}
+
+    @cached_property
     def policies(self) -> dict[int, CpuSet]:
         """cpufreq policies with the CPUs of each."""
         found = {}

@@ -240,6 +240,10 @@ def status(state: Mapping[str, object]) -> None:
     if isinstance(rivals, list) and rivals:
         rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))
     columns(rows, "")
+    for line in state["unreachable"]:  # type: ignore[attr-defined]
+        out(f"no knob reaches: {line}")
+    if state["confined"]:
+        out(f"**nothing can be applied here**: {state['confined']}")
     out()
     if isinstance(applied, dict):
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from quiet import __version__, cpulist, surroundings, values
+from quiet import __version__, confined, cpulist, surroundings, unreachable, values
 from quiet.apply import Receipt
 from quiet.choose import Choice
 from quiet.facts import Facts
@@ -129,6 +129,8 @@ def status(facts: Facts, record: Record | None) -> Json:
         },
         "can": surroundings.kernel_can(facts),
         "rivals": rivals.running(facts),
+        "confined": confined.whole(facts) or None,
+        "unreachable": unreachable.disturbances(facts),
         "applied": applied,
     }
 

@@ -22,10 +22,7 @@ def _irqs(scene: Scene) -> Iterable[Want | Skip]:
     away = scene.cpus.away
     text = scene.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
-    for number in scene.facts.irqs:
-        current = text(f"/proc/irq/{number}/smp_affinity_list")
-        if current is None:
-            continue
+    for number, current in scene.facts.irq_cpus.items():
         allowed = cpulist.parse(current)
         name = text(f"/sys/kernel/irq/{number}/actions") or "no handler"
         target = f"irq:{number}"

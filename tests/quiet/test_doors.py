@@ -28,6 +28,7 @@ ROOMS = [  # each imports only from those above it
     *("boot", "boot.words", "boot.parameter", "boot.table_cpus", "boot.table_time", "boot.table_power"),
     *("boot.parameters", "boot.merge", "boot.wish"),
     *("knobs.services", "knobs.rivals", "knobs.slices"),
+    *("confined", "unreachable"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs.network", "knobs.steering"),
@@ -51,6 +52,7 @@ ROOMS = [  # each imports only from those above it
         "start",
         "__main__",
     ),
+    *("mask",),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"}
 OUTSIDE = {
