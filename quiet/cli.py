@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet import __version__, commands
+from quiet import __version__, commands, commands_kernel
 from quiet.entry import emit
 
 app = typer.Typer(
@@ -16,6 +16,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Make this host quiet for measuring, prove it, and put everything back exactly as it was found.",
 )
+
+kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What this host's kernel was built with.")
+app.add_typer(kernel_app, name="kernel")
 
 _Profile = Annotated[
     str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
@@ -162,6 +165,20 @@ def record(
 ) -> None:
     """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
     raise typer.Exit(commands.record(file, root, as_json))
+
+
+@kernel_app.command("check")
+def kernel_check(
+    fragments: Annotated[list[str] | None, typer.Argument(help="Only these, such as isolation. Default: all.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="Another kernel's configuration, such as .config."),
+    ] = None,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
+    """Which options the running kernel has that quiet can use, and what each missing one costs. Exit 0: all there."""
+    raise typer.Exit(commands_kernel.kernel_check(fragments or (), config, root, as_json))
 
 
 def _version(wanted: bool) -> None:

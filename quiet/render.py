@@ -191,8 +191,8 @@ def restored(outcome: Outcome) -> None:
         out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
 
 
-def status(state: Mapping[str, object]) -> None:
-    """The status, from its JSON shape."""
+def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
+    """The status, from its JSON shape; `more` are further rows."""
     topology, can, applied = state["cpus"], state["can"], state["applied"]
     assert isinstance(topology, dict)
     assert isinstance(can, dict)
@@ -207,7 +207,7 @@ def status(state: Mapping[str, object]) -> None:
         (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
     ]
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
-    rows += [(name, str(answer)) for name, answer in can.items()]
+    rows += [(name, str(answer)) for name, answer in (can | dict(more)).items()]
     columns(rows, "")
     out()
     if isinstance(applied, dict):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from quiet.kernel import fragments
 from tests.lab import kernels
 from tests.lab.guest import Machine
 
-ISOLATED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
+ISOLATED = fragments.command_line("lab")
 
 LOAD_CPUFREQ = """
 modprobe acpi-cpufreq
@@ -53,7 +54,7 @@ ARM = (
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
-# The lab's own kernel, with the tracers that Debian's leave out. Only there when it was built by hand, so no test
-# boots it.
+# The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
+# the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
 MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, HOST, OWN)}

@@ -30,9 +30,10 @@ ROOMS = [  # each imports only from those above it
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
-    *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
+    *("kernel", "kernel.fragments", "kernel.config", "kernel.check", "kernel.told"),
+    *("shapes", "recorder", "render", "commands", "commands_kernel", "cli", "start", "__main__"),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "kernel.fragments"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
