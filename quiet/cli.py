@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet import __version__, commands, commands_kernel
+from quiet import __version__, commands, commands_kernel, commands_watch
 from quiet.entry import emit
 
 app = typer.Typer(
@@ -165,6 +165,24 @@ def record(
 ) -> None:
     """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
     raise typer.Exit(commands.record(file, root, as_json))
+
+
+@app.command()
+def watch(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
+    ] = False,
+    rescan: Annotated[float, typer.Option(metavar="S", help="Look at everything this often, at most.")] = 60.0,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="End after so long. Default: never.")] = None,
+    root: _Root = "/",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Stay, and tell what drifts from the applied profile, as it happens. Exit 1 when drift was not repaired.
+
+    Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
+    while nothing happens.
+    """
+    raise typer.Exit(commands_watch.watch(repair, rescan, duration, root, as_json))
 
 
 @kernel_app.command("check")

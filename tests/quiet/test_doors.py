@@ -31,7 +31,9 @@ ROOMS = [  # each imports only from those above it
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
     *("kernel", "kernel.fragments", "kernel.config", "kernel.check", "kernel.told"),
-    *("shapes", "recorder", "render", "commands", "commands_kernel", "cli", "start", "__main__"),
+    *("watch", "watch.aims", "watch.inotify", "watch.netlink", "watch.news", "watch.pace", "watch.drift", "watch.told"),
+    *("watch.ending", "watch.sources", "watch.watcher"),
+    *("shapes", "recorder", "render", "commands", "commands_kernel", "commands_watch", "cli", "start", "__main__"),
 ]
 OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "kernel.fragments"}
 OUTSIDE = {
