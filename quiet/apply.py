@@ -33,14 +33,23 @@ class Receipt:
     missing_boot: tuple[str, ...]
 
 
-def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool = False, patience: float = 0) -> Receipt:
-    """Bring the host to the profile; `passing` when it is for one command only.
+def apply(
+    host: Host,
+    profile: Profile,
+    wish: str | None = None,
+    passing: bool = False,
+    patience: float = 0,
+    again: bool = False,
+) -> Receipt:
+    """Bring the host to the profile; `passing` when it is for one command only, `again` only where it is applied now.
 
     Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
     Incomplete when the journal or a setting can no longer be written.
     """
     with journal.locked(host, patience):
         record = journal.load(host)
+        if again and record is None:
+            raise Refused("nothing is applied any more")
         cpus = _cpus(host, profile, wish, record)
         log = Journal(host)
         try:
@@ -48,7 +57,7 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
                 log.begin(host, profile.name, profile.source, cpus, passing)
                 record = journal.load(host)
                 assert record is not None
-            elif record.passing and not passing:
+            elif record.passing and not (passing or again):
                 log.stay()
             return _Apply(host, profile, cpus, record, log).run()
         except OSError as error:

@@ -182,6 +182,10 @@ class Facts:
             found += [task for tid in tids if (task := self._task(pid, tid))]
         return found
 
+    def task(self, tid: int) -> Task | None:
+        """One thread as it is now; None when it has ended."""
+        return self._task(tid, tid)
+
     def _task(self, pid: int, tid: int) -> Task | None:
         base = f"/proc/{pid}/task/{tid}"
         text = self.reader.text(f"{base}/status")

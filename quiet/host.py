@@ -118,6 +118,13 @@ class Reader:
         except OSError:
             return None
 
+    def pin(self, path: str) -> int:
+        """A descriptor that reads nothing and keeps the file's name in the kernel's memory; -1 when it is not there."""
+        try:
+            return os.open(self.root + path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return -1
+
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
         return os.path.exists(self.root + path)

@@ -219,8 +219,8 @@ def _service_files(done: ServiceDone) -> None:
         out(f"  {'ran' if done.ran else 'to run on that host:'} {command}")
 
 
-def status(state: Mapping[str, object]) -> None:
-    """The status, from its JSON shape."""
+def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
+    """The status, from its JSON shape; `more` are further rows."""
     topology, can, applied = state["cpus"], state["can"], state["applied"]
     assert isinstance(topology, dict)
     assert isinstance(can, dict)
@@ -235,7 +235,7 @@ def status(state: Mapping[str, object]) -> None:
         (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
     ]
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
-    rows += [(name, str(answer)) for name, answer in can.items()]
+    rows += [(name, str(answer)) for name, answer in (can | dict(more)).items()]
     rivals = state["rivals"]
     if isinstance(rivals, list) and rivals:
         rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))

@@ -54,7 +54,11 @@ ROOMS = [  # each imports only from those above it
     ),
     *("mask",),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service", "kernel.fragments"}
+    *("kernel", "kernel.fragments", "kernel.config", "kernel.check", "kernel.told"),
+    *("watch", "watch.aims", "watch.inotify", "watch.netlink", "watch.news", "watch.pace", "watch.drift", "watch.told"),
+    *("watch.ending", "watch.sources", "watch.watcher"),
+    *("commands_kernel", "commands_watch"),
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
