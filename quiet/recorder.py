@@ -76,7 +76,7 @@ def _ask_every_knob(facts: Facts) -> None:
         except QuietError:
             chosen = Choice(frozenset(), facts.online, frozenset(), "nothing can be isolated here")
         for knob in KNOBS:
-            for choice in knob.choices:
+            for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
                 scene = Scene(facts, chosen, choice)
                 for item in knob.rule(scene):
                     targets.get(facts.reader, item.target)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from quiet import cpulist
 from quiet.errors import UsageError
 
-TEXT, NUMBER, CPULIST, CPUMASK, CHOICE = "text", "number", "cpulist", "cpumask", "choice"
-KINDS = (TEXT, NUMBER, CPULIST, CPUMASK, CHOICE)
+TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "cpulist", "cpumask", "choice"
+SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
+FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
+KINDS = (TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE, SCHEMATA, FLAG)
+_FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False, "false": False, "off": False}
 
 
 def plain(kind: str, raw: str) -> str:
@@ -31,6 +34,13 @@ def _meaning(kind: str, raw: str) -> object:
             return cpulist.parse_mask(raw)
         if kind == NUMBER:
             return int(raw, 0)
+        if kind == NUMBERS:
+            return [int(number, 0) for number in raw.split()]
     except (ValueError, UsageError):
         return raw
+    if kind == SCHEMATA:
+        pairs = (domain.partition("=") for domain in raw.split(";"))
+        return {name.strip(): value.strip().lstrip("0").lower() for name, _, value in pairs}
+    if kind == FLAG:
+        return _FLAGS.get(raw.lower(), raw)
     return plain(kind, raw)

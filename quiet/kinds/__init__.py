@@ -7,5 +7,12 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 from __future__ import annotations
 
 from quiet.kinds.kind import Kind
+from quiet.kinds.lockup import LOCKUP
+from quiet.kinds.sched import SCHED
+from quiet.kinds.swap import SWAP
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, Kind] = {
+    "lockup": LOCKUP,
+    "sched": SCHED,
+    "swap": SWAP,
+}

@@ -3,7 +3,25 @@
 from __future__ import annotations
 
 from quiet.knob import Knob
-from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, smt, workqueue
+from quiet.knobs import (
+    checks,
+    console,
+    cpufreq,
+    cpuset,
+    hugepages,
+    irq,
+    kernel,
+    kthreads,
+    memory,
+    modules,
+    rcu,
+    reclaim,
+    scheduling,
+    smt,
+    swap,
+    workqueue,
+    writeback,
+)
 
 KNOBS: tuple[Knob, ...] = (
     *smt.KNOBS,
@@ -12,7 +30,17 @@ KNOBS: tuple[Knob, ...] = (
     *workqueue.KNOBS,
     *cpufreq.KNOBS,
     *kernel.KNOBS,
+    *checks.KNOBS,
+    *scheduling.KNOBS,
+    *kthreads.KNOBS,
     *memory.KNOBS,
+    *reclaim.KNOBS,
+    *writeback.KNOBS,
+    *swap.KNOBS,
+    *hugepages.KNOBS,
+    *console.KNOBS,
+    *rcu.KNOBS,
+    *modules.KNOBS,
 )
 
 BY_NAME: dict[str, Knob] = {knob.name: knob for knob in KNOBS}
