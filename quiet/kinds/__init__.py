@@ -6,6 +6,14 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
+from quiet.kinds import held, slices, unit
 from quiet.kinds.kind import Kind
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, Kind] = {
+    "held": held.KIND,
+    "lockup": LOCKUP,
+    "sched": SCHED,
+    "slice": slices.KIND,
+    "swap": SWAP,
+    "unit": unit.KIND,
+}
