@@ -130,8 +130,15 @@ def store(disk: Disk, record: Record) -> None:
 def forget(disk: Disk, record: Record) -> None:
     """The end: nothing of ours is there any more."""
     disk.remove(FILE)
+    disk.clean(FILE)
     for folder in reversed(record.folders):
         disk.remove_folder(folder)
+
+
+def sweep(disk: Disk) -> None:
+    """Remove what an apply left that was killed before its record was whole: nothing else had been changed then."""
+    disk.clean(FILE)
+    disk.remove_folder(HOME)
 
 
 def _written(entry: Entry) -> dict[str, Any]:

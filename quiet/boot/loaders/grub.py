@@ -62,7 +62,7 @@ def _block(drop: tuple[str, ...], add: tuple[str, ...]) -> str:
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
         if drop:  # whole words only, wherever somebody set them
-            words = (f"s| {_escaped(word)} | |" for word in drop)
+            words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")
     if add:
