@@ -44,7 +44,10 @@ def plan(made: BootPlan) -> None:
     rows(made.merged.rows)
     out()
     if made.settled:
-        out("**no change**: the next boot has it all")
+        out(
+            "**no change**: "
+            + ("the running kernel has it all" if made.in_force else "**reboot**: the next boot has it all")
+        )
     for item in made.files:
         for line in shapes_boot.diff(item).splitlines():
             out(f"  {line}")

@@ -35,6 +35,7 @@ class BootPlan:
     found: str
     others: tuple[str, ...]
     running: str
+    in_force: bool  # the running kernel was started with all of it
     wanted: tuple[str, ...]
     before: Line
     merged: Merged
@@ -67,8 +68,21 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
     before = kind.line(scene)
     merged = scene.merged(str(before))
     changes = tuple(_changes(files, steps, known))
+    in_force = not profile.missing_boot(facts, choice)
     return BootPlan(
-        profile.name, choice, kind, found, others, facts.command_line, wanted, before, merged, steps, changes, known
+        profile.name,
+        choice,
+        kind,
+        found,
+        others,
+        facts.command_line,
+        in_force,
+        wanted,
+        before,
+        merged,
+        steps,
+        changes,
+        known,
     )
 
 

@@ -141,6 +141,21 @@ def test_nobody_but_the_host_starts_programs() -> None:
     assert {name for name in ROOMS if "subprocess" in imported(name)} == {"host"}
 
 
+def test_only_the_boot_room_changes_what_a_boot_loader_reads() -> None:
+    writers = {name for name in ROOMS if {"boot.disk", "boot.loader", "boot.apply"} & imported(name)}
+    assert {name for name in writers if not name.startswith("boot.")} <= {"shapes_boot", "render_boot", "commands_boot"}
+    named = {
+        name
+        for name in ROOMS
+        for node in ast.walk(SOURCES[name])
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if any(
+            node.value.startswith(path) for path in ("/etc/default/grub", "/etc/kernel/", "/boot/grub", "/boot/loader")
+        )
+    }
+    assert all(name.startswith("boot.") for name in named), named
+
+
 def test_planning_loads_nothing_heavy(tmp_path: Path) -> None:
     plant(tmp_path, hybrid())
     code = (
