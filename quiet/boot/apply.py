@@ -42,7 +42,10 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
         if plan.record:
             _take_out(host, disk, plan.record, last=False)
             plan = make(host, profile, cpus, loader)
-        made = _begin(disk, plan, first)
+        try:
+            made = _begin(disk, plan, first)
+        except OSError as error:
+            raise Refused(f"{records.FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 disk.make_folders(edit.path)
@@ -105,9 +108,13 @@ def remove(host: Host) -> Done:
         return Done()
     with journal.locked(host):
         known = load_record(host)
-        if known:
-            return _take_out(host, disk, known, last=True)
-        records.sweep(disk)
+        try:
+            if known:
+                return _take_out(host, disk, known, last=True)
+            records.sweep(disk)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Incomplete(f"{where}{_said(error)}; run `quiet boot remove` again when it is mended") from None
         return Done()
 
 
