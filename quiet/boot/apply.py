@@ -62,9 +62,12 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
-    """Generated files as they were before our first apply, where nobody else has written them since."""
+    """Generated files as they were before our first apply, where nobody else has written them since.
+
+    An apply that was killed does not know what it had made of them: what was there before it is what counts.
+    """
     known = plan.record.generated if plan.record else []
-    return {entry.path: entry for entry in known if _data(disk, entry.path) == entry.after}
+    return {entry.path: entry for entry in known if entry.after in (None, _data(disk, entry.path))}
 
 
 def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
