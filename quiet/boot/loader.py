@@ -94,6 +94,8 @@ class Loader:
     found: Callable[[Files], str]
     line: Callable[[Scene], Line]
     steps: Callable[[Scene], Steps]
+    marked: tuple[str, ...] = ()  # where a block between our marks can stand
+    anew: Callable[[Files], Command] | None = None  # the command that reads these files
 
 
 def encode(text: str) -> bytes:

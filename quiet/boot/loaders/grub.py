@@ -96,4 +96,4 @@ def _values(files: Files) -> dict[str, str]:
     return variables(files.text(path) or "" for path in names)
 
 
-LOADER = Loader("grub", "GRUB", found, line, steps)
+LOADER = Loader("grub", "GRUB", found, line, steps, (DROP_IN, _DEFAULT), lambda files: _regenerate(files)[0])

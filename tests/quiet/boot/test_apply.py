@@ -259,6 +259,20 @@ def test_the_record_tells_no_secret_that_the_files_did_not(debian: Path, bench: 
     assert (debian / "var/lib/quiet/boot.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("name", ["debian", "opensuse", "debian-uboot"])
+def test_without_its_record_what_stands_between_the_marks_still_goes(tmp_path: Path, bench: Profile, name: str) -> None:
+    root = grow(name, tmp_path)
+    found = {path: data for path, (data, _, _) in states(root).items() if not path.endswith(("grub.cfg", "boot.json"))}
+    apply(Alive(root), bench, None)
+    (root / "var/lib/quiet/boot.json").unlink()
+    host = Alive(root)
+    assert remove(host).files
+    assert len(host.ran) == 1
+    left = {path: data for path, (data, _, _) in states(root).items() if not path.endswith("grub.cfg")}
+    assert left == found
+    assert remove(host).files == ()
+
+
 def test_the_status_tells_what_is_in_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:
     assert quiet("status", "--root", debian, "--json").json["boot"] is None
     apply(Alive(debian), bench, None)
