@@ -27,16 +27,19 @@ def status(root: str = "/", as_json: bool = False) -> int:
     from quiet import journal, service, shapes
     from quiet.facts import Facts
     from quiet.host import Reader
+    from quiet.kernel import check, config, fragments, told
 
     reader = Reader(root)
     state = shapes.status(Facts(reader), journal.load(reader))
     state["service"] = shapes.service(service.installed(reader))
+    built = config.running(reader)
+    answers = check.check(fragments.load(), built, reader)
     if as_json:
-        _print(state)
+        _print({**state, "kernel_options": told.short(answers, built)})
     else:
         from quiet import render
 
-        render.status(state)
+        render.status(state, {"kernel options": told.line(answers, built)})
     return 0
 
 
@@ -241,13 +244,10 @@ def explain(knob: str | None, as_json: bool) -> int:
 
     stops = list(dict.fromkeys(item.text for item in stopped_by(knob)))
     if knob not in BY_NAME:
-        if not stops:
+        from quiet import commands_boot
+
+        if not commands_boot.explain(knob, stops, as_json):
             raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
-        if as_json:
-            _print({"name": knob, "title": "kernel parameter", "stops": stops})
-        else:
-            render.out(f"**{knob}**: a parameter of the kernel's command line; it takes a reboot")
-            render.columns([("stops", text) for text in stops])
     elif as_json:
         _print({**shapes.knob(BY_NAME[knob]), "stops": stops})
     else:
@@ -255,18 +255,23 @@ def explain(knob: str | None, as_json: bool) -> int:
     return 0
 
 
-def record(file: str, root: str, as_json: bool) -> int:
-    """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
+def record(file: str, root: str, unmasked: bool, as_json: bool) -> int:
+    """Record this machine as a tree for --root: the files that plan and status read, masked unless told otherwise."""
     from quiet import render
+    from quiet.mask import LEFT_OUT
     from quiet.recorder import Recording
     from quiet.recorder import record as do
 
-    count = do(Recording(root), file)
+    done = do(Recording(root), file, not unmasked)
+    left_out = [] if unmasked else LEFT_OUT
     if as_json:
-        _print({"file": file, "files": count})
+        _print({"file": file, "files": done.files, "left_out": list(left_out), "unreadable": list(done.closed)})
         return 0
-    render.out(f"{file}: {count} files; unpack it with tar -xzf and give the folder as --root")
-    render.note(
-        "it holds names and CPUs of tasks, the mount table and the kernel command line; no memory, no environment"
-    )
+    render.out(f"{file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
+    for words in left_out or [
+        "nothing: names of tasks, addresses, identifiers and the whole kernel command line are in"
+    ]:
+        render.note(f"left out: {words}")
+    if done.closed:
+        render.note(f"{render.counted(len(done.closed), 'file')} could not be read without root and are not in it")
     return 0
