@@ -243,15 +243,17 @@ def explain(knob: str | None, as_json: bool) -> int:
     from quiet.noise.remedies import stopped_by
 
     stops = list(dict.fromkeys(item.text for item in stopped_by(knob)))
-    if knob not in BY_NAME:
-        from quiet import commands_boot
+    from quiet import commands_boot
 
+    if knob not in BY_NAME:
+        stops = stops or [item.text for item in stopped_by(knob.replace("-", "_"))]
         if not commands_boot.explain(knob, stops, as_json):
             raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
     elif as_json:
-        _print({**shapes.knob(BY_NAME[knob]), "stops": stops})
+        _print({**shapes.knob(BY_NAME[knob]), "stops": stops, "boot": commands_boot.shape(knob)})
     else:
         render.explain(BY_NAME[knob], stops)
+        commands_boot.explain(knob, (), False)
     return 0
 
 

@@ -88,17 +88,25 @@ def once(
     return 0
 
 
+def shape(word: str) -> dict[str, object] | None:
+    """The kernel parameter of this name; None when there is none."""
+    from quiet import shapes_boot
+    from quiet.boot.parameters import known
+
+    item = known(word)
+    return shapes_boot.parameter(item) if item else None
+
+
 def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
     """What a kernel parameter does and why; False when it is not known. `stops`: the interruptions that it removes."""
-    from quiet import render_boot, shapes_boot
+    from quiet import render_boot
     from quiet.boot.parameters import known
 
     item = known(word)
     if item is None and not stops:
         return False
     if as_json:
-        shape = shapes_boot.parameter(item) if item else {"name": word, "title": "kernel parameter"}
-        _print({**shape, "stops": list(stops)})
+        _print({**(shape(word) or {"name": word, "title": "kernel parameter"}), "stops": list(stops)})
     elif item:
         render_boot.explain(item, stops)
     else:

@@ -100,12 +100,15 @@ def _back(host: Host, disk: Disk, made: Record) -> None:
 
 def remove(host: Host) -> Done:
     """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
-    if load_record(host) is None:
+    disk = Disk(host)
+    if load_record(host) is None and not disk.torn(records.FILE):
         return Done()
     with journal.locked(host):
-        disk = Disk(host)
         known = load_record(host)
-        return _take_out(host, disk, known, last=True) if known else Done()
+        if known:
+            return _take_out(host, disk, known, last=True)
+        records.sweep(disk)
+        return Done()
 
 
 def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
@@ -116,7 +119,7 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
     untouched = {entry.path for entry in known.generated if entry.after == _data(disk, entry.path)}
     changed, conflicts = _files_back(disk, known)
     if not last:
-        if known.commands and not known.generated and not known.files:
+        if known.commands and not known.files:
             _run(host, known.undo)  # a loader without files: its own command is the only way
         return Done(changed)
     failure = None

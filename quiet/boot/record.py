@@ -7,13 +7,13 @@ after a kill at any moment.
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from quiet import __version__
 from quiet.boot.disk import Disk, Saved
-from quiet.boot.loader import BLOCK, OWN, WORDS, Command, without_block
-from quiet.boot.words import split
+from quiet.boot.loader import BLOCK, OWN, Command, without_block
 from quiet.errors import UsageError
 
 HOME = "/var/lib/quiet"
@@ -64,18 +64,15 @@ class Record:
         text = data.decode("utf-8", "surrogateescape")
         if entry.how in (OWN, BLOCK):
             text = without_block(text)
-        elif entry.how == WORDS:
+        else:
             text = "".join(self._line_without_ours(line) for line in text.splitlines(keepends=True))
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def _line_without_ours(self, line: str) -> str:
-        places = [word for word in split(line) if word.strip('"') in self.add]
-        drop = " ".join(self.drop)
-        for number, word in enumerate(places):
-            bare = word.strip('"')
-            instead = drop if number == 0 else ""
-            before, after = (f" {bare}", f" {instead}" if instead else "") if f" {bare}" in line else (bare, instead)
-            line = line.replace(before, after, 1)
+        for number, word in enumerate(self.add):
+            instead = "".join(f" {away}" for away in self.drop) if number == 0 else ""
+            whole = rf"""(^|[\s"'])[ ]?(?<![^\s"']){re.escape(word)}(?![^\s"'])"""
+            line = re.sub(whole, lambda match, text=instead: match[1].rstrip(" ") + text, line, count=1)  # type: ignore[misc]
         return line
 
 
@@ -133,8 +130,15 @@ def store(disk: Disk, record: Record) -> None:
 def forget(disk: Disk, record: Record) -> None:
     """The end: nothing of ours is there any more."""
     disk.remove(FILE)
+    disk.clean(FILE)
     for folder in reversed(record.folders):
         disk.remove_folder(folder)
+
+
+def sweep(disk: Disk) -> None:
+    """Remove what an apply left that was killed before its record was whole: nothing else had been changed then."""
+    disk.clean(FILE)
+    disk.remove_folder(HOME)
 
 
 def _written(entry: Entry) -> dict[str, Any]:
