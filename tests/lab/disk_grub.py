@@ -43,7 +43,7 @@ GRUB_SERIAL_COMMAND="serial --unit=0 --speed=115200"
 """
 # Until update-grub has written its own, which takes a running system.
 FIRST_MENU = """\
-linux /boot/vmlinuz-{version} root={root} ro quiet {line}
+linux /boot/vmlinuz-{version} root={root} ro {line} quiet
 initrd /boot/initrd.img-{version}
 boot
 """

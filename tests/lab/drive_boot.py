@@ -45,7 +45,6 @@ def run(*command: str) -> Report:
 
 def furnish(report: Report) -> None:
     """Put on the disk what the later boots need, and have the boot loader write its own menu."""
-    (SITE / "checkout.pth").unlink()
     shutil.copytree("quiet", SITE / "quiet", ignore=shutil.ignore_patterns("__pycache__", "*.c", "*.o"))
     report["compiled"] = run("python3", "-m", "compileall", "-q", str(SITE / "quiet"))
     shutil.copy("tests/lab/snapshot.py", "/srv")
@@ -88,14 +87,16 @@ def one(report: Report) -> None:
     report["disturbed"] = disturb.disturb()
     for profile in ("bench", "strict"):
         report[profile] = round_trip(profile)
-    changed(report, "changed_by_round_trips")
     report["install"] = quiet_json("install-service", "--profile", "bench")
+    report["boot_plan"] = quiet_json("boot", "plan", "--profile", "bench")
+    report["boot_apply"] = quiet_json("boot", "apply", "--profile", "bench")
     changed(report, "changed")
 
 
 def two(report: Report) -> None:
-    """The unit has applied the profile; it is stopped and taken away."""
+    """The running kernel has the words, the unit has applied the profile. It is stopped, and all is taken away."""
     report["status"] = quiet_json("status")
+    report["plan"] = quiet_json("plan", "--profile", "bench")
     report["verify"] = quiet_json("verify", "--duration", "0")
     report["short"] = quiet_json(*SHORT)
     report["unit"] = run("systemctl", "show", "quiet.service", "-p", "ActiveState,SubState,Result,UnitFileState")
@@ -104,16 +105,34 @@ def two(report: Report) -> None:
     report["status_stopped"] = quiet_json("status")
     report["remove"] = quiet_json("remove-service")
     report["unit_removed"] = run("systemctl", "show", "quiet.service", "-p", "LoadState,ActiveState,Result")
+    report["boot_remove"] = quiet_json("boot", "remove")
+
+
+def three(report: Report) -> None:
+    """As it was first. The next start is one by kexec: `quiet boot once` ends this boot itself."""
     changed(report, "changed")
 
 
-STEPS = [one, two]
+def four(report: Report) -> None:
+    """The kernel that kexec has started."""
+    changed(report, "changed")
+    report["plan"] = quiet_json("plan", "--profile", "bench")
+
+
+def five(report: Report) -> None:
+    """The boot after it."""
+    changed(report, "changed")
+
+
+STEPS = [one, two, three, four, five]
+LEAVE = {3: ["quiet", "boot", "once", "--profile", "bench"]}
 
 
 def main() -> int:
     number = int(os.environ["LAB_BOOT"])
     last = number >= len(STEPS)
     report: Report = {"command_line": Path("/proc/cmdline").read_text().strip()}
+    (SITE / "checkout.pth").unlink()  # the lab's, made at each boot; this process has read it
     started = time.monotonic()
     try:
         report["came_up"] = run("systemctl", "is-system-running", "--wait")
@@ -127,7 +146,8 @@ def main() -> int:
     (OUT / f"boot-{number}.json").write_text(json.dumps(report, indent=1))
     if last:
         return 0
-    subprocess.run(["systemctl", "reboot"], check=True)
+    leave = LEAVE.get(number, ["systemctl", "reboot"])
+    (OUT / f"leave-{number}.json").write_text(json.dumps(run(*leave)))
     time.sleep(600)  # systemd ends this
     return 1
 
