@@ -42,7 +42,10 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
         if plan.record:
             _take_out(host, disk, plan.record, last=False)
             plan = make(host, profile, cpus, loader)
-        made = _begin(disk, plan, first)
+        try:
+            made = _begin(disk, plan, first)
+        except OSError as error:
+            raise Refused(f"{records.FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 disk.make_folders(edit.path)
@@ -59,9 +62,12 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
-    """Generated files as they were before our first apply, where nobody else has written them since."""
+    """Generated files as they were before our first apply, where nobody else has written them since.
+
+    An apply that was killed does not know what it had made of them: what was there before it is what counts.
+    """
     known = plan.record.generated if plan.record else []
-    return {entry.path: entry for entry in known if _data(disk, entry.path) == entry.after}
+    return {entry.path: entry for entry in known if entry.after in (None, _data(disk, entry.path))}
 
 
 def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
@@ -105,9 +111,13 @@ def remove(host: Host) -> Done:
         return Done()
     with journal.locked(host):
         known = load_record(host)
-        if known:
-            return _take_out(host, disk, known, last=True)
-        records.sweep(disk)
+        try:
+            if known:
+                return _take_out(host, disk, known, last=True)
+            records.sweep(disk)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Incomplete(f"{where}{_said(error)}; run `quiet boot remove` again when it is mended") from None
         return Done()
 
 

@@ -150,7 +150,8 @@ class _Merger:
         if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone says it
             self.isolated["isolcpus"] = tuple(flag for flag in own if flag != "nohz") or ("domain",), isolated
             self.isolated["nohz_full"] = flags, found | isolated - {min(self.facts.online)}
-        for other in ("nohz=off", "highres=off"):
+        item = known("nohz_full")
+        for other in item.against if item else ():
             if other in self.line.words:
                 self._row(DROP, other, "", "it contradicts nohz_full=")
 

@@ -11,6 +11,7 @@ import re
 from quiet.boot.loader import OWN, WORDS, Command, Edit, Files, Loader, Scene, Steps, encode, first
 from quiet.boot.loaders.lines import edit, first_line, rewritten
 from quiet.boot.words import Line, parse
+from quiet.errors import Refused
 
 _OPTIONS = re.compile(r"^options[ \t]+(?P<line>.*)$", re.MULTILINE)
 _CMDLINE = "/etc/kernel/cmdline"
@@ -30,9 +31,10 @@ def _bls_found(files: Files) -> str:
     default = files.text("/etc/default/grub") or ""
     zipl = files.reader.exists("/etc/zipl.conf")
     blscfg = re.search(r"^\s*GRUB_ENABLE_BLSCFG=[\"']?true", default, re.MULTILINE)
-    if tool and (blscfg or (zipl and entries(files))):
-        return f"{tool} is there, and " + ("GRUB_ENABLE_BLSCFG=true" if blscfg else "/etc/zipl.conf with entries")
-    return ""
+    if not blscfg and not (tool and zipl and entries(files)):
+        return ""
+    what = "GRUB_ENABLE_BLSCFG=true" if blscfg else "/etc/zipl.conf with entries"
+    return f"{what}, with {tool}" if tool else f"{what}, without grubby"
 
 
 def _bls_line(scene: Scene) -> Line:
@@ -46,6 +48,8 @@ def _bls_steps(scene: Scene) -> Steps:
     if not merged.add and not merged.drop:
         return Steps()
     files = scene.files
+    if not first(files, *_GRUBBY):
+        return _without_grubby(scene)
     extra: tuple[Command, ...] = (("zipl",),) if files.reader.exists("/etc/zipl.conf") else ()
     watched = [*entries(files), "/etc/default/grub", _CMDLINE]
     watched = [path for path in watched if files.reader.exists(path)]
@@ -54,6 +58,15 @@ def _bls_steps(scene: Scene) -> Steps:
         undo=(_grubby(merged.add, merged.drop), *extra),
         generated=tuple(watched),
     )
+
+
+def _without_grubby(scene: Scene) -> Steps:
+    """The words in the entries themselves. Raises Refused for entries that take them from elsewhere."""
+    if not entries(scene.files):
+        raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
+    if any("$kernelopts" in (scene.files.text(path) or "") for path in entries(scene.files)):
+        raise Refused("the boot loader entries take their line from grubenv; install grubby, which changes it")
+    return _systemd_steps(scene)
 
 
 def _grubby(away: tuple[str, ...], here: tuple[str, ...]) -> Command:

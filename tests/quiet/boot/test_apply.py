@@ -206,6 +206,22 @@ def test_an_apply_killed_at_any_step_is_taken_back(tmp_path: Path, bench: Profil
     assert step > 6
 
 
+@SLOW
+@pytest.mark.parametrize("name", ["debian", "arch"])
+def test_an_apply_killed_and_done_again_still_knows_the_first_state(tmp_path: Path, bench: Profile, name: str) -> None:
+    for step in itertools.count(1):
+        root = grow(name, tmp_path / str(step))
+        Alive(root).run("update-grub") if name == "debian" else None
+        found = states(root)
+        died = killed(lambda root=root: apply(Alive(root), bench, None), step)  # type: ignore[misc]
+        apply(Alive(root), bench, None)
+        assert not remove(Alive(root)).conflicts, f"step {step}"
+        assert states(root) == found, f"step {step}"
+        if not died:
+            break
+    assert step > 6
+
+
 @pytest.mark.parametrize("name", ["arch", pytest.param("debian", marks=SLOW)])
 def test_a_remove_killed_at_any_step_is_ended_by_the_next(tmp_path: Path, bench: Profile, name: str) -> None:
     for step in itertools.count(1):

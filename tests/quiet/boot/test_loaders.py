@@ -120,6 +120,20 @@ def test_entries_for_repairs_stay_as_they_are(quiet: Quiet, tmp_path: Path) -> N
     ]
 
 
+def test_without_grubby_the_entries_themselves_get_the_words(quiet: Quiet, tmp_path: Path) -> None:
+    root = grow("fedora", tmp_path)
+    (root / "usr/sbin/grubby").unlink()
+    found = states(root)
+    entry = next((root / "boot/loader/entries").iterdir())
+    assert quiet("boot", "apply", "--root", root, "--json").json["loader"] == "bls"
+    assert f"rhgb quiet {ALL}\n" in entry.read_text()
+    quiet("boot", "remove", "--root", root)
+    assert states(root) == found
+    entry.write_text("options $kernelopts\n")
+    done = quiet("boot", "plan", "--root", root)
+    assert (done.code, done.err.count("install grubby")) == (3, 1)
+
+
 def test_init_keeps_its_words_and_each_label_gets_what_it_lacks(quiet: Quiet, tmp_path: Path) -> None:
     root = grow("extlinux", tmp_path)
     quiet("boot", "apply", "--root", root)
