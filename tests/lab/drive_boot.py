@@ -136,6 +136,7 @@ def main() -> int:
     started = time.monotonic()
     try:
         report["came_up"] = run("systemctl", "is-system-running", "--wait")
+        report["failed_units"] = run("systemctl", "--failed", "--no-legend", "--plain")
         report["waited"] = time.monotonic() - started
         report["uptime"] = Path("/proc/uptime").read_text().split()[0]
         STEPS[number - 1](report)

@@ -45,7 +45,8 @@ def said(step: dict[str, Any]) -> str:
 
 def test_every_boot_comes_up(machine: Machine) -> None:
     for number in range(1, BOOTS + 1):
-        assert seen(machine, number)["came_up"]["out"].strip() == "running"
+        found = seen(machine, number)
+        assert found["came_up"]["out"].strip() == "running", found["failed_units"]["out"]
 
 
 def test_the_boot_loaders_own_program_has_written_its_menu(machine: Machine) -> None:
