@@ -57,7 +57,7 @@ def test_the_boot_loaders_own_program_has_written_its_menu(machine: Machine) -> 
 
 @PROFILES
 def test_with_systemd_apply_does_what_the_plan_said(machine: Machine, profile: str) -> None:
-    found = seen(machine, 1)[profile]
+    found = seen(machine, BOOTS)[profile]
     assert len(found["plan"]["json"]["changes"]) > 10
     assert found["apply"]["code"] == 0, said(found["apply"])
     assert len(found["changed"]) > 10
@@ -68,7 +68,7 @@ def test_with_systemd_apply_does_what_the_plan_said(machine: Machine, profile: s
 
 @PROFILES
 def test_with_systemd_restore_leaves_nothing_changed(machine: Machine, profile: str) -> None:
-    found = seen(machine, 1)[profile]
+    found = seen(machine, BOOTS)[profile]
     assert found["restore"]["code"] == 0, said(found["restore"])
     assert found["left"] == []
 
