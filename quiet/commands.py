@@ -24,7 +24,7 @@ def _print(shape: object) -> None:
 
 def status(root: str = "/", as_json: bool = False) -> int:
     """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
-    from quiet import journal, service, shapes
+    from quiet import commands_boot, journal, service, shapes
     from quiet.facts import Facts
     from quiet.host import Reader
     from quiet.kernel import check, config, fragments, told
@@ -32,6 +32,7 @@ def status(root: str = "/", as_json: bool = False) -> int:
     reader = Reader(root)
     state = shapes.status(Facts(reader), journal.load(reader))
     state["service"] = shapes.service(service.installed(reader))
+    state["boot"] = commands_boot.status(reader)
     built = config.running(reader)
     answers = check.check(fragments.load(), built, reader)
     if as_json:

@@ -9,6 +9,8 @@ from quiet.entry import emit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from quiet.host import Reader
+
 
 def _print(shape: object) -> None:
     import json
@@ -86,6 +88,17 @@ def once(
     if going and not load_only:
         doing.start(host, made, render.note)
     return 0
+
+
+def status(reader: Reader) -> dict[str, object] | None:
+    """What an apply has put into the boot configuration; None when nothing of ours is there."""
+    from quiet.boot import FILE
+
+    if not reader.exists(FILE):
+        return None
+    from quiet.boot import record
+
+    return record.status(reader)
 
 
 def shape(word: str) -> dict[str, object] | None:

@@ -235,8 +235,13 @@ class Host(Reader):
         """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
         self._only_live()
         said = " ".join(command)
+        # cron and services may start without the folders that hold what only root runs
+        folders = ":".join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/sbin:/usr/bin:/bin")))
+        environment = {**os.environ, "PATH": folders}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=seconds, env=environment
+            )
         except subprocess.TimeoutExpired:
             raise OSError(errno.ETIMEDOUT, f"{said} did not end within {seconds / 60:g} minutes") from None
         except FileNotFoundError:

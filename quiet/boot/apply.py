@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass
 
 from quiet import cpulist, journal
+from quiet.boot import FILE, HOME
 from quiet.boot import record as records
 from quiet.boot.disk import Disk
 from quiet.boot.loader import Command
 from quiet.boot.plan import BootPlan, load_record, make
-from quiet.boot.record import APPLIED, HOME, REMOVING, Entry, Record
+from quiet.boot.record import APPLIED, REMOVING, Entry, Record
 from quiet.errors import Incomplete, Refused
 from quiet.host import Host
 from quiet.profile import Profile
@@ -45,7 +46,7 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
         try:
             made = _begin(disk, plan, first)
         except OSError as error:
-            raise Refused(f"{records.FILE}: {_said(error)}; nothing was changed") from None
+            raise Refused(f"{FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 disk.make_folders(edit.path)
@@ -107,7 +108,7 @@ def _back(host: Host, disk: Disk, made: Record) -> None:
 def remove(host: Host) -> Done:
     """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
     disk = Disk(host)
-    if load_record(host) is None and not disk.torn(records.FILE):
+    if load_record(host) is None and not disk.torn(FILE):
         return Done()
     with journal.locked(host):
         known = load_record(host)

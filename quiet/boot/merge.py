@@ -160,7 +160,8 @@ class _Merger:
         why = item.why if item else ""
         there = self.line.of(parameter)
         old_flags, old = self._present(parameter)
-        if len(there) == 1 and old == found and set(flags) <= set(old_flags or ("domain",)) and "nohz" not in old_flags:
+        same = old == found and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
+        if len(there) == 1 and same:
             self._row(KEEP, there[0], there[0], why)
             return
         if old - found:  # only the boot CPU can go

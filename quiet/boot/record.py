@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quiet import __version__
+from quiet.boot import FILE, HOME
 from quiet.boot.disk import Disk, Saved
 from quiet.boot.loader import BLOCK, OWN, Command, without_block
-from quiet.errors import UsageError
+from quiet.errors import QuietError, UsageError
+from quiet.host import Reader
 
-HOME = "/var/lib/quiet"
-FILE = f"{HOME}/boot.json"
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
 _FORMAT = 1
 
@@ -106,6 +106,16 @@ def load(disk: Disk) -> Record | None:
         )
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{FILE}: damaged; it holds what boot remove puts back, so mend it or move it away") from None
+
+
+def status(reader: Reader) -> dict[str, object]:
+    """The record in short: profile (None when only root can read it), cpus, loader, state and time."""
+    try:
+        record = load(Disk(reader))
+    except QuietError:
+        record = None
+    names = ("profile", "cpus", "loader", "state", "time")
+    return {name: getattr(record, name, None) for name in names}
 
 
 def store(disk: Disk, record: Record) -> None:

@@ -14,6 +14,7 @@ from quiet.errors import Incomplete, Refused
 from quiet.profile import Profile, load
 from tests.quiet.boot.live import Alive, killed
 from tests.quiet.boot.trees import grow, states
+from tests.quiet.commands import Quiet
 
 DROP_IN = "etc/default/grub.d/zz-quiet.cfg"
 CONFIG = "boot/grub/grub.cfg"
@@ -256,6 +257,14 @@ def test_the_record_tells_no_secret_that_the_files_did_not(debian: Path, bench: 
     (debian / CONFIG).chmod(0o600)
     apply(Alive(debian), bench, None)
     assert (debian / "var/lib/quiet/boot.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_status_tells_what_is_in_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:
+    assert quiet("status", "--root", debian, "--json").json["boot"] is None
+    apply(Alive(debian), bench, None)
+    assert "boot configuration: bench on CPUs 2-3, by grub\n" in quiet("status", "--root", debian).out
+    (debian / "var/lib/quiet/boot.json").write_text("{")
+    assert quiet("status", "--root", debian, "--json").json["boot"]["profile"] is None
 
 
 def test_a_damaged_record_is_named_and_kept(debian: Path, bench: Profile) -> None:

@@ -13,7 +13,18 @@ from quiet.profile import bundled, load
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
 
-NEVER = ("mitigations", "nopti", "nosmt", "audit", "randomize_kstack_offset", "split_lock_detect", "idle", "maxcpus")
+NEVER = (
+    "mitigations",
+    "nokaslr",
+    "norandmaps",
+    "init_on_alloc",
+    "nosmt",
+    "audit",
+    "randomize_kstack_offset",
+    "split_lock_detect",
+    "idle",
+    "maxcpus",
+)
 
 
 def test_each_name_is_known_once_and_in_both_spellings() -> None:
