@@ -1,4 +1,5 @@
-// One processor's part of an ACPI table that gives an emulated machine frequency scaling and an idle state (@N@ stands for the number).
+// One processor's part of an ACPI table that gives an emulated machine frequency scaling and an idle state (@N@ stands
+// for the processor's number).
 //
 // Both performance registers are the scratch register of the second serial port (0x2FF): it stores what is written
 // and gives it back, and each state's status value equals its control value, so every change of frequency "succeeds".
