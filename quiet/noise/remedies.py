@@ -93,13 +93,7 @@ REMEDIES = (
         "tsc=nowatchdog",
         "the check of the time stamp counter, on each CPU in turn",
     ),
-    Remedy(
-        TIMER,
-        r"mce_timer_fn",
-        USER,
-        "",
-        "polling for corrected machine checks: echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval",
-    ),
+    Remedy(TIMER, r"mce_timer_fn", KNOB, "mce.interval", "polling for corrected machine checks"),
     Remedy(
         TIMER,
         r"delayed_work_timer_fn",

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 CPU = Path("/sys/devices/system/cpu")
+LIMIT_US = 200  # of the idle states, as somebody holds it
 SETTINGS = {
     "/proc/sys/kernel/perf_event_max_sample_rate": "70000",
     "/proc/sys/kernel/randomize_va_space": "1",
@@ -19,8 +20,8 @@ SETTINGS = {
     "/sys/devices/system/machinecheck/machinecheck0/check_interval": "100",
     "/sys/devices/system/machinecheck/machinecheck0/cmci_disabled": "1",
     "/sys/module/pcie_aspm/parameters/policy": "powersave",
-    f"{CPU}/cpu0/cpuidle/state1/disable": "1",
-    f"{CPU}/cpu1/power/pm_qos_resume_latency_us": "n/a",
+    f"{CPU}/cpu0/cpuidle/state0/disable": "1",
+    f"{CPU}/cpu1/power/pm_qos_resume_latency_us": "30",
     f"{CPU}/cpu3/power/pm_qos_resume_latency_us": "50",
     "/sys/kernel/mm/ksm/run": "1",
     "/sys/kernel/mm/transparent_hugepage/defrag": "defer",
@@ -72,7 +73,7 @@ def disturb() -> dict[str, str]:
     for cpus in ({0, last}, {last}, {last - 1, last}, None):
         sleeper(cpus)
     with open("/dev/cpu_dma_latency", "wb") as device:  # somebody's own limit, to stay as it is
-        device.write((200).to_bytes(4, sys.byteorder))
+        device.write(LIMIT_US.to_bytes(4, sys.byteorder))
         device.flush()
         subprocess.Popen(["sleep", "100000"], stdout=device)
     stopped = sleeper({1, last})

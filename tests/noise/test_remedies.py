@@ -35,7 +35,7 @@ CASES = (
     (HRTIMER, "hrtick", NONE, "", "scheduler"),
     (HRTIMER, "napi_watchdog", BOOT, "nohz_full=3", "kernel timer"),
     (TIMER, "clocksource_watchdog", BOOT, "tsc=nowatchdog", "time stamp counter"),
-    (TIMER, "mce_timer_fn", USER, "", "machine check"),
+    (TIMER, "mce_timer_fn", KNOB, "mce.interval", "machine check"),
     (TIMER, "delayed_work_timer_fn", BOOT, "nohz_full=3", "work"),
     (TIMER, "process_timeout", KNOB, "tasks", "task"),
     (TIMER, "tcp_keepalive_timer", NONE, "", "kernel timer"),
