@@ -24,7 +24,20 @@ from tests import trees
 
 FOLDER = Path(__file__).with_name("cases")
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
-KEYS = {"sentence", "knobs", "services", "cpus", "machine", "cpufreq", "task", "files", "absent", "modes", "change", "skip"}
+KEYS = {
+    "sentence",
+    "knobs",
+    "services",
+    "cpus",
+    "machine",
+    "cpufreq",
+    "task",
+    "files",
+    "absent",
+    "modes",
+    "change",
+    "skip",
+}
 
 
 def tree(root: Path, case: dict[str, Any]) -> Path:
