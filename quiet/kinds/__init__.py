@@ -6,10 +6,11 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
-from quiet.kinds import slices, unit
+from quiet.kinds import held, slices, unit
 from quiet.kinds.kind import Kind
 
 KINDS: dict[str, Kind] = {
+    "held": held.KIND,
     "slice": slices.KIND,
     "unit": unit.KIND,
 }

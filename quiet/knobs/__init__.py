@@ -3,7 +3,24 @@
 from __future__ import annotations
 
 from quiet.knob import Knob
-from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, rivals, services, slices, smt, workqueue
+from quiet.knobs import (
+    cpufreq,
+    cpuset,
+    idle,
+    irq,
+    kernel,
+    mce,
+    memory,
+    network,
+    power,
+    pstate,
+    rivals,
+    services,
+    slices,
+    smt,
+    steering,
+    workqueue,
+)
 
 KNOBS: tuple[Knob, ...] = (
     *services.KNOBS,
@@ -11,9 +28,18 @@ KNOBS: tuple[Knob, ...] = (
     *smt.KNOBS,
     *slices.KNOBS,
     *cpuset.KNOBS,
+    *irq.BEFORE,
+    *network.CHANNELS,  # their interrupts are requested with the default mask, and then are to be moved
     *irq.KNOBS,
+    *network.KNOBS,
+    *steering.KNOBS,
     *workqueue.KNOBS,
+    *pstate.DRIVER,
     *cpufreq.KNOBS,
+    *pstate.KNOBS,
+    *power.KNOBS,
+    *idle.KNOBS,
+    *mce.KNOBS,
     *kernel.KNOBS,
     *memory.KNOBS,
 )

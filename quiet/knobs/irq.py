@@ -22,10 +22,7 @@ def _irqs(scene: Scene) -> Iterable[Want | Skip]:
     away = scene.cpus.away
     text = scene.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
-    for number in scene.facts.irqs:
-        current = text(f"/proc/irq/{number}/smp_affinity_list")
-        if current is None:
-            continue
+    for number, current in scene.facts.irq_cpus.items():
         allowed = cpulist.parse(current)
         name = text(f"/sys/kernel/irq/{number}/actions") or "no handler"
         target = f"irq:{number}"
@@ -50,7 +47,7 @@ def _default(scene: Scene) -> Iterable[Want | Skip]:
     yield Want(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
 
 
-KNOBS = (
+BEFORE = (
     Knob(
         name="irq.default",
         title="CPUs for interrupts requested from now on",
@@ -61,6 +58,9 @@ KNOBS = (
         targets=f"file:{_DEFAULT}",
         after=("smt", "irqbalance"),
     ),
+)
+
+KNOBS = (
     Knob(
         name="irq",
         title="CPUs of every interrupt",
@@ -69,7 +69,7 @@ KNOBS = (
         rule=_irqs,
         kind=values.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
-        after=("smt", "irqbalance"),
+        after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,
     ),
 )

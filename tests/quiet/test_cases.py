@@ -2,6 +2,7 @@
 
 sentence  what is shown            knobs    the profile's choices, as in a profile
 cpus      the isolated CPUs        machine  arguments of tests.trees.machine; cpufreq: of tests.trees.cpufreq
+nic       network interfaces: of tests.trees.nic
 task      threads                  files    further files, or other contents; absent: files that are not there
 services  the profile's [services]
 modes     files' modes             change, skip: all that the plan has, in order; a skip's reason is a part of it
@@ -25,18 +26,8 @@ from tests import trees
 FOLDER = Path(__file__).with_name("cases")
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
 KEYS = {
-    "sentence",
-    "knobs",
-    "services",
-    "cpus",
-    "machine",
-    "cpufreq",
-    "task",
-    "files",
-    "absent",
-    "modes",
-    "change",
-    "skip",
+    *("sentence", "knobs", "services", "cpus", "machine", "cpufreq", "nic", "task", "files", "absent", "modes"),
+    *("change", "skip"),
 }
 
 
@@ -44,6 +35,8 @@ def tree(root: Path, case: dict[str, Any]) -> Path:
     files = trees.machine(**case.get("machine", {}))
     if frequency := case.get("cpufreq"):
         files |= trees.cpufreq(**frequency)
+    for fields in case.get("nic", []):
+        files |= trees.nic(**fields)
     for fields in case.get("task", []):
         files |= trees.task(**fields)
     files |= case.get("files", {})
