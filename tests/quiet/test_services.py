@@ -59,7 +59,7 @@ def test_an_instance_has_its_templates_file_and_the_slice_of_its_template(tmp_pa
 
 
 def test_a_timer_without_processes_is_presumed_active_when_it_is_enabled(tmp_path: Path) -> None:
-    link = "etc/systemd/system/timers.target.wants/one.timer"
+    link = "etc/systemd/system/multi-user.target.wants/one.timer"
     plant(tmp_path, {"lib/systemd/system/one.timer": INSTALL, link: INSTALL})
     assert targets.get(Reader(str(tmp_path)), "unit:one.timer") == "active enabled"
 
