@@ -140,7 +140,7 @@ def _ask_every_knob(facts: Facts) -> None:
             cpus.insert(0, profile.choose(facts))
             plan.make(facts.reader, profile, cpus[0], facts=facts)
     for knob in KNOBS:
-        for choice in knob.choices:
+        for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
             for chosen in dict.fromkeys(cpus):
                 scene = Scene(facts, chosen, choice)
                 for item in knob.rule(scene):

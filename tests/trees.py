@@ -97,7 +97,7 @@ def nic(
 def task(tid: int, comm: str, cpus: str, kernel: bool = False, bound: bool = False) -> dict[str, str]:
     """The files of one thread that leads its own process; `bound` threads are pinned by the kernel itself."""
     flags = PF_KTHREAD * kernel | PF_NO_SETAFFINITY * bound
-    rest = ["S", "2", "0", "0", "0", "-1", str(flags), *["0"] * 12, str(1000 + tid)]
+    rest = ["S", "2", "0", "0", "0", "-1", str(flags), *["0"] * 12, str(1000 + tid), *["0"] * 32]
     base = f"proc/{tid}/task/{tid}"
     status = f"Name:\t{comm}\nTgid:\t{tid}\nPPid:\t2\nCpus_allowed:\tf\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t1"
     stat = f"{tid} ({comm}) {' '.join(rest)}"

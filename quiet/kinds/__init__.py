@@ -11,6 +11,9 @@ from quiet.kinds.kind import Kind
 
 KINDS: dict[str, Kind] = {
     "held": held.KIND,
+    "lockup": LOCKUP,
+    "sched": SCHED,
     "slice": slices.KIND,
+    "swap": SWAP,
     "unit": unit.KIND,
 }

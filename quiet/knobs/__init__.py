@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from quiet.knob import Knob
 from quiet.knobs import (
+    checks,
+    console,
     cpufreq,
     cpuset,
+    hugepages,
     idle,
     irq,
     kernel,
+    kthreads,
     mce,
     memory,
+    modules,
     network,
     power,
     pstate,
+    rcu,
+    reclaim,
     rivals,
+    scheduling,
     services,
     slices,
     smt,
     steering,
+    swap,
     workqueue,
+    writeback,
 )
 
 KNOBS: tuple[Knob, ...] = (
@@ -41,7 +51,17 @@ KNOBS: tuple[Knob, ...] = (
     *idle.KNOBS,
     *mce.KNOBS,
     *kernel.KNOBS,
+    *checks.KNOBS,
+    *scheduling.KNOBS,
+    *kthreads.KNOBS,
     *memory.KNOBS,
+    *reclaim.KNOBS,
+    *writeback.KNOBS,
+    *swap.KNOBS,
+    *hugepages.KNOBS,
+    *console.KNOBS,
+    *rcu.KNOBS,
+    *modules.KNOBS,
 )
 
 BY_NAME: dict[str, Knob] = {knob.name: knob for knob in KNOBS}

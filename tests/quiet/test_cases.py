@@ -75,6 +75,9 @@ def test_a_case_has_a_sentence_and_no_other_key_than_the_known(name: str) -> Non
     assert len(CASES[name]["sentence"]) > 20
 
 
-@pytest.mark.parametrize("knob", [knob.name for knob in KNOBS])
+TELLING = {"modules"}  # it names what it finds, and never changes anything
+
+
+@pytest.mark.parametrize("knob", [knob.name for knob in KNOBS if knob.name not in TELLING])
 def test_every_knob_has_a_case_in_which_it_changes_something(knob: str) -> None:
     assert any(knob in case["knobs"] and case.get("change") for case in CASES.values())
