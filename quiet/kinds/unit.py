@@ -42,10 +42,12 @@ def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
             (_mask if "masked" in words else _unmask)(host, name)
     if reload:
         host.systemctl("daemon-reload")
-    if stop:
-        host.systemctl("stop", *stop)
-    if start := [name for name in now if "active" in wanted[name] and "active" not in now[name]]:
-        host.systemctl("start", *start)
+    start = [name for name in now if "active" in wanted[name] and "active" not in now[name]]
+    again = _listened_for(host, start)
+    if stop or again:
+        host.systemctl("stop", *stop, *again)
+    if start:
+        host.systemctl("start", *sorted([*start, *again], key=_starting))
     for name, others in needed.items():
         raise OSError(errno.EBUSY, f"{', '.join(sorted(others))} would stop with {name}")
 
@@ -61,6 +63,20 @@ def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
     }:
         needed.update(more)
     return needed
+
+
+def _listened_for(host: Host, start: list[str]) -> list[str]:
+    """The services that run, and have to start anew for a socket of theirs: no socket starts beside its service."""
+    sockets = [name for name in start if name.endswith(".socket")]
+    shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
+    services = {service for each in shown.values() for service in each.get("Triggers", "").split()}
+    states = host.unit_states() if services else {}
+    return sorted(service for service in services if states.get(service, ("", ""))[1] == "active")
+
+
+def _starting(name: str) -> int:
+    """The order in which units start: sockets before what they listen for, then what begins further jobs."""
+    return (".socket", ".service", ".path", ".timer").index("." + name.rpartition(".")[2])
 
 
 def _mask(host: Host, name: str) -> None:

@@ -170,7 +170,7 @@ def controllers(report: Report) -> None:
 def whole(report: Report) -> None:
     pull_triggers()
     report["triggered_before"] = active("snapd.service", "packagekit.service")
-    systemctl("stop", "snapd.service", "packagekit.service")
+    systemctl("stop", "packagekit.service")  # the other one has a connection waiting, and starts again at once
     systemctl("stop", "man-db.timer")
     before = state()
     report["left_by_state"] = differences(before)
