@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -44,6 +45,7 @@ FILES = {
     UNITS / "ksmtuned.service": ASLEEP + WANTED,  # another one needs it
     UNITS / "needy.service": "[Unit]\nRequires=ksmtuned.service\n" + ASLEEP,
     UNITS / "backup@.service": ASLEEP,
+    UNITS / "tuned.service": "[Service]\nExecStart=/usr/local/sbin/tuned infinity\n" + WANTED,  # by its process's name
     Path("/usr/share/dbus-1/system-services", f"{BUS}.service"): (
         f"[D-BUS Service]\nName={BUS}\nExec=/bin/false\nUser=root\nSystemdService=packagekit.service\n"
     ),
@@ -53,7 +55,15 @@ FILES = {
     ),
 }
 ENABLED = ("cron.service", "atd.service", "apt-daily.timer", "man-db.timer", "snapd.socket", "smartmontools.service")
-STARTED = ("cron.service", "atd.service", "apt-daily.timer", "snapd.socket", "smartmontools.service", "needy.service")
+STARTED = (
+    "cron.service",
+    "atd.service",
+    "apt-daily.timer",
+    "snapd.socket",
+    "smartmontools.service",
+    "needy.service",
+    "tuned.service",
+)
 NAMES = (
     *sorted(path.name for path in FILES if path.parent in (UNITS, OWN) and "@" not in path.name),
     *("backup@daily.service", "smartd.service"),
@@ -87,6 +97,7 @@ def furnish() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.write_text(text)
+    shutil.copy("/bin/sleep", "/usr/local/sbin/tuned")
     systemctl("daemon-reload")
     systemctl("enable", *ENABLED)
     systemctl("mask", "logrotate.timer")
@@ -125,6 +136,12 @@ def active(*names: str) -> dict[str, str]:
     """The words of systemctl show, by unit."""
     shown = systemctl("show", "--property=ActiveState,LoadState", *names).strip().split("\n\n")
     return dict(zip(names, (" ".join(sorted(each.split())) for each in shown), strict=True))
+
+
+def process(unit: str) -> list[str]:
+    """The process of a service and its state (proc_pid_stat(5))."""
+    pid = systemctl("show", "--property=MainPID", "--value", unit).strip()
+    return [pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]]
 
 
 def partition() -> dict[str, str]:
@@ -180,11 +197,13 @@ def whole(report: Report) -> None:
     report["left_by_plan"] = differences(before)
     report["apply"] = quiet_json("apply", "-p", str(WHOLE))
     report["applied"] = active(*NAMES)
+    report["tuned"] = process("tuned.service")
     report["enabled"] = {name: systemctl("is-enabled", name, check=False).strip() for name in NAMES}
     report["plan_again"] = quiet_json("plan", "-p", str(WHOLE))
     pull_triggers()
     report["triggered"] = active(*NAMES)
     report["restore"] = quiet_json("restore")
+    report["tuned_restored"] = process("tuned.service")
     report["left"] = differences(before)
 
 

@@ -62,6 +62,12 @@ def test_a_second_name_of_a_unit_is_not_a_unit_of_its_own(machine: Machine) -> N
     assert "unit:smartd.service" not in targets
 
 
+def test_tuned_is_held_and_let_go_as_the_same_process(machine: Machine) -> None:
+    (held, state), (after, state_after) = report(machine)["tuned"], report(machine)["tuned_restored"]
+    assert held == after
+    assert (state, state_after) == ("T", "S")
+
+
 def test_a_second_plan_is_empty(machine: Machine) -> None:
     assert report(machine)["plan_again"]["json"]["changes"] == []
 
