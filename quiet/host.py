@@ -228,7 +228,7 @@ class Host(Reader):
 
     def systemctl(self, *args: str) -> str:
         """Run systemctl to its end, and what it printed; OSError when it fails or is not there."""
-        self._units = None
+        self._units = None  # it may change them
         return self.run("systemctl", *args, seconds=120)
 
     def run(self, *command: str, seconds: float = 600) -> str:
@@ -335,7 +335,7 @@ class Host(Reader):
             units = {}
             with contextlib.suppress(OSError):
                 kinds = "--type=service,timer,socket,path,target,mount"
-                listed = self.systemctl("list-units", "--all", "--full", "--plain", "--no-legend", kinds)
+                listed = self.run("systemctl", "list-units", "--all", "--full", "--plain", "--no-legend", kinds)
                 rows = (line.split(None, 4) for line in listed.splitlines())
                 units = {row[0]: (row[1], row[2]) for row in rows if len(row) > 3}
             self._units = units
@@ -343,7 +343,7 @@ class Host(Reader):
 
     def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
         """Properties of units as systemctl shows them, by the units' names."""
-        shown = self.systemctl("show", f"--property=Id,{','.join(properties)}", "--", *units)
+        shown = self.run("systemctl", "show", f"--property=Id,{','.join(properties)}", "--", *units)
         lines = (block.splitlines() for block in shown.split("\n\n"))
         blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)
         return {block.pop("Id"): block for block in blocks if "Id" in block}
