@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quiet import cpulist
+from quiet.boot import merge, wish, words
 from quiet.choose import Choice, choose
-from quiet.cpulist import CpuSet
-from quiet.errors import UsageError
+from quiet.errors import Refused, UsageError
 from quiet.facts import Facts
 from quiet.knobs import BY_NAME
 from quiet.noise import budgets
@@ -46,34 +46,14 @@ class Profile:
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: Choice) -> tuple[str, ...]:
-        """The kernel parameters that the profile wants and the running kernel was not given."""
-        isolated = cpulist.format(cpus.isolated)
-        wanted = [parameter.replace("{isolated}", isolated) for parameter in self.boot]
-        return tuple(parameter for parameter in wanted if not _given(parameter, facts))
-
-
-def _given(parameter: str, facts: Facts) -> bool:
-    key, _, value = parameter.partition("=")
-    words, cpus = _flags_and_cpus(value, facts)
-    for token in facts.command_line.split():
-        name, _, given = token.partition("=")
-        flags, listed = _flags_and_cpus(given, facts)
-        if name.replace("-", "_") == key.replace("-", "_") and words <= flags and cpus <= listed:
-            return True
-    return False
-
-
-def _flags_and_cpus(value: str, facts: Facts) -> tuple[frozenset[str], CpuSet]:
-    """The words and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
-    words: set[str] = set()
-    cpus: CpuSet = frozenset()
-    for part in value.split(",") if value else []:
-        span = part.replace("N", str(max(facts.possible)))
+        """The kernel parameters that the profile wants, that work here, and that the running kernel was not given."""
+        if not self.boot:
+            return ()
+        wanted = wish.words(self.boot, cpus, f"profile {self.name}: key 'boot.wanted'")
         try:
-            cpus |= facts.possible if part == "all" else cpulist.parse(span)
-        except UsageError:
-            words.add(part)
-    return frozenset(words), cpus
+            return merge.merge(words.parse(facts.command_line), wanted, facts).add
+        except Refused:  # what is there leaves no CPU beside the wish: `quiet boot plan` says so
+            return tuple(wanted)
 
 
 def bundled() -> list[str]:

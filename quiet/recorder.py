@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quiet import plan, shapes, targets
+from quiet.boot import plan as boot_plan
 from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
@@ -19,6 +20,18 @@ from quiet.knob import Scene, Skip
 from quiet.knobs import KNOBS
 from quiet.mask import Mask
 from quiet.profile import bundled, load
+
+# where a file's content is worth its room: of a kernel's image or a program it is enough that it is there
+_TOLD = (
+    "/sys/",
+    "/proc/",
+    "/etc/",
+    "/run/",
+    "/boot/loader/",
+    "/boot/extlinux/",
+    "/boot/grub",
+    "/boot/firmware/cmdline",
+)
 
 
 class Recording(Reader):
@@ -51,7 +64,7 @@ class Recording(Reader):
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if found and not os.path.isdir(self.root + path) and path not in self.files:
+        if path.startswith(_TOLD) and found and not os.path.isdir(self.root + path) and path not in self.files:
             self.text(path)
         if found:
             self._there(path)
@@ -86,6 +99,9 @@ def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
     facts = Facts(reader)
     shapes.status(facts, None)
     _ask_every_knob(facts)
+    for name in bundled():
+        with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
+            boot_plan.make(reader, load(name), None)
     try:
         with open(file, "xb") as archive:
             _write(reader, archive, file, masked)

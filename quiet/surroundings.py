@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from quiet import cpulist
+from quiet.cpulist import CpuSet
 from quiet.facts import CPU, Facts
+from quiet.host import Reader
 
 _GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # what its kernel in user space says of itself
 
@@ -79,6 +81,20 @@ def performance_counters(facts: Facts) -> list[str]:
     """The core PMUs that perf_event can use; empty in most virtual machines."""
     names = facts.reader.names("/sys/bus/event_source/devices")
     return [n for n in names if n in ("cpu", "cpu_core", "cpu_atom") or n.startswith(("armv", "arm_", "riscv"))]
+
+
+def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
+    """How often each CPU, or its package, was slowed down for heat since the boot; without those that do not count.
+
+    Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
+    """
+    found = {}
+    for cpu in sorted(cpus):
+        base = f"{CPU}/cpu{cpu}/thermal_throttle"
+        texts = [reader.text(f"{base}/{part}_throttle_count") or "" for part in ("core", "package")]
+        if any(texts):
+            found[cpu] = sum(int(text) for text in texts if text.isdecimal())
+    return found
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:

@@ -30,6 +30,7 @@ def machine(cpus: int = 4, threads: int = 1, nodes: int = 1, irqs: int = 0, cgro
         f"{CPU}/possible": f"0-{cpus - 1}",
         f"{CPU}/present": f"0-{cpus - 1}",
         f"{CPU}/isolated": "",
+        f"{CPU}/nohz_full": "(null)",
         "proc/cmdline": "root=/dev/vda quiet",
         "proc/mounts": "proc /proc proc rw 0 0",
         "proc/sys/kernel/random/boot_id": "0b0b",

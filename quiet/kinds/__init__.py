@@ -6,6 +6,9 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
+from quiet.kinds import held
 from quiet.kinds.kind import Kind
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, Kind] = {
+    "held": held.KIND,
+}

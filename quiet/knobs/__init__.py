@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from quiet.knob import Knob
-from quiet.knobs import cpufreq, cpuset, irq, kernel, memory, smt, workqueue
+from quiet.knobs import cpufreq, cpuset, idle, irq, kernel, mce, memory, power, pstate, smt, workqueue
 
 KNOBS: tuple[Knob, ...] = (
     *smt.KNOBS,
     *cpuset.KNOBS,
     *irq.KNOBS,
     *workqueue.KNOBS,
+    *pstate.DRIVER,
     *cpufreq.KNOBS,
+    *pstate.KNOBS,
+    *power.KNOBS,
+    *idle.KNOBS,
+    *mce.KNOBS,
     *kernel.KNOBS,
     *memory.KNOBS,
 )

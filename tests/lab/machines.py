@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.lab import kernels
+from tests.lab import disk_grub, kernels
 from tests.lab.guest import Machine
 
 ISOLATED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
@@ -53,7 +53,9 @@ ARM = (
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
+# Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
+GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # The lab's own kernel, with the tracers that Debian's leave out. Only there when it was built by hand, so no test
 # boots it.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, HOST, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, HOST, GRUB, OWN)}

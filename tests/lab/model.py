@@ -32,6 +32,7 @@ class Machine:
     threads: str = "single"
     prelude: str = ""
     disk: bool = False  # boots from a disk of its own, with systemd, and can be rebooted (x86-64)
+    grub: bool = False  # the same, by its disk's own boot loader, kernel and command line
 
     @property
     def arch(self) -> str:
@@ -40,8 +41,8 @@ class Machine:
 
     @property
     def kind(self) -> str:
-        """How it is started: "disk", else its architecture."""
-        return "disk" if self.disk else self.arch
+        """How it is started: "disk" or "grub", else its architecture."""
+        return "grub" if self.grub else "disk" if self.disk else self.arch
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Memory(Host):
         self.laws: list[Law] = []
         self.writes = 0
         self.verdict = "isolated"
+        self.holding: dict[str, str] = {}
         for name, text in files.items():
             self.add("/" + name, text)
 
@@ -161,6 +162,21 @@ class Memory(Host):
             self.add(folder + "/", "")
         else:
             self.drop(folder)
+
+    def held(self, name: str) -> str | None:
+        """As Reader.held."""
+        return self.holding.get(name)
+
+    def hold(self, name: str, value: int) -> None:
+        """As Host.hold, without a process."""
+        self._step(f"/dev/{name}")
+        for law in self.laws:
+            law(self, f"/dev/{name}", str(value))
+        self.holding[name] = str(value)
+
+    def release(self, name: str) -> None:
+        """As Host.release."""
+        self.holding.pop(name, None)
 
     def _step(self, path: str, folder: bool = False) -> None:
         self.writes += 1

@@ -20,19 +20,36 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    "kinds.kind",
+    *("kinds.kind", "kinds.held"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "confined", "unreachable", "choose", "knob"),
+    *("boot", "boot.words", "boot.parameter", "boot.table_cpus", "boot.table_time", "boot.table_power"),
+    *("boot.parameters", "boot.merge", "boot.wish"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
+    *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
-    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
+    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
-    *("shapes", "mask", "recorder", "render", "commands", "cli", "start", "__main__"),
+    *("boot.disk", "boot.loader", "boot.loaders.grub", "boot.loaders", "boot.record", "boot.plan", "boot.apply"),
+    *("boot.image", "boot.kexec", "boot.once"),
+    *(
+        "shapes",
+        "shapes_boot",
+        "mask",
+        "recorder",
+        "render",
+        "render_boot",
+        "commands_boot",
+        "commands",
+        "cli",
+        "start",
+        "__main__",
+    ),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
+OPENERS = {"host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
