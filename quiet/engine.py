@@ -52,14 +52,15 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        for write in writes:
-            if _holds(write, targets.get(host, write.target)):
+        for number, write in enumerate(writes):
+            # as long as nothing is written again, the look after the last pass still holds
+            if _holds(write, targets.get(host, write.target) if last is None or wrote else last[number]):
                 continue
             wrote = True
             failure = _one(host, write, before, after)
             if failure is not None:
                 failures[write.target] = failure
-        now = [targets.get(host, write.target) for write in writes]
+        now = last if last is not None and not wrote else [targets.get(host, write.target) for write in writes]
         if not wrote or now == last:
             break
         last = now

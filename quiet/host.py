@@ -10,12 +10,14 @@ import errno
 import os
 import signal
 import struct
-import subprocess
 
 from quiet import cpulist
 from quiet.errors import UsageError
 
 _CHUNK = 1 << 16
+_PAGE = 4096
+# one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
+_ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 _HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 
@@ -41,8 +43,10 @@ class Reader:
             return None
         try:
             parts = []
-            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time, whatever is asked for
+            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time at most, whatever is asked for
                 parts.append(more)
+                if len(more) < _PAGE and path.startswith(_ONE_VALUE):
+                    break
         except OSError:
             return None
         finally:
@@ -157,6 +161,8 @@ class Host(Reader):
 
     def run(self, *command: str, seconds: float = 600) -> None:
         """Run a program to its end; OSError when it fails, takes longer or is not there."""
+        import subprocess  # seldom needed, and slow to load
+
         self._only_live()
         said = " ".join(command)
         try:
@@ -176,6 +182,7 @@ class Host(Reader):
         cgroup or further file.
         """
         import fcntl
+        import subprocess
 
         self.release(name)
         self._only_inside(f"/dev/{name}")
