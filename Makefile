@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod lock clean
+.PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
 export PYTHONDONTWRITEBYTECODE :=
@@ -64,6 +64,11 @@ benchmarks: setup ## how fast and how exact quiet and cbench themselves are, bes
 # KDIR, ARCH and CROSS_COMPILE are the kernel's: KDIR=/path/to/a/kernel/build/tree builds for another one.
 kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)
 	@$(BIN)/python -m cbench.kmodule build/kmod
+
+# Into ~/.cache/quiet-lab, which `make clean` leaves alone; interrupted, it goes on where it was.
+kernel: setup ## build the lab's own kernel, with the fragments of kernel-configs/ (under 40 minutes on 2 cores)
+	@tests/lab/needs.sh kernel
+	@$(BIN)/python -m tests.lab.own_kernel
 
 lock: ## write requirements.lock anew: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet import __version__, commands, commands_boot
+from quiet import __version__, commands, commands_boot, commands_kernel, commands_watch
 from quiet.entry import emit
 
 app = typer.Typer(
@@ -16,6 +16,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Make this host quiet for measuring, prove it, and put everything back exactly as it was found.",
 )
+
+kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What this host's kernel was built with.")
+app.add_typer(kernel_app, name="kernel")
 
 _Profile = Annotated[
     str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
@@ -226,6 +229,38 @@ def boot_once(
 ) -> None:
     """Restart at once into the running kernel with a profile's parameters, by kexec. The boot after it is as ever."""
     raise typer.Exit(commands_boot.once(profile, cpus, root, kernel, initrd, load_only, as_json))
+
+
+@app.command()
+def watch(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
+    ] = False,
+    rescan: Annotated[float, typer.Option(metavar="S", help="Look at everything this often, at most.")] = 60.0,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="End after so long. Default: never.")] = None,
+    root: _Root = "/",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Stay, and tell what drifts from the applied profile, as it happens. Exit 1 when drift was not repaired.
+
+    Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
+    while nothing happens.
+    """
+    raise typer.Exit(commands_watch.watch(repair, rescan, duration, root, as_json))
+
+
+@kernel_app.command("check")
+def kernel_check(
+    fragments: Annotated[list[str] | None, typer.Argument(help="Only these, such as isolation. Default: all.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="Another kernel's configuration, such as .config."),
+    ] = None,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
+    """Which options the running kernel has that quiet can use, and what each missing one costs. Exit 0: all there."""
+    raise typer.Exit(commands_kernel.kernel_check(fragments or (), config, root, as_json))
 
 
 def _version(wanted: bool) -> None:

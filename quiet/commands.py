@@ -27,16 +27,19 @@ def status(root: str = "/", as_json: bool = False) -> int:
     from quiet import journal, service, shapes
     from quiet.facts import Facts
     from quiet.host import Reader
+    from quiet.kernel import check, config, fragments, told
 
     reader = Reader(root)
     state = shapes.status(Facts(reader), journal.load(reader))
     state["service"] = shapes.service(service.installed(reader))
+    built = config.running(reader)
+    answers = check.check(fragments.load(), built, reader)
     if as_json:
-        _print(state)
+        _print({**state, "kernel_options": told.short(answers, built)})
     else:
         from quiet import render
 
-        render.status(state)
+        render.status(state, {"kernel options": told.line(answers, built)})
     return 0
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from quiet import targets, values
 from quiet.host import Host
@@ -52,15 +53,14 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        for number, write in enumerate(writes):
-            # as long as nothing is written again, the look after the last pass still holds
-            if _holds(write, targets.get(host, write.target) if last is None or wrote else last[number]):
-                continue
-            wrote = True
-            failure = _one(host, write, before, after)
-            if failure is not None:
-                failures[write.target] = failure
-        now = last if last is not None and not wrote else [targets.get(host, write.target) for write in writes]
+        # as long as nothing is written again, the look after the last pass still holds
+        for kind, group in groupby(enumerate(writes), lambda item: targets.joins(item[1].target)):
+            due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
+            for write, failure in (_several if kind else _each)(host, due, before, after):
+                wrote = True
+                if failure is not None:
+                    failures[write.target] = failure
+        now = last if last is not None and not wrote else [_look(host, write) for write in writes]
         if not wrote or now == last:
             break
         last = now
@@ -70,12 +70,37 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     return list(failures.values())
 
 
+def _look(host: Host, write: Write) -> str | None:
+    return targets.get(host, write.target)
+
+
 def _holds(write: Write, found: str | None) -> bool:
     return values.same(write.kind, found, write.wanted) or (found is None and targets.ends(write.target))
 
 
 def _different(write: Write, found: str | None) -> Failure:
     return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
+
+
+def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
+    for write in due:
+        yield write, _one(host, write, before, after)
+
+
+def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
+    """In one go; one by one where that fails, to learn which of them it was."""
+    due = list(due)
+    if len(due) < 2:
+        yield from _each(host, due, before, after)
+        return
+    for write in due:
+        before(write)
+    try:
+        targets.together(host, [(write.target, write.wanted) for write in due])
+    except OSError:
+        yield from _each(host, (w for w in due if not _holds(w, targets.get(host, w.target))), before, after)
+    else:
+        yield from ((write, _found(host, write, after)) for write in due)
 
 
 def _one(host: Host, write: Write, before: Before, after: After) -> Failure | None:
@@ -87,6 +112,10 @@ def _one(host: Host, write: Write, before: Before, after: After) -> Failure | No
         if number == errno.ESRCH and targets.ends(write.target):
             return None
         return Failure(write, number, error.strerror or os.strerror(number))
+    return _found(host, write, after)
+
+
+def _found(host: Host, write: Write, after: After) -> Failure | None:
     found = targets.get(host, write.target)
     after(write, found)
     return None if write.clamps or _holds(write, found) else _different(write, found)

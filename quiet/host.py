@@ -10,10 +10,12 @@ import errno
 import os
 import signal
 import struct
+from collections.abc import Callable, Sequence
 
 from quiet import cpulist
 from quiet.errors import UsageError
 
+ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
 _CHUNK = 1 << 16
 _PAGE = 4096
 # one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
@@ -113,9 +115,27 @@ class Reader:
         finally:
             os.close(fd)
 
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link points to; None when it is none."""
+        try:
+            return os.readlink(self.root + path)
+        except OSError:
+            return None
+
+    def pin(self, path: str) -> int:
+        """A descriptor that reads nothing and keeps the file's name in the kernel's memory; -1 when it is not there."""
+        try:
+            return os.open(self.root + path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return -1
+
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
         return os.path.exists(self.root + path)
+
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """An answer of the kernel that no file gives; a recorded tree has it as one (ANSWERS/NAME)."""
+        return ask() if self.live else self.text(f"{ANSWERS}/{name}")
 
     def writable(self, path: str) -> bool:
         """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
@@ -128,6 +148,8 @@ class Reader:
 class Host(Reader):
     """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
 
+    _units: dict[str, tuple[str, str]] | None = None
+
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs want it."""
         self._only_inside(path)
@@ -137,9 +159,27 @@ class Host(Reader):
         finally:
             os.close(fd)
 
+    def answer(self, name: str, value: str) -> None:
+        """Change what a recorded tree has as the kernel's answer."""
+        self.write(f"{ANSWERS}/{name}", value)
+
     def mkdir(self, path: str) -> None:
         """Make a directory (a cgroup, on a live host)."""
         os.mkdir(self.root + path)
+
+    def symlink(self, path: str, to: str) -> None:
+        """Make a symbolic link."""
+        os.symlink(to, self.root + path)
+
+    def create(self, path: str, text: str) -> None:
+        """Make a file, whole or not at all; one that is there is replaced."""
+        with open(f"{self.root}{path}.new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(f"{self.root}{path}.new", self.root + path)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file or a link."""
+        os.unlink(self.root + path)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty directory (a cgroup's own files do not count)."""
@@ -150,17 +190,53 @@ class Host(Reader):
         self._only_live()
         os.sched_setaffinity(tid, cpulist.parse(cpus))
 
+    def set_scheduling(self, tid: int, policy: str, number: int) -> None:
+        """Set a thread's policy by its name (sched(7)), with the real-time priority, or else the nice value."""
+        self._only_live()
+        chosen = getattr(os, f"SCHED_{policy.upper()}")
+        real_time = policy in ("fifo", "rr")
+        os.sched_setscheduler(tid, chosen, os.sched_param(number if real_time else 0))
+        if not real_time:
+            os.setpriority(os.PRIO_PROCESS, tid, number)
+
+    def swap(self, path: str, priority: int | None) -> None:
+        """Swap to a device or file with this priority (negative: the kernel chooses one), or no longer (None)."""
+        self._only_live()
+        if priority is None:
+            self._call("swapoff", path.encode())
+        else:
+            # include/linux/swap.h: SWAP_FLAG_PREFER with the priority in the lower bits
+            self._call("swapon", path.encode(), 0x8000 | priority if priority >= 0 else 0)
+
+    def mount(self, kind: str, path: str) -> None:
+        """Mount a kernel's file system on a directory (mount(2))."""
+        self._only_live()
+        self._call("mount", kind.encode(), path.encode(), kind.encode(), 0, None)
+
+    def umount(self, path: str) -> None:
+        """Take a mount away (umount(2))."""
+        self._only_live()
+        self._call("umount", path.encode())
+
+    def _call(self, name: str, *arguments: object) -> None:
+        import ctypes
+
+        if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
     def signal(self, pid: int, name: str) -> None:
         """Send a signal by name."""
         self._only_live()
         os.kill(pid, signal.Signals[name])
 
-    def systemctl(self, *args: str) -> None:
-        """Run systemctl to its end; OSError when it fails or is not there."""
-        self.run("systemctl", *args, seconds=120)
+    def systemctl(self, *args: str) -> str:
+        """Run systemctl to its end, and what it printed; OSError when it fails or is not there."""
+        self._units = None
+        return self.run("systemctl", *args, seconds=120)
 
-    def run(self, *command: str, seconds: float = 600) -> None:
-        """Run a program to its end; OSError when it fails, takes longer or is not there."""
+    def run(self, *command: str, seconds: float = 600) -> str:
+        """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
         import subprocess  # seldom needed, and slow to load
 
         self._only_live()
@@ -173,6 +249,7 @@ class Host(Reader):
             raise OSError(errno.ENOENT, f"{command[0]}: no such program") from None
         if done.returncode:
             raise OSError(errno.EIO, done.stderr.strip() or f"{said} ended with {done.returncode}")
+        return done.stdout
 
     def hold(self, name: str, value: int) -> None:
         """Keep a number written to /dev/NAME, a device that forgets it when the file is closed.
@@ -253,6 +330,25 @@ class Host(Reader):
     def _only_inside(self, path: str) -> None:
         if not self.live and not os.path.realpath(self.root + path).startswith(os.path.realpath(self.root) + "/"):
             raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
+
+    def unit_states(self) -> dict[str, tuple[str, str]]:
+        """(load state, active state) of the units that systemd has loaded; asked once, and again after a systemctl."""
+        if self._units is None:
+            units = {}
+            with contextlib.suppress(OSError):
+                kinds = "--type=service,timer,socket,path,target,mount"
+                listed = self.systemctl("list-units", "--all", "--full", "--plain", "--no-legend", kinds)
+                rows = (line.split(None, 4) for line in listed.splitlines())
+                units = {row[0]: (row[1], row[2]) for row in rows if len(row) > 3}
+            self._units = units
+        return self._units
+
+    def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Properties of units as systemctl shows them, by the units' names."""
+        shown = self.systemctl("show", f"--property=Id,{','.join(properties)}", "--", *units)
+        lines = (block.splitlines() for block in shown.split("\n\n"))
+        blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)
+        return {block.pop("Id"): block for block in blocks if "Id" in block}
 
     def _only_live(self) -> None:
         if not self.live:

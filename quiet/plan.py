@@ -82,7 +82,7 @@ def make(
         choice = profile.knobs.get(knob.name, "leave")
         if choice == "leave":
             continue
-        scene = Scene(facts, cpus, choice)
+        scene = Scene(facts, cpus, choice, profile.services)
         before, skipped = len(changes), len(skips)
         _compare(reader, knob, scene, settled or {}, refused or {}, closed, changes, skips)
         if outside and len(changes) > before:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quiet import cpulist
 from quiet.boot import merge, wish, words
 from quiet.choose import Choice, choose
 from quiet.errors import Refused, UsageError
 from quiet.facts import Facts
-from quiet.knobs import BY_NAME
+from quiet.knobs import BY_NAME, services
 from quiet.noise import budgets
 from quiet.noise.budgets import Budgets
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 _SECTIONS = {
-    "": ("name", "summary", "cpus", "knobs", "noise", "boot"),
+    "": ("name", "summary", "cpus", "knobs", "services", "noise", "boot"),
     "cpus": ("isolated", "housekeeping", "max_cores"),
     "noise": budgets.KEYS,
     "boot": ("wanted",),
+    "services": ("stop", "keep"),
 }
 
 
@@ -37,6 +38,7 @@ class Profile:
     knobs: Mapping[str, str]
     boot: tuple[str, ...]
     budgets: Budgets = budgets.NONE
+    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # units to stop, units to keep
 
     def choose(self, facts: Facts, wish: str | None = None) -> Choice:
         """The CPUs for this host; `wish` is the command line's --cpus."""
@@ -106,7 +108,22 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
         knobs=_knobs(_table(data, "knobs", label), label),
         boot=tuple(boot),
         budgets=budgets.parse(_table(data, "noise", label), f"{label}: key 'noise.{{}}'"),
+        services=_services(_table(data, "services", label), label),
     )
+
+
+def _services(table: Mapping[str, object], label: str) -> dict[str, tuple[str, ...]]:
+    lists: dict[str, tuple[str, ...]] = {}
+    for key in ("stop", "keep"):
+        names = table.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise UsageError(f"{label}: key 'services.{key}' must be a list of units' names")
+        lists[key] = tuple(names)
+    try:
+        services.check_names(lists["stop"], lists["keep"])
+    except UsageError as error:
+        raise UsageError(f"{label}: {error}") from None
+    return lists
 
 
 def _check_cpus(sets: Mapping[str, str], label: str) -> None:

@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quiet import plan, shapes, targets
@@ -15,7 +15,7 @@ from quiet.boot import plan as boot_plan
 from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
-from quiet.host import Reader
+from quiet.host import ANSWERS, Reader
 from quiet.knob import Scene, Skip
 from quiet.knobs import KNOBS
 from quiet.mask import Mask
@@ -41,6 +41,7 @@ class Recording(Reader):
         super().__init__(root)
         self.files: dict[str, tuple[str, int]] = {}
         self.folders: set[str] = set()
+        self.links: dict[str, str] = {}
         self.closed: set[str] = set()
 
     def text(self, path: str) -> str | None:
@@ -59,6 +60,22 @@ class Recording(Reader):
         found = super().names(path)
         for name in found:
             self._there(f"{path.rstrip('/')}/{name}")
+        return found
+
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """As Reader.asked, remembered as the file that a recorded tree has for it."""
+        found = super().asked(name, ask)
+        if found is not None:
+            self.files[f"{ANSWERS}/{name}"] = (found, 0o644)
+        return found
+
+    def link(self, path: str) -> str | None:
+        """As Reader.link; the link is remembered as one that stays inside of the tree, with what it leads to."""
+        found = super().link(path)
+        if found is not None:
+            whole = os.path.normpath(os.path.join(os.path.dirname(path), found))
+            self.links[path] = os.path.relpath(whole, os.path.dirname(path))
+            self.exists(whole)
         return found
 
     def exists(self, path: str) -> bool:
@@ -119,21 +136,28 @@ def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: boo
             gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
         ):
-            for path in sorted(reader.folders - reader.files.keys()):
-                _add(tar, mask.path(path) if mask else path, 0o755, None)
+            for path in sorted(reader.folders - reader.files.keys() - reader.links.keys()):
+                if "/../" not in path:
+                    _add(tar, mask.path(path) if mask else path, 0o755, None)
             for path, (text, mode) in sorted(reader.files.items()):
+                if path in reader.links or "/../" in path:
+                    continue
                 shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
                 _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
+            for path, to in sorted(reader.links.items()):
+                _add(tar, path, 0o777, None, to)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(file)  # half an archive would look like one
         raise
 
 
-def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None) -> None:
+def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None, link: str = "") -> None:
     entry = tarfile.TarInfo(path.lstrip("/"))
     entry.mode = mode
-    if data is None:
+    if link:
+        entry.type, entry.linkname = tarfile.SYMTYPE, link
+    elif data is None:
         entry.type = tarfile.DIRTYPE
     else:
         entry.size = len(data)
@@ -149,7 +173,7 @@ def _ask_every_knob(facts: Facts) -> None:
             cpus.insert(0, profile.choose(facts))
             plan.make(facts.reader, profile, cpus[0], facts=facts)
     for knob in KNOBS:
-        for choice in knob.choices:
+        for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
             for chosen in dict.fromkeys(cpus):
                 scene = Scene(facts, chosen, choice)
                 for item in knob.rule(scene):

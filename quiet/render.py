@@ -219,8 +219,8 @@ def _service_files(done: ServiceDone) -> None:
         out(f"  {'ran' if done.ran else 'to run on that host:'} {command}")
 
 
-def status(state: Mapping[str, object]) -> None:
-    """The status, from its JSON shape."""
+def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
+    """The status, from its JSON shape; `more` are further rows."""
     topology, can, applied = state["cpus"], state["can"], state["applied"]
     assert isinstance(topology, dict)
     assert isinstance(can, dict)
@@ -235,7 +235,10 @@ def status(state: Mapping[str, object]) -> None:
         (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
     ]
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
-    rows += [(name, str(answer)) for name, answer in can.items()]
+    rows += [(name, str(answer)) for name, answer in (can | dict(more)).items()]
+    rivals = state["rivals"]
+    if isinstance(rivals, list) and rivals:
+        rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))
     columns(rows, "")
     for line in state["unreachable"]:  # type: ignore[attr-defined]
         out(f"no knob reaches: {line}")
@@ -265,6 +268,8 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
         rows[-1] = ("choices", rows[-1][1] + ", or a number")
     if item.after:
         rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
+    if item.moves:
+        rows.append(("also moves", f"{item.moves} (recorded, and put back)"))
     if item.restore_last:
         rows.append(("restored", "last, because it would disturb the others"))
     rows += [("stops", text) for text in dict.fromkeys(stops)]

@@ -10,6 +10,7 @@ from quiet.choose import Choice
 from quiet.facts import Facts
 from quiet.journal import Record
 from quiet.knob import Knob
+from quiet.knobs import rivals
 from quiet.plan import Change, Plan, Skipped
 from quiet.restore import Outcome
 from quiet.service import Done, Installed
@@ -127,6 +128,7 @@ def status(facts: Facts, record: Record | None) -> Json:
             "nohz_full": cpulist.format(facts.nohz_full),
         },
         "can": surroundings.kernel_can(facts),
+        "rivals": rivals.running(facts),
         "confined": confined.whole(facts) or None,
         "unreachable": unreachable.disturbances(facts),
         "applied": applied,
@@ -143,6 +145,7 @@ def knob(item: Knob) -> Json:
         "targets": item.targets,
         "choices": [*item.choices, *(["NUMBER"] if item.numeric else [])],
         "after": list(item.after),
+        "entangled": item.moves or None,
         "risk": item.risk or None,
         "refusals": {str(number): reason for number, reason in item.refusals.items()},
     }

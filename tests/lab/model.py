@@ -31,6 +31,7 @@ class Machine:
     # kernel has just patched in its old form, and the kernel panics ("Oops: int3").
     threads: str = "single"
     prelude: str = ""
+    queues: int = 0  # of a network device (x86-64); none without
     disk: bool = False  # boots from a disk of its own, with systemd, and can be rebooted (x86-64)
     grub: bool = False  # the same, by its disk's own boot loader, kernel and command line
 

@@ -12,7 +12,7 @@ import pytest
 from quiet import confined, journal, values
 from quiet.apply import Receipt, apply
 from quiet.choose import Choice
-from quiet.errors import QuietError
+from quiet.errors import QuietError, Refused
 from quiet.facts import Facts
 from quiet.plan import Plan
 from quiet.restore import Outcome, restore
@@ -72,6 +72,10 @@ class Life:
                 done = apply(self.host, self.wanted)
             except Killed:
                 self._tell("killed while applying")
+                return
+            except Refused:  # a rival runs, and the profile says so
+                assert set(changed(self.first, self.host.files)) <= self.touched
+                self._tell("refused")
                 return
         self._tell("applied")
         self._is_settled(planned, done)

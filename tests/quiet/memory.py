@@ -42,6 +42,7 @@ class Memory(Host):
         self.writes = 0
         self.verdict = "isolated"
         self.holding: dict[str, str] = {}
+        self.links: dict[str, str] = {}
         for name, text in files.items():
             self.add("/" + name, text)
 
@@ -177,6 +178,27 @@ class Memory(Host):
     def release(self, name: str) -> None:
         """As Host.release."""
         self.holding.pop(name, None)
+
+    def link(self, path: str) -> str | None:
+        """As Reader.link."""
+        return self.links.get(path)
+
+    def symlink(self, path: str, to: str) -> None:
+        """Make a link; what it leads to counts as an empty file."""
+        self._step("", folder=True)
+        self.links[path] = to
+        self.add(path, "")
+
+    def create(self, path: str, text: str) -> None:
+        """Make a file."""
+        self._step("", folder=True)
+        self.add(path, text)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file or a link."""
+        self._step(path)
+        self.links.pop(path, None)
+        self.drop(path)
 
     def _step(self, path: str, folder: bool = False) -> None:
         self.writes += 1
