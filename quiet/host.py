@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 import struct
-import subprocess
 from collections.abc import Callable, Sequence
 
 from quiet import cpulist
@@ -18,6 +17,9 @@ from quiet.errors import UsageError
 
 ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
 _CHUNK = 1 << 16
+_PAGE = 4096
+# one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
+_ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 _HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 
@@ -43,8 +45,10 @@ class Reader:
             return None
         try:
             parts = []
-            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time, whatever is asked for
+            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time at most, whatever is asked for
                 parts.append(more)
+                if len(more) < _PAGE and path.startswith(_ONE_VALUE):
+                    break
         except OSError:
             return None
         finally:
@@ -233,6 +237,8 @@ class Host(Reader):
 
     def run(self, *command: str, seconds: float = 600) -> str:
         """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
+        import subprocess  # seldom needed, and slow to load
+
         self._only_live()
         said = " ".join(command)
         # cron and services may start without the folders that hold what only root runs
@@ -258,6 +264,7 @@ class Host(Reader):
         cgroup or further file.
         """
         import fcntl
+        import subprocess
 
         self.release(name)
         self._only_inside(f"/dev/{name}")
