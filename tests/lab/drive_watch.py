@@ -1,0 +1,186 @@
+"""Runs in the guest: `quiet watch` hears of what is done to a quiet machine, and with --repair undoes it.
+
+`python -m tests.lab.drive_watch SECONDS` writes $LAB_OUT/report.json; so long it watches while nothing happens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.lab import drive, snapshot
+
+CPU = 3
+BENCH = ("--profile", "bench", "--cpus", "2-3")
+DRIVER = Path("/sys/bus/virtio/drivers/virtio_rng")
+CPUS = Path("/sys/devices/system/cpu")
+OUT = Path("/run/watch.jsonl")
+SETTLE_S, MOST_S = 5.0, 30.0
+Report = dict[str, Any]
+
+
+class Watch:
+    """A `quiet watch` of its own process, and what it says."""
+
+    def __init__(self, *options: str) -> None:
+        OUT.write_text("")
+        with open(OUT, "w") as out:
+            self.pid = drive.forked("watch", "--json", *options, out=out.fileno(), err=2)
+        self.wait(0, lambda line: line["event"] == "watching")
+
+    def lines(self) -> list[Report]:
+        return [json.loads(line) for line in OUT.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def wait(self, since: int, wanted: Callable[[Report], bool]) -> Report | None:
+        """The first such line after so many lines."""
+        limit = time.monotonic() + MOST_S
+        while time.monotonic() < limit:
+            if found := next((line for line in self.lines()[since:] if wanted(line)), None):
+                return found
+            time.sleep(0.05)
+        return None
+
+    def cost(self) -> float:
+        """Seconds of CPU time so far, exactly (Documentation/scheduler/sched-stats.rst)."""
+        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]) / 1e9
+
+    def end(self, number: int) -> Report:
+        os.kill(self.pid, number)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return {"code": code, "lines": self.lines()}
+
+
+def write(path: Path | str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+@contextlib.contextmanager
+def pinned() -> Iterator[None]:
+    """A task that is busy on an isolated CPU; its partition has been given up before."""
+    task = subprocess.Popen(["taskset", "-c", str(CPU), "sh", "-c", "while :; do :; done"])
+    try:
+        yield
+    finally:
+        task.kill()
+        task.wait()
+
+
+def rebind() -> None:
+    """A device goes and comes, with an interrupt that is requested anew."""
+    (name,) = (path.name for path in DRIVER.glob("virtio*"))
+    write(DRIVER / "unbind", name)
+    time.sleep(0.3)
+    write(DRIVER / "bind", name)
+
+
+def widen() -> None:
+    """What somebody else would do who wants interrupts everywhere."""
+    write("/proc/irq/default_smp_affinity", "f")
+    rebind()
+
+
+def offline() -> None:
+    write(CPUS / f"cpu{CPU}/online", "0")
+
+
+def online() -> None:
+    write(CPUS / f"cpu{CPU}/online", "1")
+
+
+def governor() -> None:
+    write(CPUS / "cpufreq/policy2/scaling_governor", "powersave")
+
+
+def partition() -> None:
+    write("/sys/fs/cgroup/quiet/cpuset.cpus.partition", "member")
+
+
+# what is done, and the knob that is told of
+DONE: dict[str, tuple[Callable[[], None], str]] = {
+    "governor": (governor, "cpufreq.governor"),
+    "interrupt": (widen, "irq"),
+    "default": (lambda: write("/proc/irq/default_smp_affinity", "f"), "irq.default"),
+    "offline": (offline, "cpus"),
+    "partition": (partition, "cpuset"),
+}
+
+
+def plant(watch: Watch, event: str, names: tuple[str, ...]) -> Report:
+    """What was told of each, and how many seconds after it was done."""
+    found: Report = {}
+    for name in names:
+        doing, knob = DONE[name]
+        found[name] = heard(watch, doing, event, knob)
+        print(f"{name}: {found[name]}", flush=True)
+        time.sleep(SETTLE_S)
+    return found
+
+
+def heard(watch: Watch, doing: Callable[[], object], event: str, knob: str) -> Report:
+    since = len(watch.lines())
+    doing()
+    began = time.time()
+    line = watch.wait(since, lambda line: line["event"] == event and line.get("knob") == knob)
+    return {"after": round(line["time"] - began, 2), **line} if line else {"missed": watch.lines()[since:]}
+
+
+def told(report: Report, idle_s: float) -> None:
+    watch = Watch()
+    time.sleep(SETTLE_S)
+    before, since = watch.cost(), len(watch.lines())
+    time.sleep(idle_s)
+    report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "lines": watch.lines()[since:]}
+    print(f"idle: {report['idle']}", flush=True)
+    report["affinity"] = sorted(os.sched_getaffinity(watch.pid))
+    report["told"] = plant(watch, "drift", ("governor", "interrupt", "offline"))
+    report["told"]["online"] = heard(watch, online, "as wanted again", "cpus")
+    time.sleep(SETTLE_S)
+    report["told"] |= plant(watch, "drift", ("partition",))
+    with pinned():
+        report["told"]["task"] = heard(watch, lambda: None, "drift", "tasks")
+    report["ended"] = watch.end(signal.SIGINT)
+
+
+def repaired(report: Report) -> None:
+    watch = Watch("--repair")
+    time.sleep(SETTLE_S)
+    report["repaired"] = plant(watch, "repaired", ("governor", "default", "offline", "partition"))
+    report["now"] = {
+        "governor": (CPUS / "cpufreq/policy2/scaling_governor").read_text().strip(),
+        "default": Path("/proc/irq/default_smp_affinity").read_text().strip(),
+        "online": (CPUS / "online").read_text().strip(),
+        "partition": Path("/sys/fs/cgroup/quiet/cpuset.cpus.partition").read_text().strip(),
+    }
+    report["repair_ended"] = watch.end(signal.SIGTERM)
+
+
+def main() -> int:
+    report: Report = {}
+    try:
+        before = snapshot.take()
+        report["apply"] = drive.quiet("apply", *BENCH)
+        told(report, float(sys.argv[1]))
+        report["apply_again"] = drive.quiet("apply", *BENCH)
+        report["verify"] = drive.quiet("verify", "--duration", "0")
+        repaired(report)
+        report["verify_again"] = drive.quiet("verify", "--duration", "0")
+        report["restore"] = drive.quiet("restore")
+        report["left"] = drive.differences(before)
+    except Exception:  # the steps until then are worth having
+        report["broke"] = traceback.format_exc()
+    Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
