@@ -47,6 +47,7 @@ class Watcher:
         self._cpus = record.cpus
         self._profile: Profile = load(record.source)
         self._files: dict[str, set[str]] = {}
+        self._targets: list[tuple[str, str]] | None = None  # what the profile is about, found when first needed
         self._pace = Pace(wanted.rescan_s)
         self._news = News()
         self._ledger = drift.Ledger()
@@ -107,6 +108,10 @@ class Watcher:
             self._pace.judged(began, now)
         if news.ready and now >= self._pace.news_at(news.first):
             self._news = News(tids=news.tids, tids_first=news.tids_first)
+            if news.knobs is None:
+                self._look({CPUS}, news.by)  # quick, and often what it is about
+            elif news.renew:
+                self._pace.hurry()
             self._look(news.knobs, news.by, renew=news.renew)
         elif now >= self._pace.whole_at():
             self._look(None, "a look at everything", renew=True)
@@ -133,8 +138,6 @@ class Watcher:
         facts = Facts(self._host)
         try:
             changes = drift.look(self._host, self._profile, self._record, facts, names)
-            if renew:
-                self._aim(facts)
         except QuietError as error:
             self._tell(Event(told.NOTE, text=f"could not look: {error}"))
         else:
@@ -144,12 +147,16 @@ class Watcher:
                 self._tell(Event(told.DRIFT, change, by))
             for change in gone:
                 self._tell(Event(told.MENDED, change, by))
+        if renew:
+            self._aim(facts)
         self._looks += 1
         self._pace.looked(began, time.monotonic(), names is None)
 
     def _aim(self, facts: Facts) -> None:
         assert self._record is not None
-        self._files = aims.files(self._host, self._profile, self._record, facts)
+        if self._targets is None:
+            self._targets = list(aims.wanted(self._profile, self._record, facts))
+        self._files = aims.files(self._host, (*self._targets, *aims.interrupts(self._profile, facts)))
         self._sources.aim(self._files)
         folders = aims.folders()
         self._sources.aim(folders, inotify.CREATE | inotify.DELETE)
@@ -205,6 +212,7 @@ class Watcher:
         if record is None:
             return
         halted = _at_work(record)
+        self._targets = None
         if before is None or (before.time, before.source) != (record.time, record.source):
             self._profile = load(record.source)
         if self._halted and not halted:

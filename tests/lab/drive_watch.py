@@ -24,7 +24,8 @@ BENCH = ("--profile", "bench", "--cpus", "2-3")
 DRIVER = Path("/sys/bus/virtio/drivers/virtio_rng")
 CPUS = Path("/sys/devices/system/cpu")
 OUT = Path("/run/watch.jsonl")
-SETTLE_S, MOST_S = 5.0, 30.0
+SETTLE_S = 5.0
+MOST_S, REPAIR_S, START_S = 30.0, 180.0, 120.0
 Report = dict[str, Any]
 
 
@@ -35,14 +36,14 @@ class Watch:
         OUT.write_text("")
         with open(OUT, "w") as out:
             self.pid = drive.forked("watch", "--json", *options, out=out.fileno(), err=2)
-        self.wait(0, lambda line: line["event"] == "watching")
+        self.wait(0, lambda line: line["event"] == "watching", START_S)
 
     def lines(self) -> list[Report]:
         return [json.loads(line) for line in OUT.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
-    def wait(self, since: int, wanted: Callable[[Report], bool]) -> Report | None:
+    def wait(self, since: int, wanted: Callable[[Report], bool], seconds: float) -> Report | None:
         """The first such line after so many lines."""
-        limit = time.monotonic() + MOST_S
+        limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if found := next((line for line in self.lines()[since:] if wanted(line)), None):
                 return found
@@ -130,8 +131,12 @@ def heard(watch: Watch, doing: Callable[[], object], event: str, knob: str) -> R
     since = len(watch.lines())
     doing()
     began = time.time()
-    line = watch.wait(since, lambda line: line["event"] == event and line.get("knob") == knob)
+    line = watch.wait(since, lambda line: line["event"] == event and line.get("knob") == knob, MOST_S)
     return {"after": round(line["time"] - began, 2), **line} if line else {"missed": watch.lines()[since:]}
+
+
+def _repaired(knob: str) -> Callable[[Report], bool]:
+    return lambda line: line["event"] == "repaired" and line["knob"] == knob
 
 
 def told(report: Report, idle_s: float) -> None:
@@ -154,7 +159,11 @@ def told(report: Report, idle_s: float) -> None:
 def repaired(report: Report) -> None:
     watch = Watch("--repair")
     time.sleep(SETTLE_S)
-    report["repaired"] = plant(watch, "repaired", ("governor", "default", "offline", "partition"))
+    since = len(watch.lines())
+    names = ("governor", "default", "partition", "offline")
+    for name in names:
+        DONE[name][0]()
+    report["repaired"] = {name: watch.wait(since, _repaired(DONE[name][1]), REPAIR_S) for name in names}
     report["now"] = {
         "governor": (CPUS / "cpufreq/policy2/scaling_governor").read_text().strip(),
         "default": Path("/proc/irq/default_smp_affinity").read_text().strip(),

@@ -47,7 +47,7 @@ def test_an_uevent_has_its_action_device_and_subsystem() -> None:
 
 
 def test_a_cpu_that_comes_or_goes_concerns_every_knob_a_device_only_some() -> None:
-    for subsystem, knobs in (("cpu", None), ("virtio", aims.interrupts())):
+    for subsystem, knobs in (("cpu", None), ("virtio", aims.devices())):
         gathered = news.News()
         gathered.uevents([netlink.Uevent("online", "/devices/x/cpu3", subsystem)], 1.0)
         assert (gathered.knobs, gathered.by, gathered.renew) == (knobs, "online cpu3", True)
@@ -95,6 +95,23 @@ def test_looks_at_everything_take_a_fixed_share_however_dear_they_are() -> None:
     assert kept.whole_at() >= 100 + 1.0 / pace.SHARE
 
 
+def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
+    kept = pace.Pace(60.0)
+    kept.looked(time.process_time() - 1.0, 100.0, False)
+    assert kept.news_at(100.0) == 100.0 + pace.SETTLE_S
+    kept.looked(time.process_time() - pace.BURST_S, 101.0, False)
+    assert kept.news_at(101.0) == pytest.approx(101.0 + 0.8 / pace.BUSY_SHARE, abs=0.5)
+
+
+def test_a_look_at_everything_follows_a_devices_news() -> None:
+    kept = pace.Pace(60.0)
+    kept.looked(time.process_time() - 0.001, 100.0, True)
+    kept.hurry()
+    assert kept.whole_at() == 100.0 + pace.SOON_S
+    kept.looked(time.process_time() - 0.001, 102.0, True)
+    assert kept.whole_at() >= 160
+
+
 def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
     kept, now, waits = pace.Pace(60.0), 1000.0, []
     for _ in range(9):
@@ -138,7 +155,8 @@ def test_every_file_of_the_profile_tells(tmp_path: Path) -> None:
     apply.apply(host, wanted)
     record = journal.load(host)
     assert record
-    found = aims.files(host, wanted, record, Facts(host))
+    facts = Facts(host)
+    found = aims.files(host, [*aims.wanted(wanted, record, facts), *aims.interrupts(wanted, facts)])
     assert found["/sys/kernel/mm/ksm/run"] == {"ksm"}
     assert found["/proc/irq/1/smp_affinity"] == found["/proc/irq/1/smp_affinity_list"] == {"irq"}
     assert "workqueue" in found["/sys/devices/virtual/workqueue/cpumask"]
