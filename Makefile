@@ -97,6 +97,7 @@ lab-setup: setup # what boots kernels: the emulators, Debian's kernels and an ar
 	@tests/lab/needs.sh lab
 	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
 	@$(BIN)/python -m tests.lab.disk_root
+	@$(BIN)/python -m tests.lab.disk_grub
 	@tests/lab/needs.sh arm
 	@$(BIN)/python -m tests.lab.kernels --quiet $(ARM_KERNELS)
 	@$(BIN)/python -m tests.lab.arm_root

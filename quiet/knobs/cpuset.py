@@ -107,6 +107,7 @@ KNOBS = (
         after=("smt",),
         atomic=True,
         entangled=_every_mask,
+        moves="before Linux 6.2 the affinity of every task",
         verdicts={
             "conflicts with housekeeping": "isolated at boot already, and then this kernel makes no partition of it; "
             "tasks are kept off by their affinity"
@@ -124,6 +125,7 @@ KNOBS = (
         needs="cpuset",
         clamps=True,  # a task that is just ending stays where it is
         entangled=_every_mask,
+        moves="before Linux 6.2 the affinity of every task",
         refusals={22: "the kernel does not let this thread leave the root cpuset"},
     ),
     Knob(
@@ -134,7 +136,7 @@ KNOBS = (
         rule=_tasks,
         kind=values.CPULIST,
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
-        after=("smt", "cpuset", "cpuset.members"),
+        after=("smt", "slices", "cpuset", "cpuset.members"),
         clamps=True,
         refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
     ),

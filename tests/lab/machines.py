@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quiet.kernel import fragments
-from tests.lab import kernels
+from tests.lab import disk_grub, kernels
 from tests.lab.guest import Machine
 
 ISOLATED = fragments.command_line("lab")
@@ -60,9 +60,16 @@ WATCHED = Machine(
     cpufreq=True,
     prelude=LOAD_CPUFREQ + "modprobe virtio-rng\n",
 )
+# Has a network device with as many queues as processors.
+NET = (
+    Machine("net", "6.12", queues=4),
+    Machine("net-6.1", "6.1", queues=4),
+)
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
+# Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
+GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, WATCHED, HOST, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, WATCHED, *NET, HOST, GRUB, OWN)}
