@@ -78,5 +78,7 @@ def paths(reader: Reader, target: str) -> list[str]:
             mount = targets.cgroup_mount(reader)[1]
             parent, _, leaf = name.rpartition("/")
             return [f"{mount}{parent}/cgroup.subtree_control"] if leaf.startswith("+") else [mount + name]
+        case "net":
+            return [f"/sys/class/net/{name}"]  # where it is a file: what is set by netlink tells nobody
         case _:
             return []

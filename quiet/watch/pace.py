@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import resource
 
 SHARE = 0.0005  # of one CPU, for looking at everything although nobody told of anything
 BUSY_SHARE = 0.2  # of one CPU, while news keep coming, after so many seconds of CPU time at once:
@@ -13,6 +13,12 @@ SETTLE_S, TASKS_SETTLE_S = 0.2, 0.8  # news come in bursts, and most threads end
 SOON_S = 2.0  # at least between two looks at everything
 FEWEST_S = 0.5  # between two repairs
 MOST_S = 60.0
+
+
+def spent() -> float:
+    """Seconds of CPU time of this process and of the programs that it has started and that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 class Pace:
@@ -30,8 +36,8 @@ class Pace:
         self._patience = FEWEST_S
 
     def looked(self, began: float, now: float, whole: bool) -> None:
-        """A look is over; `began` is time.process_time() before it."""
-        cost = time.process_time() - began
+        """A look is over; `began` is spent() before it."""
+        cost = spent() - began
         self._debt = max(0.0, self._debt - (now - self._at) * BUSY_SHARE) + cost
         self._at = now
         if whole:
@@ -58,7 +64,7 @@ class Pace:
 
     def judged(self, began: float, now: float) -> None:
         """New threads were looked at."""
-        self._tasks_from = now + (time.process_time() - began) / TASKS_SHARE
+        self._tasks_from = now + (spent() - began) / TASKS_SHARE
 
     def tasks_at(self, first: float) -> float:
         """When to look at the threads of which the first came then."""

@@ -21,7 +21,7 @@ from quiet.watch import aims, drift, inotify, told
 from quiet.watch.aims import CPUS
 from quiet.watch.ending import Ending
 from quiet.watch.news import News
-from quiet.watch.pace import SETTLE_S, Pace
+from quiet.watch.pace import SETTLE_S, Pace, spent
 from quiet.watch.sources import Sources
 from quiet.watch.told import Event
 
@@ -67,11 +67,11 @@ class Watcher:
             self._sources = sources
             if not self._halted:
                 self._look(None, "the first look", renew=True)
-            began, cpu_began = time.monotonic(), time.process_time()
+            began, cpu_began = time.monotonic(), spent()
             watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
             self._tell(Event(told.WATCHING, text=f"{watched}: {sources.summary()}", more={"missing": sources.missing}))
             why = self._loop(ending, began)
-            seconds, cpu_s = time.monotonic() - began, time.process_time() - cpu_began
+            seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
         self._end(why, seconds, cpu_s)
         return 1 if self._ledger.seen > self._ledger.repaired else 0
 
@@ -103,7 +103,7 @@ class Watcher:
             return ""
         news = self._news
         if news.tids and now >= self._pace.tasks_at(news.tids_first):
-            began = time.process_time()
+            began = spent()
             news.judge_tasks(Facts(self._host), self._record.cpus.away, now)
             self._pace.judged(began, now)
         if news.ready and now >= self._pace.news_at(news.first):
@@ -134,7 +134,7 @@ class Watcher:
 
     def _look(self, names: set[str] | None, by: str, renew: bool = False) -> None:
         assert self._record is not None
-        began = time.process_time()
+        began = spent()
         facts = Facts(self._host)
         try:
             changes = drift.look(self._host, self._profile, self._record, facts, names)
@@ -177,7 +177,7 @@ class Watcher:
         self._sources.read(News(), {}, 0.0)  # what we have written ourselves
         self._ledger.open = {}
         reasons = {item.target: item.reason for item in (*receipt.skips, *receipt.failures)}
-        began = time.process_time()
+        began = spent()
         facts = Facts(self._host)
         left = drift.look(self._host, self._profile, self._record, facts, None) if self._record else []
         if self._record:

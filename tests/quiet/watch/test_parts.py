@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import time
 from pathlib import Path
 
 import pytest
@@ -89,26 +88,26 @@ def test_more_news_than_fit_lead_to_a_look() -> None:
 
 def test_looks_at_everything_take_a_fixed_share_however_dear_they_are() -> None:
     kept = pace.Pace(60.0)
-    kept.looked(time.process_time() - 0.01, 100.0, True)
+    kept.looked(pace.spent() - 0.01, 100.0, True)
     assert kept.whole_at() == pytest.approx(160, abs=5)
-    kept.looked(time.process_time() - 1.0, 100.0, True)
+    kept.looked(pace.spent() - 1.0, 100.0, True)
     assert kept.whole_at() >= 100 + 1.0 / pace.SHARE
 
 
 def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
     kept = pace.Pace(60.0)
-    kept.looked(time.process_time() - 1.0, 100.0, False)
+    kept.looked(pace.spent() - 1.0, 100.0, False)
     assert kept.news_at(100.0) == 100.0 + pace.SETTLE_S
-    kept.looked(time.process_time() - pace.BURST_S, 101.0, False)
+    kept.looked(pace.spent() - pace.BURST_S, 101.0, False)
     assert kept.news_at(101.0) == pytest.approx(101.0 + 0.8 / pace.BUSY_SHARE, abs=0.5)
 
 
 def test_a_look_at_everything_follows_a_devices_news() -> None:
     kept = pace.Pace(60.0)
-    kept.looked(time.process_time() - 0.001, 100.0, True)
+    kept.looked(pace.spent() - 0.001, 100.0, True)
     kept.hurry()
     assert kept.whole_at() == 100.0 + pace.SOON_S
-    kept.looked(time.process_time() - 0.001, 102.0, True)
+    kept.looked(pace.spent() - 0.001, 102.0, True)
     assert kept.whole_at() >= 160
 
 
