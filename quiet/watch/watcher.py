@@ -8,16 +8,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quiet import cpulist, engine, journal, values
-from quiet.apply import apply
-from quiet.engine import Write
+from quiet import cpulist, journal
 from quiet.errors import QuietError, Refused
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.journal import Record
-from quiet.plan import Change
 from quiet.profile import Profile, load
-from quiet.watch import aims, drift, inotify, told
+from quiet.watch import aims, drift, inotify, repair, told
 from quiet.watch.aims import CPUS
 from quiet.watch.ending import Ending
 from quiet.watch.news import News
@@ -25,7 +22,7 @@ from quiet.watch.pace import SETTLE_S, Pace, spent
 from quiet.watch.sources import Sources
 from quiet.watch.told import Event
 
-_PATIENCE_S = 5  # for another quiet that is at work
+_WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,9 @@ class Watcher:
             sources = stack.enter_context(Sources(self._host))
             ending = stack.enter_context(Ending())
             self._sources = sources
-            if not self._halted:
+            if self._halted:
+                self._tell(Event(told.NOTE, text=_WAITING))
+            else:
                 self._look(None, "the first look", renew=True)
             began, cpu_began = time.monotonic(), spent()
             watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
@@ -89,9 +88,15 @@ class Watcher:
                 return why
             self._sources.register(poll, resting=bool(self._news.tids))
             poll.poll(self._timeout(time.monotonic(), until))
-            now = time.monotonic()
-            if self._sources.read(self._news, self._files, now) and self._reload_at is None:
-                self._reload_at = now + SETTLE_S
+            self._hear()
+
+    def _hear(self) -> bool:
+        """Gather the news; True when another quiet is at work."""
+        now = time.monotonic()
+        journal_too = self._sources.read(self._news, self._files, now)
+        if journal_too and self._reload_at is None:
+            self._reload_at = now + SETTLE_S
+        return journal_too
 
     def _due(self, now: float) -> str:
         """Do what it is time for; says why to end, when there is a reason."""
@@ -141,8 +146,10 @@ class Watcher:
         except QuietError as error:
             self._tell(Event(told.NOTE, text=f"could not look: {error}"))
         else:
+            if self._hear() and any(change.target not in self._ledger.open for change in changes):
+                self._news.add(names, by, time.monotonic())  # it may be another quiet's work, half done
+                return
             new, gone = self._ledger.update(changes, names)
-            self._ledger.mended += len(gone)
             for change in new:
                 self._tell(Event(told.DRIFT, change, by))
             for change in gone:
@@ -163,46 +170,31 @@ class Watcher:
         self._files |= folders
 
     def _repair(self) -> None:
-        """Apply again: the same journal, the same engine. What was found first stays what is restored."""
         opened = dict(self._ledger.open)
+        reasons: dict[str, str] | None = None
         try:
-            self._cpus_back([change for change in opened.values() if change.knob == CPUS])
-            receipt = apply(self._host, self._profile, patience=_PATIENCE_S, again=True)
+            reasons = repair.again(self._host, self._profile, opened.values())
         except QuietError as error:
             self._tell(Event(told.NOTE, text=f"could not repair: {error}"))
-            self._pace.repaired(time.monotonic())
-            self._reload()
-            return
         self._reload()
+        self._pace.repaired(time.monotonic())
+        if reasons is None or self._record is None:
+            return
         self._sources.read(News(), {}, 0.0)  # what we have written ourselves
-        self._ledger.open = {}
-        reasons = {item.target: item.reason for item in (*receipt.skips, *receipt.failures)}
-        began = spent()
-        facts = Facts(self._host)
-        left = drift.look(self._host, self._profile, self._record, facts, None) if self._record else []
-        if self._record:
-            self._aim(facts)
-        still = {change.target: change for change in left}
+        began, facts = spent(), Facts(self._host)
+        left = drift.look(self._host, self._profile, self._record, facts, None)
+        still = {change.target for change in left}
         for target, change in opened.items():
             if target in still or target in reasons:
                 self._tell(Event(told.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards")))
             else:
-                self._ledger.repaired += 1
                 self._tell(Event(told.REPAIRED, change))
-        self._ledger.open = {target: change for target, change in still.items() if target in opened}
+                self._ledger.repaired += 1
         new, _ = self._ledger.update(left, None)
         for change in new:
             self._tell(Event(told.DRIFT, change, "the look after a repair"))
+        self._aim(facts)
         self._pace.looked(began, time.monotonic(), True)
-        self._pace.repaired(time.monotonic())
-
-    def _cpus_back(self, changes: list[Change]) -> None:
-        """CPUs that were online when the profile was applied; that is how they were found, so nothing is recorded."""
-        writes = [Write(change.target, "1", values.NUMBER) for change in changes]
-        if writes:
-            with journal.locked(self._host, _PATIENCE_S):
-                if journal.load(self._host) is not None:
-                    engine.settle(self._host, writes, lambda write: None, lambda write, found: None)
 
     def _reload(self) -> None:
         """The journal has changed: another apply, a restore, or our own repair."""
@@ -218,6 +210,8 @@ class Watcher:
         if self._halted and not halted:
             self._news.add(None, "the end of another quiet", time.monotonic())
             self._news.renew = True
+        if halted and not self._halted:
+            self._tell(Event(told.NOTE, text=_WAITING))
         self._halted = halted
 
     def _end(self, why: str, seconds: float, cpu_s: float) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,11 +115,19 @@ def partition() -> None:
     write("/sys/fs/cgroup/quiet/cpuset.cpus.partition", "member")
 
 
+def rival() -> None:
+    """A daemon that moves interrupts is back; the name is all that it needs here."""
+    program = Path("/tmp/irqbalance")
+    shutil.copy("/bin/sleep", program)
+    subprocess.Popen([program, "100"])
+
+
 # what is done, and the knob that is told of
 DONE: dict[str, tuple[Callable[[], None], str]] = {
     "governor": (governor, "cpufreq.governor"),
     "interrupt": (widen, "irq"),
     "default": (lambda: write("/proc/irq/default_smp_affinity", "f"), "irq.default"),
+    "rival": (rival, "irqbalance"),
     "offline": (offline, "cpus"),
     "partition": (partition, "cpuset"),
 }
@@ -156,7 +165,7 @@ def told(report: Report, idle_s: float) -> None:
     report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "lines": watch.lines()[since:]}
     print(f"idle: {report['idle']}", flush=True)
     report["affinity"] = sorted(os.sched_getaffinity(watch.pid))
-    report["told"] = plant(watch, "drift", ("governor", "interrupt", "offline"))
+    report["told"] = plant(watch, "drift", ("governor", "interrupt", "rival", "offline"))
     report["told"]["online"] = heard(watch, online, "as wanted again", "cpus")
     watch.calm()
     report["told"] |= plant(watch, "drift", ("partition",))

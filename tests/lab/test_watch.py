@@ -18,6 +18,7 @@ SOON_S = 2.0
 TOLD = {
     "governor": "cpufreq.governor",
     "interrupt": "irq",
+    "rival": "irqbalance",
     "offline": "cpus",
     "online": "cpus",
     "partition": "cpuset",

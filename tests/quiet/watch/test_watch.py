@@ -154,6 +154,19 @@ def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
     assert code == 0
 
 
+def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
+    def apply_by_another() -> None:
+        log = journal.Journal(host)
+        log.before([])
+        log.intent(f"file:/{STAT}", "120")  # it begins to write
+        put(host, STAT, "1")()
+        log.close()
+
+    code, heard = watch(host, apply_by_another, seconds=0.9)
+    assert (code, said(heard)) == (0, [])
+    assert any("another quiet is at work" in event.text for event in heard)
+
+
 def test_a_refused_repair_is_told_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
     stubborn = kernels.Kernel(Path(host.root), kernels.refuse("/stat_interval", 5))
     code, heard = watch(stubborn, put(host, STAT, "7"), repair=True)
