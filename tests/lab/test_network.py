@@ -1,4 +1,4 @@
-"""A network device with several queues, in use: nothing of it reaches the isolated CPUs, and all is put back exactly."""
+"""A network device with several queues, in use: nothing of it reaches the isolated CPUs, and all is put back."""
 
 from __future__ import annotations
 
