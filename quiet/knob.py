@@ -42,6 +42,7 @@ class Scene(NamedTuple):
     facts: Facts
     cpus: Choice
     choice: str
+    names: Mapping[str, tuple[str, ...]] = {}  # the profile's lists: units to stop, units to keep
 
     def text(self, path: str) -> str | None:
         """A file of the host."""
@@ -57,6 +58,7 @@ def moved_away(scene: Scene, allowed: CpuSet) -> CpuSet:
 
 
 Rule = Callable[[Scene], Iterable[Want | Skip]]
+NOT_HERE = "this kernel does not have it"
 
 
 def _nothing(scene: Scene) -> Iterable[str]:
@@ -89,14 +91,44 @@ class Knob:
     risk: str = ""
 
 
-def file_rule(path: str, quiet: str) -> Rule:
-    """The rule of a knob that is one file with one quiet value, or the value that a profile gives instead."""
+def file_rule(path: str, quiet: str, absent: str = NOT_HERE) -> Rule:
+    """The rule of a knob that is one file with one quiet value, or the value that a profile gives instead.
+
+    `absent`: what it means to the user that the file is not there.
+    """
 
     def rule(scene: Scene) -> Iterable[Want | Skip]:
         current = scene.text(path)
         if current is None:
-            yield Skip(f"file:{path}", "this kernel does not have it")
+            yield Skip(f"file:{path}", absent)
         else:
             yield Want(f"file:{path}", quiet if scene.choice == "quiet" else scene.choice, current=current)
 
     return rule
+
+
+def least_rule(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> Rule:
+    """The rule of a file whose number should be `quiet` or more; `never` is a number that means: not at all."""
+    return _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+
+
+def most_rule(path: str, quiet: int, absent: str = NOT_HERE) -> Rule:
+    """The rule of a file whose number should be `quiet` or less."""
+    return _bounded(path, quiet, absent, lambda now: now <= quiet)
+
+
+def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> Rule:
+    def rule(scene: Scene) -> Iterable[Want | Skip]:
+        current = scene.text(path)
+        if current is None:
+            yield Skip(f"file:{path}", absent)
+        elif scene.choice != "quiet":
+            yield Want(f"file:{path}", scene.choice, current=current)
+        elif not (_number(current) and enough(int(current))):
+            yield Want(f"file:{path}", str(quiet), current=current)
+
+    return rule
+
+
+def _number(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()

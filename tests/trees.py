@@ -30,6 +30,7 @@ def machine(cpus: int = 4, threads: int = 1, nodes: int = 1, irqs: int = 0, cgro
         f"{CPU}/possible": f"0-{cpus - 1}",
         f"{CPU}/present": f"0-{cpus - 1}",
         f"{CPU}/isolated": "",
+        f"{CPU}/nohz_full": "(null)",
         "proc/cmdline": "root=/dev/vda quiet",
         "proc/mounts": "proc /proc proc rw 0 0",
         "proc/sys/kernel/random/boot_id": "0b0b",
@@ -96,7 +97,7 @@ def nic(
 def task(tid: int, comm: str, cpus: str, kernel: bool = False, bound: bool = False) -> dict[str, str]:
     """The files of one thread that leads its own process; `bound` threads are pinned by the kernel itself."""
     flags = PF_KTHREAD * kernel | PF_NO_SETAFFINITY * bound
-    rest = ["S", "2", "0", "0", "0", "-1", str(flags), *["0"] * 12, str(1000 + tid)]
+    rest = ["S", "2", "0", "0", "0", "-1", str(flags), *["0"] * 12, str(1000 + tid), *["0"] * 32]
     base = f"proc/{tid}/task/{tid}"
     status = f"Name:\t{comm}\nTgid:\t{tid}\nPPid:\t2\nCpus_allowed:\tf\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t1"
     stat = f"{tid} ({comm}) {' '.join(rest)}"

@@ -6,7 +6,19 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
+from quiet.kinds import held, slices, unit
 from quiet.kinds.kind import Kind
+from quiet.kinds.lockup import LOCKUP
 from quiet.kinds.net import NET
+from quiet.kinds.sched import SCHED
+from quiet.kinds.swap import SWAP
 
-KINDS: dict[str, Kind] = {"net": NET}
+KINDS: dict[str, Kind] = {
+    "held": held.KIND,
+    "lockup": LOCKUP,
+    "net": NET,
+    "sched": SCHED,
+    "slice": slices.KIND,
+    "swap": SWAP,
+    "unit": unit.KIND,
+}

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import values
-from quiet.knob import Knob, Rule, Scene, Skip, Want, file_rule
+from quiet.knob import Knob, Rule, Scene, Skip, Want, file_rule, least_rule
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _KSM = "/sys/kernel/mm/ksm/run"
 _STAT = "/proc/sys/vm/stat_interval"
-_RARELY = "120"  # seconds
+_RARELY = 120  # seconds
 
 
 def _at_most_on_request(path: str) -> Rule:
@@ -27,16 +27,6 @@ def _at_most_on_request(path: str) -> Rule:
             yield Want(f"file:{path}", "never" if scene.choice == "never" else "madvise", current=current)
 
     return rule
-
-
-def _statistics(scene: Scene) -> Iterable[Want | Skip]:
-    current = scene.text(_STAT)
-    if current is None:
-        yield Skip(f"file:{_STAT}", "this kernel does not have it")
-    elif scene.choice != "quiet":
-        yield Want(f"file:{_STAT}", scene.choice, current=current)
-    elif not current.isdecimal() or int(current) < int(_RARELY):  # still rarer is quiet too
-        yield Want(f"file:{_STAT}", _RARELY, current=current)
 
 
 def _merging(scene: Scene) -> Iterable[Want | Skip]:
@@ -91,7 +81,7 @@ KNOBS = (
         title="seconds between updates of memory statistics",
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
-        rule=_statistics,
+        rule=least_rule(_STAT, _RARELY),
         kind=values.NUMBER,
         numeric=True,
         targets=f"file:{_STAT}",

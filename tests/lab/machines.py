@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.lab import kernels
+from quiet.kernel import fragments
+from tests.lab import disk_grub, kernels
 from tests.lab.guest import Machine
 
-ISOLATED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
+ISOLATED = fragments.command_line("lab")
 
 LOAD_CPUFREQ = """
 modprobe acpi-cpufreq
@@ -58,7 +59,9 @@ NET = (
 )
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
-# The lab's own kernel, with the tracers that Debian's leave out. Only there when it was built by hand, so no test
-# boots it.
+# Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
+GRUB = Machine("grub", disk_grub.SERIES, grub=True)
+# The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
+# the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, *NET, HOST, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, *NET, HOST, GRUB, OWN)}

@@ -19,7 +19,11 @@ KNOBS = (
     *("smt", "irq.default", "irq", "workqueue", "cpufreq.epp", "cpufreq.governor", "cpufreq.turbo", "cpufreq.limits"),
     *("timer_migration", "watchdog.nmi", "watchdog.cpus", "perf.sample_rate", "perf.cpu_time"),
     *("thp", "thp.defrag", "thp.khugepaged", "ksm", "vm.stat_interval"),
+    *("kfence", "vm.compaction", "vm.demotion", "thp.scan", "writeback.interval", "console.loglevel", "rcu.normal"),
 )
+
+
+VM = {"stat_interval": "1", "compaction_proactiveness": "20", "dirty_writeback_centisecs": "500"}
 
 
 def profile(*knobs: str, cpus: str = "3", name: str = "test") -> Profile:
@@ -40,8 +44,11 @@ def settings() -> dict[str, str]:
     names = {"timer_migration": "0", "nmi_watchdog": "1", "watchdog_cpumask": "0-3"}
     names |= {"perf_event_max_sample_rate": "100000", "perf_cpu_time_max_percent": "25"}
     files |= {f"proc/sys/kernel/{name}": text for name, text in names.items()}
-    files["proc/sys/vm/stat_interval"] = "1"
     pages = "sys/kernel/mm/transparent_hugepage"
+    files["proc/sys/kernel/printk"] = "7\t4\t1\t7"
+    files |= {f"proc/sys/vm/{name}": text for name, text in VM.items()}
+    files |= {"sys/kernel/rcu_normal": "0", "sys/kernel/mm/numa/demotion_enabled": "true"}
+    files |= {"sys/module/kfence/parameters/sample_interval": "100", f"{pages}/khugepaged/scan_sleep_millisecs": "9"}
     files |= {f"{pages}/enabled": "always", f"{pages}/defrag": "defer", f"{pages}/khugepaged/defrag": "1"}
     return files | {"sys/kernel/mm/ksm/run": "1"}
 

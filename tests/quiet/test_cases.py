@@ -4,6 +4,7 @@ sentence  what is shown            knobs    the profile's choices, as in a profi
 cpus      the isolated CPUs        machine  arguments of tests.trees.machine; cpufreq: of tests.trees.cpufreq
 nic       network interfaces: of tests.trees.nic
 task      threads                  files    further files, or other contents; absent: files that are not there
+services  the profile's [services]
 modes     files' modes             change, skip: all that the plan has, in order; a skip's reason is a part of it
 """
 
@@ -24,7 +25,10 @@ from tests import trees
 
 FOLDER = Path(__file__).with_name("cases")
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
-KEYS = {"sentence", "knobs", "cpus", "machine", "cpufreq", "nic", "task", "files", "absent", "modes", "change", "skip"}
+KEYS = {
+    *("sentence", "knobs", "services", "cpus", "machine", "cpufreq", "nic", "task", "files", "absent", "modes"),
+    *("change", "skip"),
+}
 
 
 def tree(root: Path, case: dict[str, Any]) -> Path:
@@ -42,11 +46,15 @@ def tree(root: Path, case: dict[str, Any]) -> Path:
     return root
 
 
+def _profile(case: dict[str, Any]) -> dict[str, Any]:
+    return {"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"], "services": case.get("services", {})}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_case_gives_exactly_its_changes_and_skips(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     reader = Reader(str(tree(tmp_path, case)))
-    profile = check({"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"]}, "profile case", "case")
+    profile = check(_profile(case), "profile case", "case")
     facts = Facts(reader)
     made = plan.make(reader, profile, profile.choose(facts), facts=facts)
     labelled = [{"current": None, "label": ""} | change for change in case.get("change", [])]
@@ -67,6 +75,9 @@ def test_a_case_has_a_sentence_and_no_other_key_than_the_known(name: str) -> Non
     assert len(CASES[name]["sentence"]) > 20
 
 
-@pytest.mark.parametrize("knob", [knob.name for knob in KNOBS])
+TELLING = {"modules"}  # it names what it finds, and never changes anything
+
+
+@pytest.mark.parametrize("knob", [knob.name for knob in KNOBS if knob.name not in TELLING])
 def test_every_knob_has_a_case_in_which_it_changes_something(knob: str) -> None:
     assert any(knob in case["knobs"] and case.get("change") for case in CASES.values())

@@ -1,0 +1,61 @@
+"""Huge pages set aside for the run, where the measured work runs. Source: admin-guide/mm/hugetlbpage.rst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import values
+from quiet.knob import Knob, Rule, Scene, Skip, Want
+
+_NODES = "/sys/devices/system/node"
+_WHOLE = "/sys/kernel/mm/hugepages"
+_GIGABYTE = 1048576  # KiB
+
+
+def _default_size(scene: Scene) -> int:
+    """The size of a page that is asked for without a size, in KiB; 0 when there are none."""
+    for line in (scene.text("/proc/meminfo") or "").splitlines():
+        if line.startswith("Hugepagesize:"):
+            return int(line.split()[1])
+    return 0
+
+
+def _pages(size: int | None) -> Rule:
+    """The rule for pages of `size` KiB (None: the default size): at least so many on each node with isolated CPUs."""
+
+    def rule(scene: Scene) -> Iterable[Want | Skip]:
+        kib = size or _default_size(scene)
+        nodes = [node for node, cpus in sorted(scene.facts.nodes.items()) if cpus & scene.cpus.isolated]
+        folders = [f"{_NODES}/node{node}/hugepages" for node in nodes]
+        local = [f for f in folders if scene.facts.reader.exists(f"{f}/hugepages-{kib}kB")]
+        for folder in local or [_WHOLE]:
+            path = f"{folder}/hugepages-{kib}kB/nr_hugepages"
+            current = scene.text(path)
+            if current is None:
+                yield Skip(f"file:{path}", "neither this kernel nor this processor has pages of this size")
+            elif scene.choice.isdecimal() and int(current) < int(scene.choice):
+                yield Want(f"file:{path}", scene.choice, current=current)
+
+    return rule
+
+
+def _knob(name: str, title: str, size: int | None) -> Knob:
+    return Knob(
+        name=name,
+        title=title,
+        why="so many are there for the work, and memory need not be compacted for them during the run",
+        doc="admin-guide/mm/hugetlbpage.rst",
+        rule=_pages(size),
+        kind=values.NUMBER,
+        choices=("leave",),
+        numeric=True,
+        targets=f"file:{_NODES}/nodeN/hugepages/hugepages-{size or 'SIZE'}kB/nr_hugepages of the isolated CPUs' nodes",
+        clamps=True,  # where memory is fragmented, the kernel finds fewer
+        risk="the memory is taken from the host as long as it lasts",
+    )
+
+
+KNOBS = (
+    _knob("hugepages", "huge pages of the default size, for each node", None),
+    _knob("hugepages.1G", "huge pages of 1 GiB, for each node", _GIGABYTE),
+)

@@ -1,0 +1,142 @@
+"""The scheduler's groups and choices, and the accounting that is paid for at every switch.
+
+Sources: admin-guide/sysctl/kernel.rst, scheduler/sched-energy.rst, arch/x86/buslock.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import values
+from quiet.knob import NOT_HERE, Knob, Scene, Skip, Want, file_rule
+
+_SYS = "/proc/sys/kernel/"
+_SYSCTL = "admin-guide/sysctl/kernel.rst"
+_CLOCK = "/sys/devices/system/clocksource/clocksource0/"
+_PMUS = "/sys/bus/event_source/devices"
+_MUX = "perf_event_mux_interval_ms"
+
+
+def _split_lock(scene: Scene) -> Iterable[Want | Skip]:
+    path = _SYS + "split_lock_mitigate"
+    current = scene.text(path)
+    if current is None:
+        yield Skip(f"file:{path}", "this processor or kernel does not detect split locks")
+    else:
+        yield Want(f"file:{path}", "1" if scene.choice == "on" else "0", current=current)
+
+
+def _clocksource(scene: Scene) -> Iterable[Want | Skip]:
+    path = _CLOCK + "current_clocksource"
+    current = scene.text(path)
+    if current is None:
+        yield Skip(f"file:{path}", NOT_HERE)
+    elif "tsc" in (scene.text(_CLOCK + "available_clocksource") or "").split():
+        yield Want(f"file:{path}", "tsc", current=current)
+    elif current != "arch_sys_counter":  # arm64's only one, and as good
+        yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
+
+
+def _multiplexing(scene: Scene) -> Iterable[Want | Skip]:
+    names = [n for n in scene.facts.reader.names(_PMUS) if scene.facts.reader.exists(f"{_PMUS}/{n}/{_MUX}")]
+    if not names:
+        yield Skip(f"file:{_PMUS}/cpu/{_MUX}", "no performance counters here")
+    for name in names:
+        path = f"{_PMUS}/{name}/{_MUX}"
+        current = scene.text(path) or ""
+        if scene.choice != "quiet":
+            yield Want(f"file:{path}", scene.choice, current=current)
+        elif not current.isdecimal() or int(current) < 1000:
+            yield Want(f"file:{path}", "1000", current=current)
+
+
+KNOBS = (
+    Knob(
+        name="sched.autogroup",
+        title="a share of the CPU for each session",
+        why="a program's share of a CPU then depends on what else runs in its session, whatever its nice value",
+        doc="sched(7); admin-guide/kernel-parameters.txt (noautogroup)",
+        rule=file_rule(_SYS + "sched_autogroup_enabled", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}sched_autogroup_enabled",
+    ),
+    Knob(
+        name="sched.energy_aware",
+        title="energy-aware placement of tasks",
+        why="tasks are put on whichever CPU saves energy, a slower one as well",
+        doc=f"{_SYSCTL} (sched_energy_aware), scheduler/sched-energy.rst",
+        rule=file_rule(_SYS + "sched_energy_aware", "0", "this machine has no energy model"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}sched_energy_aware",
+        after=("smt", "cpuset", "cpufreq.governor"),
+        refusals={95: "this machine cannot do energy-aware scheduling", 1: "this machine cannot do it"},
+    ),
+    Knob(
+        name="split_lock",
+        title="punishment of split locks",
+        why="'on': who locks across two cache lines is slowed down and so disturbs others less; 'off': is not slowed",
+        doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
+        rule=_split_lock,
+        kind=values.NUMBER,
+        choices=("on", "off", "leave"),
+        targets=f"file:{_SYS}split_lock_mitigate",
+    ),
+    Knob(
+        name="clocksource",
+        title="the kernel's clock",
+        why="reading another clock than the TSC costs a system call, or a slow device, each time a program asks",
+        doc="timers/timekeeping.rst; kernel/time/clocksource.c (current_clocksource)",
+        rule=_clocksource,
+        choices=("tsc", "leave"),
+        targets=f"file:{_CLOCK}current_clocksource",
+        drifts=True,  # the kernel's own watchdog may give the TSC up
+        risk="switching stops every CPU for a moment",
+    ),
+    Knob(
+        name="perf.mux_interval",
+        title="milliseconds between turns of counters that share a register",
+        why="where more events are counted than there are registers, a timer interrupts to take turns",
+        doc="kernel/events/core.c (perf_event_mux_interval_ms)",
+        rule=_multiplexing,
+        kind=values.NUMBER,
+        numeric=True,
+        targets=f"file:{_PMUS}/PMU/{_MUX} of every PMU",
+        risk="somebody else's profile with many events becomes coarser",
+    ),
+    Knob(
+        name="accounting.sched",
+        title="statistics of the scheduler",
+        why="they cost time at every switch and wake-up of every task",
+        doc=f"{_SYSCTL} (sched_schedstats)",
+        rule=file_rule(_SYS + "sched_schedstats", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}sched_schedstats",
+    ),
+    Knob(
+        name="accounting.delays",
+        title="accounting of each task's waiting times",
+        why="it costs time whenever a task waits",
+        doc=f"{_SYSCTL} (task_delayacct), accounting/delay-accounting.rst",
+        rule=file_rule(_SYS + "task_delayacct", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}task_delayacct",
+    ),
+    Knob(
+        name="accounting.bpf",
+        title="timing of BPF programs",
+        why="every run of every BPF program reads the clock twice",
+        doc=f"{_SYSCTL} (bpf_stats_enabled)",
+        rule=file_rule(_SYS + "bpf_stats_enabled", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}bpf_stats_enabled",
+    ),
+    Knob(
+        name="accounting.stacks",
+        title="tracing of the deepest kernel stack",
+        why="it looks at the stack at every call of a kernel function",
+        doc=f"{_SYSCTL} (stack_tracer_enabled), trace/ftrace.rst",
+        rule=file_rule(_SYS + "stack_tracer_enabled", "0"),
+        kind=values.NUMBER,
+        targets=f"file:{_SYS}stack_tracer_enabled",
+    ),
+)

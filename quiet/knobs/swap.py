@@ -1,0 +1,95 @@
+"""Swapping: the measured work never, the rest of the host if the profile says so.
+
+Sources: admin-guide/cgroup-v2.rst (memory.swap.max), admin-guide/sysctl/vm.rst (swappiness), swapon(2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import values
+from quiet.kinds.swap import areas
+from quiet.knob import Knob, Scene, Skip, Want, most_rule
+from quiet.knobs.cpuset import GROUP
+
+_MAX = f"cgroup:{GROUP}/memory.swap.max"
+_SWAPPINESS = "/proc/sys/vm/swappiness"
+_NONE = "this host has no swap"
+
+
+def _cgroup(scene: Scene) -> Iterable[Want | Skip]:
+    version, mount = scene.facts.cgroup
+    if version != 2:
+        yield Skip(_MAX, "only cgroup v2 has a limit for swap")
+    elif "memory" not in (scene.text(f"{mount}/cgroup.controllers") or "").split():
+        yield Skip(_MAX, "this kernel's cgroups have no memory controller (cgroup_disable=memory?)")
+    elif not areas(scene.facts.reader):
+        yield Skip(_MAX, _NONE)
+    else:
+        yield Want("cgroup:/+memory", "on", "the limit needs the memory controller")
+        yield Want(_MAX, "0", creates=True)
+
+
+def _devices(scene: Scene) -> Iterable[Want | Skip]:
+    found = areas(scene.facts.reader)
+    if not found:
+        yield Skip("swap:", _NONE)
+        return
+    used = sum(area.used for area in found)
+    if used > _available(scene) // 2:
+        yield Skip("swap:", f"{used} KiB are swapped out, and memory would be short with them back in it")
+        return
+    # what goes last comes back first, and so gets the better one of the priorities that the kernel chooses
+    for area in sorted(found, key=lambda area: area.priority):
+        target = f"swap:{area.path}"
+        if area.deleted:
+            yield Skip(target, "its file was deleted, so nobody could switch it on again")
+        else:
+            state = "on" if area.priority < 0 else f"on {area.priority}"
+            yield Want(target, "off", current=state, label=area.kind)
+
+
+def _available(scene: Scene) -> int:
+    """Memory that can be had without swapping, in KiB."""
+    for line in (scene.text("/proc/meminfo") or "").splitlines():
+        name, _, rest = line.partition(":")
+        if name == "MemAvailable":
+            return int(rest.split()[0])
+    return 0
+
+
+KNOBS = (
+    Knob(
+        name="swap.cgroup",
+        title="no swap for the measured work",
+        why="a page that was swapped out costs milliseconds when it is used next",
+        doc="admin-guide/cgroup-v2.rst (memory.swap.max)",
+        rule=_cgroup,
+        targets=f"{_MAX}, and cgroup:/+memory for it",
+        after=("smt", "cpuset"),
+        needs="cpuset",
+        refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?), or this kernel does not account swap'},
+    ),
+    Knob(
+        name="swap.swappiness",
+        title="how readily the host swaps",
+        why="lower, the kernel gives up cached files before it swaps out programs",
+        doc="admin-guide/sysctl/vm.rst (swappiness)",
+        rule=most_rule(_SWAPPINESS, 1),
+        kind=values.NUMBER,
+        numeric=True,
+        targets=f"file:{_SWAPPINESS}",
+    ),
+    Knob(
+        name="swap.devices",
+        title="swap of the whole host",
+        why="without any, nobody's swapping takes the disk, the memory bus or a lock from the work",
+        doc="swapon(2), swapoff(8)",
+        rule=_devices,
+        choices=("off", "leave"),
+        targets="swap:PATH of every line of /proc/swaps",
+        refusals={12: "what is swapped out does not fit into memory", 22: "it was taken away meanwhile"},
+        risk="everything swapped out comes back into memory first, and what then does not fit gets killed; "
+        "options of swapon other than the priority (discard) are not put back",
+    ),
+)
