@@ -54,8 +54,8 @@ ARM = (
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
 # Has a network device with as many queues as processors.
 NET = (
-    Machine("net", "6.12", queues=4),
-    Machine("net-6.1", "6.1", queues=4),
+    Machine("net", "6.12", queues=4, prelude="modprobe virtio_net"),
+    Machine("net-6.1", "6.1", queues=4, prelude="modprobe virtio_net"),
 )
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
