@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyroute2.netlink.generic.ethtool  # noqa: F401 - loaded once for all forks
+
 from quiet import cpulist
 from tests.lab import drive
 from tests.lab.drive import Report, called, quiet, quiet_json
