@@ -102,6 +102,19 @@ def test_another_device_of_the_same_name_keeps_what_it_has(host: Kernel, tmp_pat
     assert host.text(f"{ANSWERS}/eth0/channels") == "combined 2"
 
 
+def test_an_interface_that_was_renamed_gets_what_it_had_under_its_new_name(host: Kernel, tmp_path: Path) -> None:
+    before = found(tmp_path)
+    wanted = profile("net.rps", "net.xps", "net.defer", cpus="2-3")
+    apply(host, wanted)
+    for folder in ("sys/class/net", "run/quiet-recorded/net"):
+        (tmp_path / folder / "eth0").rename(tmp_path / folder / "lan0")
+    plant(tmp_path, nic("eth0", index=7, rx=1, irqs=60))
+    newcomer = {name for name in found(tmp_path) if "/eth0/" in name or "/6" in name}
+    assert restore(host).complete
+    after = found(tmp_path)
+    assert {name.replace("/lan0/", "/eth0/"): text for name, text in after.items() if name not in newcomer} == before
+
+
 def test_an_interface_that_goes_while_it_is_changed_is_no_failure(tmp_path: Path) -> None:
     def unplug(kernel: Kernel, path: str, value: str) -> str:
         if path.endswith("rx-1/rps_cpus"):
