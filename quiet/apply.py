@@ -94,7 +94,8 @@ class _Apply:
             self._round(made)
             made = self._plan()
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        written = tuple(c for c in changes.values() if c.target not in self.record.refused)
+        # neither refused nor left out because what it needs was
+        written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 
     def _settled(self, target: str) -> str | None:
@@ -168,6 +169,8 @@ class _Apply:
             self.failures.append(Skipped(change.knob, change.target, reason, change.label))
         whole = [e.target for e in self._written(knob.name)] if knob.atomic else [change.target]
         for target in whole:
+            if knob.atomic and target in self.record.refused:
+                continue  # the first reason is the one that the others follow from
             self.record.refused[target] = reason
             self.record.entries[target].wanted = None
             self.log.refused(target, reason)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from quiet.kinds.kind import Kind
 from quiet.kinds.lockup import LOCKUP
+from quiet.kinds.resctrl import MOUNT, RESCTRL, SCHEMATA
 from quiet.kinds.sched import SCHED
 from quiet.kinds.swap import SWAP
 
 KINDS: dict[str, Kind] = {
     "lockup": LOCKUP,
+    "mount": MOUNT,
+    "resctrl": RESCTRL,
     "sched": SCHED,
+    "schemata": SCHEMATA,
     "swap": SWAP,
 }

@@ -20,12 +20,12 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    *("kinds.kind", "kinds.lockup", "kinds.sched", "kinds.swap"),
+    *("kinds.kind", "kinds.lockup", "kinds.resctrl", "kinds.sched", "kinds.swap"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "choose", "knob"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs.checks", "knobs.scheduling", "knobs.kthreads", "knobs.reclaim", "knobs.writeback", "knobs.swap"),
-    *("knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules"),
+    *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),

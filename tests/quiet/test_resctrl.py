@@ -1,0 +1,106 @@
+"""Dividing the caches: on a host that says no as the kernel does. No emulator has this hardware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quiet.apply import apply
+from quiet.kinds.resctrl import ROOT
+from quiet.knobs.resctrl import Cache, read_masks, split, write_masks
+from quiet.profile import Profile, check
+from quiet.restore import restore
+from quiet.verify import plan_now
+from tests.quiet.resctrl import Resctrl, neighbours, parse
+from tests.trees import contents
+
+
+def wanted(cpus: str = "3") -> Profile:
+    return check({"name": "test", "cpus": {"isolated": cpus}, "knobs": {"resctrl": "quiet"}}, "test", "test")
+
+
+@pytest.mark.parametrize("cdp", [False, True])
+def test_what_was_not_mounted_is_mounted_divided_and_then_not_mounted_again(tmp_path: Path, cdp: bool) -> None:
+    host = Resctrl(tmp_path, cdp=cdp)
+    before = contents(tmp_path)
+    done = apply(host, wanted())
+    assert done.failures == ()
+    assert host.text(f"{ROOT}/quiet/mode") == "exclusive"
+    assert host.text(f"{ROOT}/quiet/cpus_list") == "3"
+    for domains in parse(host.text(f"{ROOT}/quiet/schemata") or "").values():
+        assert domains == {0: 0b11, 1: 0b11111}  # the fewest where no isolated CPU is, half where one is
+    assert plan_now(host, wanted(), None)[0].changes == ()
+    assert restore(host).complete
+    assert contents(tmp_path) == before
+
+
+def test_what_was_mounted_stays_mounted_and_others_groups_stay_as_they_are(tmp_path: Path) -> None:
+    host = Resctrl(tmp_path)
+    host.mount("resctrl", ROOT)
+    host.mkdir(f"{ROOT}/web")
+    for group, line in (("/web", "L3:0=780;1=780"), ("", "L3:0=0ff;1=7ff")):
+        host.write(f"{ROOT}{group}/schemata", line)
+    before = contents(tmp_path)
+    assert apply(host, wanted()).failures == ()
+    assert parse(host.text(f"{ROOT}/quiet/schemata") or "")["L3"][1] == 0b11111
+    assert parse(host.text(f"{ROOT}/web/schemata") or "")["L3"] == {0: 0x780, 1: 0x780}
+    assert plan_now(host, wanted(), None)[0].changes == ()
+    assert restore(host).complete
+    assert contents(tmp_path) == before
+
+
+def test_a_processor_without_a_free_class_is_left_as_it_was(tmp_path: Path) -> None:
+    host = Resctrl(tmp_path, closids=1)
+    before = contents(tmp_path)
+    done = apply(host, wanted())
+    assert done.failures == ()
+    assert {"the processor has no class of service left for another group"} <= {skip.reason for skip in done.skips}
+    assert contents(tmp_path) == before
+    assert restore(host).complete
+    assert contents(tmp_path) == before
+
+
+def test_with_somebody_elses_group_in_it_our_mount_stays_and_that_is_said(tmp_path: Path) -> None:
+    host = Resctrl(tmp_path)
+    apply(host, wanted())
+    host.mkdir(f"{ROOT}/theirs")
+    outcome = restore(host)
+    assert [failure.target for failure in outcome.failures] == [f"mount:{ROOT}"]
+    assert "theirs" in outcome.failures[0].reason
+    assert not host.exists(f"{ROOT}/quiet")
+    host.rmdir(f"{ROOT}/theirs")
+    assert restore(host).complete
+
+
+def test_a_refusal_has_the_kernels_own_reason(tmp_path: Path) -> None:
+    host = Resctrl(tmp_path)
+    host.fewest = 12  # a rule that info does not tell
+    host.mount("resctrl", ROOT)
+    (host.file("/info/L3/min_cbm_bits")).write_text("2\n")
+    done = apply(host, wanted())
+    assert "Need 12 neighbouring bits" in done.failures[0].reason
+
+
+MASKS = st.integers(1, (1 << 20) - 1)
+
+
+@given(MASKS, MASKS, st.integers(1, 20), st.integers(1, 4), st.booleans())
+def test_a_split_is_lawful_for_both_sides_or_there_is_none(
+    whole: int, usable: int, ways: int, fewest: int, sparse: bool
+) -> None:
+    mine = split(whole, whole & usable, ways, Cache("L3", ("L3",), fewest, 0, sparse))
+    if mine:
+        rest = whole & ~mine
+        assert mine & ~(whole & usable) == 0
+        assert neighbours(mine >> (mine & -mine).bit_length() - 1)
+        assert fewest <= mine.bit_count() <= max(ways, fewest)
+        assert rest.bit_count() >= fewest
+        assert sparse or neighbours(rest)
+
+
+@given(st.dictionaries(st.integers(0, 99), MASKS, min_size=1))
+def test_a_line_is_read_as_it_was_written(masks: dict[int, int]) -> None:
+    assert read_masks(write_masks(masks)) == masks
