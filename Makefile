@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod lock clean
+.PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
 export PYTHONDONTWRITEBYTECODE :=
@@ -65,6 +65,11 @@ benchmarks: setup ## how fast and how exact quiet and cbench themselves are, bes
 kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)
 	@$(BIN)/python -m cbench.kmodule build/kmod
 
+# Into ~/.cache/quiet-lab, which `make clean` leaves alone; interrupted, it goes on where it was.
+kernel: setup ## build the lab's own kernel, with the fragments of kernel-configs/ (under 40 minutes on 2 cores)
+	@tests/lab/needs.sh kernel
+	@$(BIN)/python -m tests.lab.own_kernel
+
 lock: ## write requirements.lock anew: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
 	$(PYTHON) -m venv "$$temporary"; "$$temporary/bin/pip" -q install pip-tools; \
@@ -92,6 +97,7 @@ lab-setup: setup # what boots kernels: the emulators, Debian's kernels and an ar
 	@tests/lab/needs.sh lab
 	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
 	@$(BIN)/python -m tests.lab.disk_root
+	@$(BIN)/python -m tests.lab.disk_grub
 	@tests/lab/needs.sh arm
 	@$(BIN)/python -m tests.lab.kernels --quiet $(ARM_KERNELS)
 	@$(BIN)/python -m tests.lab.arm_root

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quiet import cpulist, engine, journal, plan, targets, values
+from quiet import confined, cpulist, engine, journal, plan, targets, values
 from quiet.choose import Choice, parse_wish
 from quiet.engine import Failure, Write
 from quiet.errors import Incomplete, Refused
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.journal import Entry, Journal, Record
-from quiet.knobs import BY_NAME
+from quiet.knobs import BY_NAME, rivals
 from quiet.knobs.cpuset import GROUP
 from quiet.plan import Change, Plan, Skipped
 from quiet.profile import Profile
@@ -33,14 +33,23 @@ class Receipt:
     missing_boot: tuple[str, ...]
 
 
-def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool = False, patience: float = 0) -> Receipt:
-    """Bring the host to the profile; `passing` when it is for one command only.
+def apply(
+    host: Host,
+    profile: Profile,
+    wish: str | None = None,
+    passing: bool = False,
+    patience: float = 0,
+    again: bool = False,
+) -> Receipt:
+    """Bring the host to the profile; `passing` when it is for one command only, `again` only where it is applied now.
 
     Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
     Incomplete when the journal or a setting can no longer be written.
     """
     with journal.locked(host, patience):
         record = journal.load(host)
+        if again and record is None:
+            raise Refused("nothing is applied any more")
         cpus = _cpus(host, profile, wish, record)
         log = Journal(host)
         try:
@@ -48,7 +57,7 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
                 log.begin(host, profile.name, profile.source, cpus, passing)
                 record = journal.load(host)
                 assert record is not None
-            elif record.passing and not passing:
+            elif record.passing and not (passing or again):
                 log.stay()
             return _Apply(host, profile, cpus, record, log).run()
         except OSError as error:
@@ -60,10 +69,14 @@ def apply(host: Host, profile: Profile, wish: str | None = None, passing: bool =
 
 def _cpus(host: Host, profile: Profile, wish: str | None, record: Record | None) -> Choice:
     if record is None:
+        if outside := confined.whole(Facts(host)):
+            raise Refused(outside)
         if profile.knobs.get("cpuset", "leave") != "leave" and targets.get(host, f"cgroup:{GROUP}") is not None:
             raise Refused(
                 f'a cgroup {GROUP} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"'
             )
+        if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
+            raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
         return profile.choose(Facts(host), wish)
     if record.restoring:
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")

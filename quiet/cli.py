@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet import __version__, commands
+from quiet import __version__, commands, commands_boot, commands_kernel, commands_watch
 from quiet.entry import emit
 
 app = typer.Typer(
@@ -16,6 +16,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Make this host quiet for measuring, prove it, and put everything back exactly as it was found.",
 )
+
+kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What this host's kernel was built with.")
+app.add_typer(kernel_app, name="kernel")
 
 _Profile = Annotated[
     str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
@@ -132,6 +135,21 @@ def restore(
     raise typer.Exit(commands.restore(force, keep, root, as_json))
 
 
+@app.command(name="install-service")
+def install_service(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+    """Have systemd apply a profile after each boot, and restore when the unit quiet.service is stopped.
+
+    A file of your own is copied to /etc/quiet, unless it is in /etc. With --root only the files are written.
+    """
+    raise typer.Exit(commands.install_service(profile, cpus, root, as_json))
+
+
+@app.command(name="remove-service")
+def remove_service(root: _Root = "/", as_json: _Json = False) -> None:
+    """Stop quiet.service, which restores, and take away everything that install-service made."""
+    raise typer.Exit(commands.remove_service(root, as_json))
+
+
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],
@@ -158,10 +176,91 @@ def explain(knob: Annotated[str | None, typer.Argument(help="A knob's name.")] =
 def record(
     file: Annotated[str, typer.Argument(help="The archive to write, such as myhost.tar.gz.")],
     root: _Root = "/",
+    unmasked: Annotated[
+        bool, typer.Option("--unmasked", help="With names of tasks and hosts, addresses, identifiers, serial numbers.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
-    """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
-    raise typer.Exit(commands.record(file, root, as_json))
+    """Record this machine as a tree for --root: the files that plan and status read, without what is nobody's business.
+
+    Needs no root; with it, more can be read.
+    """
+    raise typer.Exit(commands.record(file, root, unmasked, as_json))
+
+
+_boot = typer.Typer(no_args_is_help=True, help="The kernel command line: what only a reboot can set.")
+app.add_typer(_boot, name="boot")
+_Loader = Annotated[
+    str | None, typer.Option("--loader", metavar="NAME", help="The boot loader, where several are here.")
+]
+
+
+@_boot.command("plan")
+def boot_plan(
+    profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
+) -> None:
+    """The parameters to add with why each, the files to write and the commands to run. Writes nothing."""
+    raise typer.Exit(commands_boot.plan(profile, cpus, root, loader, as_json))
+
+
+@_boot.command("apply")
+def boot_apply(
+    profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
+) -> None:
+    """Put a profile's parameters on the next boots' command line. Twice is the same as once."""
+    raise typer.Exit(commands_boot.apply(profile, cpus, root, loader, as_json))
+
+
+@_boot.command("remove")
+def boot_remove(root: _Root = "/", as_json: _Json = False) -> None:
+    """Put the boot configuration back as it was found, byte for byte. Exit 4 when it could not be."""
+    raise typer.Exit(commands_boot.remove(root, as_json))
+
+
+@_boot.command("once")
+def boot_once(
+    profile: _Profile = "bench",
+    cpus: _Cpus = None,
+    root: _Root = "/",
+    kernel: Annotated[str | None, typer.Option("--kernel", metavar="FILE", help="Default: the running one's.")] = None,
+    initrd: Annotated[str | None, typer.Option("--initrd", metavar="FILE", help="Default: the image's own.")] = None,
+    load_only: Annotated[bool, typer.Option("--load-only", help="Load it; `systemctl kexec` then starts it.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Restart at once into the running kernel with a profile's parameters, by kexec. The boot after it is as ever."""
+    raise typer.Exit(commands_boot.once(profile, cpus, root, kernel, initrd, load_only, as_json))
+
+
+@app.command()
+def watch(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
+    ] = False,
+    rescan: Annotated[float, typer.Option(metavar="S", help="Look at everything this often, at most.")] = 60.0,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="End after so long. Default: never.")] = None,
+    root: _Root = "/",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Stay, and tell what drifts from the applied profile, as it happens. Exit 1 when drift was not repaired.
+
+    Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
+    while nothing happens.
+    """
+    raise typer.Exit(commands_watch.watch(repair, rescan, duration, root, as_json))
+
+
+@kernel_app.command("check")
+def kernel_check(
+    fragments: Annotated[list[str] | None, typer.Argument(help="Only these, such as isolation. Default: all.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="Another kernel's configuration, such as .config."),
+    ] = None,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
+    """Which options the running kernel has that quiet can use, and what each missing one costs. Exit 0: all there."""
+    raise typer.Exit(commands_kernel.kernel_check(fragments or (), config, root, as_json))
 
 
 def _version(wanted: bool) -> None:

@@ -24,18 +24,22 @@ def _print(shape: object) -> None:
 
 def status(root: str = "/", as_json: bool = False) -> int:
     """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
-    from quiet import journal, shapes
+    from quiet import journal, service, shapes
     from quiet.facts import Facts
     from quiet.host import Reader
+    from quiet.kernel import check, config, fragments, told
 
     reader = Reader(root)
     state = shapes.status(Facts(reader), journal.load(reader))
+    state["service"] = shapes.service(service.installed(reader))
+    built = config.running(reader)
+    answers = check.check(fragments.load(), built, reader)
     if as_json:
-        _print(state)
+        _print({**state, "kernel_options": told.short(answers, built)})
     else:
         from quiet import render
 
-        render.status(state)
+        render.status(state, {"kernel options": told.line(answers, built)})
     return 0
 
 
@@ -160,6 +164,33 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
     return 0 if outcome.complete else 4
 
 
+def install_service(profile: str, cpus: str | None, root: str, as_json: bool) -> int:
+    """Have systemd apply a profile after each boot, and restore when its unit is stopped."""
+    from quiet import render, service, shapes
+    from quiet.host import Host
+    from quiet.profile import load
+
+    done = service.install(Host(root), load(profile), cpus)
+    if as_json:
+        _print(shapes.service_done(done))
+    else:
+        render.service_installed(done)
+    return 0
+
+
+def remove_service(root: str, as_json: bool) -> int:
+    """Stop that unit and take it away. Exit 4 when what it had applied could not be put back."""
+    from quiet import render, service, shapes
+    from quiet.host import Host
+
+    done = service.remove(Host(root))
+    if as_json:
+        _print(shapes.service_done(done))
+    else:
+        render.service_removed(done)
+    return 4 if done.left else 0
+
+
 def run(command: Sequence[str], profile: str, cpus: str | None) -> int:
     """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
     from quiet import render
@@ -213,13 +244,10 @@ def explain(knob: str | None, as_json: bool) -> int:
 
     stops = list(dict.fromkeys(item.text for item in stopped_by(knob)))
     if knob not in BY_NAME:
-        if not stops:
+        from quiet import commands_boot
+
+        if not commands_boot.explain(knob, stops, as_json):
             raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
-        if as_json:
-            _print({"name": knob, "title": "kernel parameter", "stops": stops})
-        else:
-            render.out(f"**{knob}**: a parameter of the kernel's command line; it takes a reboot")
-            render.columns([("stops", text) for text in stops])
     elif as_json:
         _print({**shapes.knob(BY_NAME[knob]), "stops": stops})
     else:
@@ -227,18 +255,23 @@ def explain(knob: str | None, as_json: bool) -> int:
     return 0
 
 
-def record(file: str, root: str, as_json: bool) -> int:
-    """Record this machine as a tree for --root: the files of /sys and /proc that plan and status read."""
+def record(file: str, root: str, unmasked: bool, as_json: bool) -> int:
+    """Record this machine as a tree for --root: the files that plan and status read, masked unless told otherwise."""
     from quiet import render
+    from quiet.mask import LEFT_OUT
     from quiet.recorder import Recording
     from quiet.recorder import record as do
 
-    count = do(Recording(root), file)
+    done = do(Recording(root), file, not unmasked)
+    left_out = [] if unmasked else LEFT_OUT
     if as_json:
-        _print({"file": file, "files": count})
+        _print({"file": file, "files": done.files, "left_out": list(left_out), "unreadable": list(done.closed)})
         return 0
-    render.out(f"{file}: {count} files; unpack it with tar -xzf and give the folder as --root")
-    render.note(
-        "it holds names and CPUs of tasks, the mount table and the kernel command line; no memory, no environment"
-    )
+    render.out(f"{file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
+    for words in left_out or [
+        "nothing: names of tasks, addresses, identifiers and the whole kernel command line are in"
+    ]:
+        render.note(f"left out: {words}")
+    if done.closed:
+        render.note(f"{render.counted(len(done.closed), 'file')} could not be read without root and are not in it")
     return 0

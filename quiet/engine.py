@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from quiet import targets, values
 from quiet.host import Host
@@ -52,13 +53,12 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        for write in writes:
-            if _holds(write, targets.get(host, write.target)):
-                continue
-            wrote = True
-            failure = _one(host, write, before, after)
-            if failure is not None:
-                failures[write.target] = failure
+        for kind, group in groupby(writes, lambda write: targets.joins(write.target)):
+            due = (write for write in group if not _holds(write, targets.get(host, write.target)))
+            for write, failure in (_several if kind else _each)(host, due, before, after):
+                wrote = True
+                if failure is not None:
+                    failures[write.target] = failure
         now = [targets.get(host, write.target) for write in writes]
         if not wrote or now == last:
             break
@@ -77,6 +77,27 @@ def _different(write: Write, found: str | None) -> Failure:
     return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
 
 
+def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
+    for write in due:
+        yield write, _one(host, write, before, after)
+
+
+def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
+    """In one go; one by one where that fails, to learn which of them it was."""
+    due = list(due)
+    if len(due) < 2:
+        yield from _each(host, due, before, after)
+        return
+    for write in due:
+        before(write)
+    try:
+        targets.together(host, [(write.target, write.wanted) for write in due])
+    except OSError:
+        yield from _each(host, (w for w in due if not _holds(w, targets.get(host, w.target))), before, after)
+    else:
+        yield from ((write, _found(host, write, after)) for write in due)
+
+
 def _one(host: Host, write: Write, before: Before, after: After) -> Failure | None:
     before(write)
     try:
@@ -86,6 +107,10 @@ def _one(host: Host, write: Write, before: Before, after: After) -> Failure | No
         if number == errno.ESRCH and targets.ends(write.target):
             return None
         return Failure(write, number, error.strerror or os.strerror(number))
+    return _found(host, write, after)
+
+
+def _found(host: Host, write: Write, after: After) -> Failure | None:
     found = targets.get(host, write.target)
     after(write, found)
     return None if write.clamps or _holds(write, found) else _different(write, found)

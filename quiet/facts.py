@@ -146,6 +146,19 @@ class Facts:
         return self.reader.numbered("/proc/irq")
 
     @cached_property
+    def interfaces(self) -> dict[str, bool]:
+        """The network interfaces of the own namespace, and whether there is a device behind each."""
+        base, exists = "/sys/class/net", self.reader.exists
+        names = (name for name in self.reader.names(base) if exists(f"{base}/{name}/ifindex"))
+        return {name: exists(f"{base}/{name}/device") for name in names}
+
+    @cached_property
+    def irq_cpus(self) -> dict[int, str]:
+        """The CPUs that each interrupt may go to, as the kernel lists them."""
+        read = ((number, self.reader.text(f"/proc/irq/{number}/smp_affinity_list")) for number in self.irqs)
+        return {number: text for number, text in read if text is not None}
+
+    @cached_property
     def policies(self) -> dict[int, CpuSet]:
         """cpufreq policies with the CPUs of each."""
         found = {}
@@ -168,6 +181,10 @@ class Facts:
             tids = self.reader.numbered(f"/proc/{pid}/task") or [pid]
             found += [task for tid in tids if (task := self._task(pid, tid))]
         return found
+
+    def task(self, tid: int) -> Task | None:
+        """One thread as it is now; None when it has ended."""
+        return self._task(tid, tid)
 
     def _task(self, pid: int, tid: int) -> Task | None:
         base = f"/proc/{pid}/task/{tid}"

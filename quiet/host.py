@@ -9,12 +9,17 @@ import contextlib
 import errno
 import os
 import signal
+import struct
 import subprocess
+from collections.abc import Callable, Sequence
 
 from quiet import cpulist
 from quiet.errors import UsageError
 
+ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
 _CHUNK = 1 << 16
+_HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
+_FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 
 
 class Reader:
@@ -88,9 +93,45 @@ class Reader:
             os.close(fd)
         return found
 
+    def held(self, name: str) -> str | None:
+        """The value that a process holds in /dev/NAME for us (Host.hold); None when there is none, or none any more."""
+        import fcntl
+
+        try:
+            fd = os.open(self.root + _HELD + name, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            # asked for, not taken: whoever may read cannot stand in the way of those who write
+            answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(_FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
+            free = struct.unpack(_FLOCK, answer)[0] == fcntl.F_UNLCK
+            return None if free else os.read(fd, 64).decode("ascii", "replace").strip()
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link points to; None when it is none."""
+        try:
+            return os.readlink(self.root + path)
+        except OSError:
+            return None
+
+    def pin(self, path: str) -> int:
+        """A descriptor that reads nothing and keeps the file's name in the kernel's memory; -1 when it is not there."""
+        try:
+            return os.open(self.root + path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return -1
+
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
         return os.path.exists(self.root + path)
+
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """An answer of the kernel that no file gives; a recorded tree has it as one (ANSWERS/NAME)."""
+        return ask() if self.live else self.text(f"{ANSWERS}/{name}")
 
     def writable(self, path: str) -> bool:
         """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
@@ -103,19 +144,38 @@ class Reader:
 class Host(Reader):
     """Writes too. Every method raises OSError with the kernel's errno when the kernel refuses."""
 
+    _units: dict[str, tuple[str, str]] | None = None
+
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs want it."""
-        if not self.live and not os.path.realpath(self.root + path).startswith(os.path.realpath(self.root) + "/"):
-            raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
+        self._only_inside(path)
         fd = os.open(self.root + path, os.O_WRONLY | os.O_CLOEXEC | (0 if self.live else os.O_TRUNC))
         try:
             os.write(fd, value.encode("utf-8", "surrogateescape") + b"\n")
         finally:
             os.close(fd)
 
+    def answer(self, name: str, value: str) -> None:
+        """Change what a recorded tree has as the kernel's answer."""
+        self.write(f"{ANSWERS}/{name}", value)
+
     def mkdir(self, path: str) -> None:
         """Make a directory (a cgroup, on a live host)."""
         os.mkdir(self.root + path)
+
+    def symlink(self, path: str, to: str) -> None:
+        """Make a symbolic link."""
+        os.symlink(to, self.root + path)
+
+    def create(self, path: str, text: str) -> None:
+        """Make a file, whole or not at all; one that is there is replaced."""
+        with open(f"{self.root}{path}.new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(f"{self.root}{path}.new", self.root + path)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file or a link."""
+        os.unlink(self.root + path)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty directory (a cgroup's own files do not count)."""
@@ -166,16 +226,128 @@ class Host(Reader):
         self._only_live()
         os.kill(pid, signal.Signals[name])
 
-    def systemctl(self, *args: str) -> None:
-        """Run systemctl to its end; OSError when it fails or is not there."""
+    def systemctl(self, *args: str) -> str:
+        """Run systemctl to its end, and what it printed; OSError when it fails or is not there."""
+        self._units = None
+        return self.run("systemctl", *args, seconds=120)
+
+    def run(self, *command: str, seconds: float = 600) -> str:
+        """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
         self._only_live()
+        said = " ".join(command)
         try:
-            done = subprocess.run(["systemctl", *args], capture_output=True, text=True, check=False, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise OSError(errno.ETIMEDOUT, f"systemctl {' '.join(args)} did not end within two minutes") from None
+            raise OSError(errno.ETIMEDOUT, f"{said} did not end within {seconds / 60:g} minutes") from None
+        except FileNotFoundError:
+            raise OSError(errno.ENOENT, f"{command[0]}: no such program") from None
         if done.returncode:
-            raise OSError(errno.EIO, done.stderr.strip() or f"systemctl {' '.join(args)} ended with {done.returncode}")
+            raise OSError(errno.EIO, done.stderr.strip() or f"{said} ended with {done.returncode}")
+        return done.stdout
+
+    def hold(self, name: str, value: int) -> None:
+        """Keep a number written to /dev/NAME, a device that forgets it when the file is closed.
+
+        A small process has the file open, and a locked record. Both are opened here and inherited, so there is no
+        moment in which it lives and the lock does not tell. It keeps nothing else of the caller: no terminal, folder,
+        cgroup or further file.
+        """
+        import fcntl
+
+        self.release(name)
+        self._only_inside(f"/dev/{name}")
+        opened = [os.open(f"{self.root}/dev/{name}", os.O_WRONLY | os.O_CLOEXEC)]
+        try:
+            opened.append(os.open(self.root + _HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+            device, record = opened
+            os.write(record, f"{value}\n".encode())
+            os.write(device, struct.pack("i", value))
+            fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
+            opened += os.pipe()
+            # it waits for a line that nobody writes: it has the pipe's other end itself
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
+                stdin=opened[2],
+                stdout=device,
+                stderr=record,
+                pass_fds=opened[3:],
+                start_new_session=True,
+                cwd="/",
+                env={},
+            )
+        finally:
+            for fd in opened:
+                os.close(fd)
+        process.returncode = 0  # nobody waits for it here: it outlives this command
+        self._leave_cgroups(process.pid)
+
+    def release(self, name: str) -> None:
+        """End the processes that hold /dev/NAME for us, and return when they are gone; nothing when there are none."""
+        import select
+
+        for pid in self._holders(name):
+            with contextlib.suppress(ProcessLookupError):
+                fd = os.pidfd_open(pid)
+                try:
+                    if pid in self._holders(name):  # it is still the same process
+                        signal.pidfd_send_signal(fd, signal.SIGKILL)
+                        select.select([fd], [], [], 10)
+                finally:
+                    os.close(fd)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)  # where it was started by this very process
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.root + _HELD + name)
+
+    def _holders(self, name: str) -> list[int]:
+        """Known by what they say of themselves and by the device that is their output."""
+        found = []
+        for pid in Reader().numbered("/proc"):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    ours = _mark(name).encode() in file.read()
+                if ours and os.path.samefile(f"/proc/{pid}/fd/1", f"{self.root}/dev/{name}"):
+                    found.append(pid)
+            except OSError:
+                continue  # it ended just now
+        return found
+
+    def _leave_cgroups(self, pid: int) -> None:
+        """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""
+        for line in (self.text("/proc/mounts") or "").splitlines() if self.live else ():
+            fields = line.split(" ")
+            if len(fields) > 2 and fields[2] in ("cgroup", "cgroup2"):
+                with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
+                    self.write(f"{fields[1]}/cgroup.procs", str(pid))
+
+    def _only_inside(self, path: str) -> None:
+        if not self.live and not os.path.realpath(self.root + path).startswith(os.path.realpath(self.root) + "/"):
+            raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
+
+    def unit_states(self) -> dict[str, tuple[str, str]]:
+        """(load state, active state) of the units that systemd has loaded; asked once, and again after a systemctl."""
+        if self._units is None:
+            units = {}
+            with contextlib.suppress(OSError):
+                kinds = "--type=service,timer,socket,path,target,mount"
+                listed = self.systemctl("list-units", "--all", "--full", "--plain", "--no-legend", kinds)
+                rows = (line.split(None, 4) for line in listed.splitlines())
+                units = {row[0]: (row[1], row[2]) for row in rows if len(row) > 3}
+            self._units = units
+        return self._units
+
+    def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Properties of units as systemctl shows them, by the units' names."""
+        shown = self.systemctl("show", f"--property=Id,{','.join(properties)}", "--", *units)
+        lines = (block.splitlines() for block in shown.split("\n\n"))
+        blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)
+        return {block.pop("Id"): block for block in blocks if "Id" in block}
 
     def _only_live(self) -> None:
         if not self.live:
             raise OSError(errno.EOPNOTSUPP, "a recorded tree has no processes to change")
+
+
+def _mark(name: str) -> str:
+    """What the arguments of a holder say, for `ps` and for us."""
+    return f"# quiet holds /dev/{name}"

@@ -42,6 +42,7 @@ class Scene(NamedTuple):
     facts: Facts
     cpus: Choice
     choice: str
+    names: Mapping[str, tuple[str, ...]] = {}  # the profile's lists: units to stop, units to keep
 
     def text(self, path: str) -> str | None:
         """A file of the host."""

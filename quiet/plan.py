@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from quiet import targets, values
+from quiet import confined, targets, values
 from quiet.choose import Choice
 from quiet.facts import Facts
 from quiet.host import Reader
@@ -37,16 +38,24 @@ class Skipped:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+Targets = tuple[tuple[str, str], ...]  # (knob, target)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Everything that `apply` would do, in order; `entangled` are targets that it would change in passing."""
+    """Everything that `apply` would do, in order."""
 
     profile: str
     cpus: Choice
     changes: tuple[Change, ...]
     skips: tuple[Skipped, ...]
-    entangled: tuple[tuple[str, str], ...]  # (knob, target)
     missing_boot: tuple[str, ...]
+    disturbed: Callable[[], Targets] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def entangled(self) -> Targets:
+        """The targets that these changes would change in passing: looked for when asked, so only who writes waits."""
+        return self.disturbed()
 
 
 def make(
@@ -65,15 +74,21 @@ def make(
     facts = facts or Facts(reader)
     changes: list[Change] = []
     skips: list[Skipped] = []
-    entangled: list[tuple[str, str]] = []
+    changed: list[tuple[Knob, Scene]] = []
     taken_back: set[str] = set()
+    outside = confined.whole(facts)
+    closed = None if outside else confined.places(facts)
     for knob in KNOBS:
         choice = profile.knobs.get(knob.name, "leave")
         if choice == "leave":
             continue
-        scene = Scene(facts, cpus, choice)
+        scene = Scene(facts, cpus, choice, profile.services)
         before, skipped = len(changes), len(skips)
-        _compare(reader, knob, scene, settled or {}, refused or {}, changes, skips)
+        _compare(reader, knob, scene, settled or {}, refused or {}, closed, changes, skips)
+        if outside and len(changes) > before:
+            more = len(changes) - before - 1
+            skips.append(Skipped(knob.name, changes[before].target, outside, f"and {more} more" if more else ""))
+            del changes[before:]
         if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):
             taken_back.add(knob.name)
         if knob.needs in taken_back:
@@ -81,9 +96,13 @@ def make(
             skips += [Skipped(c.knob, c.target, reason, c.label) for c in changes[before:]]
             del changes[before:]
         if len(changes) > before:
-            entangled += [(knob.name, target) for target in knob.entangled(scene)]
+            changed.append((knob, scene))
     missing = profile.missing_boot(facts, cpus)
-    return Plan(profile.name, cpus, tuple(changes), tuple(skips), tuple(entangled), missing)
+
+    def disturbed() -> Targets:
+        return tuple((knob.name, target) for knob, scene in changed for target in knob.entangled(scene))
+
+    return Plan(profile.name, cpus, tuple(changes), tuple(skips), missing, disturbed)
 
 
 def _compare(
@@ -92,6 +111,7 @@ def _compare(
     scene: Scene,
     settled: Mapping[str, str],
     refused: Mapping[str, str],
+    closed: confined.Places | None,
     changes: list[Change],
     skips: list[Skipped],
 ) -> None:
@@ -109,6 +129,8 @@ def _compare(
             skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
         elif item.target in settled and values.same(kind, current, settled[item.target]):
             skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
+        elif closed and (shut := confined.shut(closed, item.target)):
+            skips.append(Skipped(knob.name, item.target, shut, item.label))
         else:
             why = item.why or knob.why
             changes.append(Change(knob.name, item.target, current, item.wanted, why, kind, item.label))

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quiet import cpulist
+from quiet.boot import merge, wish, words
 from quiet.choose import Choice, choose
-from quiet.cpulist import CpuSet
-from quiet.errors import UsageError
+from quiet.errors import Refused, UsageError
 from quiet.facts import Facts
-from quiet.knobs import BY_NAME
+from quiet.knobs import BY_NAME, services
 from quiet.noise import budgets
 from quiet.noise.budgets import Budgets
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "profiles")
 _SECTIONS = {
-    "": ("name", "summary", "cpus", "knobs", "noise", "boot"),
+    "": ("name", "summary", "cpus", "knobs", "services", "noise", "boot"),
     "cpus": ("isolated", "housekeeping", "max_cores"),
     "noise": budgets.KEYS,
     "boot": ("wanted",),
+    "services": ("stop", "keep"),
 }
 
 
@@ -37,6 +38,7 @@ class Profile:
     knobs: Mapping[str, str]
     boot: tuple[str, ...]
     budgets: Budgets = budgets.NONE
+    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # units to stop, units to keep
 
     def choose(self, facts: Facts, wish: str | None = None) -> Choice:
         """The CPUs for this host; `wish` is the command line's --cpus."""
@@ -46,34 +48,14 @@ class Profile:
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: Choice) -> tuple[str, ...]:
-        """The kernel parameters that the profile wants and the running kernel was not given."""
-        isolated = cpulist.format(cpus.isolated)
-        wanted = [parameter.replace("{isolated}", isolated) for parameter in self.boot]
-        return tuple(parameter for parameter in wanted if not _given(parameter, facts))
-
-
-def _given(parameter: str, facts: Facts) -> bool:
-    key, _, value = parameter.partition("=")
-    words, cpus = _flags_and_cpus(value, facts)
-    for token in facts.command_line.split():
-        name, _, given = token.partition("=")
-        flags, listed = _flags_and_cpus(given, facts)
-        if name.replace("-", "_") == key.replace("-", "_") and words <= flags and cpus <= listed:
-            return True
-    return False
-
-
-def _flags_and_cpus(value: str, facts: Facts) -> tuple[frozenset[str], CpuSet]:
-    """The words and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
-    words: set[str] = set()
-    cpus: CpuSet = frozenset()
-    for part in value.split(",") if value else []:
-        span = part.replace("N", str(max(facts.possible)))
+        """The kernel parameters that the profile wants, that work here, and that the running kernel was not given."""
+        if not self.boot:
+            return ()
+        wanted = wish.words(self.boot, cpus, f"profile {self.name}: key 'boot.wanted'")
         try:
-            cpus |= facts.possible if part == "all" else cpulist.parse(span)
-        except UsageError:
-            words.add(part)
-    return frozenset(words), cpus
+            return merge.merge(words.parse(facts.command_line), wanted, facts).add
+        except Refused:  # what is there leaves no CPU beside the wish: `quiet boot plan` says so
+            return tuple(wanted)
 
 
 def bundled() -> list[str]:
@@ -126,7 +108,22 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
         knobs=_knobs(_table(data, "knobs", label), label),
         boot=tuple(boot),
         budgets=budgets.parse(_table(data, "noise", label), f"{label}: key 'noise.{{}}'"),
+        services=_services(_table(data, "services", label), label),
     )
+
+
+def _services(table: Mapping[str, object], label: str) -> dict[str, tuple[str, ...]]:
+    lists: dict[str, tuple[str, ...]] = {}
+    for key in ("stop", "keep"):
+        names = table.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise UsageError(f"{label}: key 'services.{key}' must be a list of units' names")
+        lists[key] = tuple(names)
+    try:
+        services.check_names(lists["stop"], lists["keep"])
+    except UsageError as error:
+        raise UsageError(f"{label}: {error}") from None
+    return lists
 
 
 def _check_cpus(sets: Mapping[str, str], label: str) -> None:

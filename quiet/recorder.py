@@ -1,20 +1,23 @@
-"""Record a machine: every file that facts and plan read, as a tree for --root. What is not read is not recorded."""
+"""Record a machine: every file that facts and rules read, as a tree for --root. What is not read is not recorded."""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import os
 import tarfile
-import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from quiet import shapes, targets
+from quiet import plan, shapes, targets
 from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
-from quiet.host import Reader
-from quiet.knob import Scene
+from quiet.host import ANSWERS, Reader
+from quiet.knob import Scene, Skip
 from quiet.knobs import KNOBS
+from quiet.mask import Mask
 from quiet.profile import bundled, load
 
 
@@ -25,61 +28,138 @@ class Recording(Reader):
         super().__init__(root)
         self.files: dict[str, tuple[str, int]] = {}
         self.folders: set[str] = set()
+        self.closed: set[str] = set()
 
     def text(self, path: str) -> str | None:
         """As Reader.text, remembered with the file's mode."""
         found = super().text(path)
+        with contextlib.suppress(OSError):  # it went away just now: tasks do
+            mode = os.stat(self.root + path).st_mode & 0o777
+            if found is not None:
+                self.files[path] = (found, mode)
+            elif not os.access(self.root + path, os.R_OK, effective_ids=True):
+                self.closed.add(path)
+        return found
+
+    def names(self, path: str) -> list[str]:
+        """As Reader.names; what is listed is remembered to be there."""
+        found = super().names(path)
+        for name in found:
+            self._there(f"{path.rstrip('/')}/{name}")
+        return found
+
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """As Reader.asked, remembered as the file that a recorded tree has for it."""
+        found = super().asked(name, ask)
         if found is not None:
-            with contextlib.suppress(OSError):  # it went away just now: tasks do
-                self.files[path] = (found, os.stat(self.root + path).st_mode & 0o777)
+            self.files[f"{ANSWERS}/{name}"] = (found, 0o644)
         return found
 
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if found and os.path.isdir(self.root + path):
-            self.folders.add(path)
-        elif found and path not in self.files:
+        if found and not os.path.isdir(self.root + path) and path not in self.files:
             self.text(path)
+        if found:
+            self._there(path)
         return found
 
+    def writable(self, path: str) -> bool:
+        """As Reader.writable; a file that can only be written is remembered too."""
+        self._there(path)
+        return super().writable(path)
 
-def record(reader: Recording, file: str) -> int:
-    """Write a tree (gzip'd tar) of everything that status and plan read on this host; returns the number of files."""
+    def _there(self, path: str) -> None:
+        if os.path.isdir(self.root + path):
+            self.folders.add(path)
+        elif path not in self.files and os.access(self.root + path, os.R_OK, effective_ids=True):
+            with contextlib.suppress(OSError):
+                self.files[path] = ("", os.stat(self.root + path).st_mode & 0o777)
+
+
+class Recorded(NamedTuple):
+    """What came of it: the number of files, and those that this user may not read."""
+
+    files: int
+    closed: tuple[str, ...]
+
+
+def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
+    """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
+
+    The same host gives the same bytes. `masked`: without what mask.LEFT_OUT lists. Raises UsageError when the file is
+    there already or cannot be written; then nothing of it is left.
+    """
     facts = Facts(reader)
     shapes.status(facts, None)
     _ask_every_knob(facts)
     try:
-        with tarfile.open(file, "x:gz") as tar:
-            for path in sorted(reader.folders - set(reader.files)):
-                entry = tarfile.TarInfo(path.lstrip("/"))
-                entry.type, entry.mode, entry.mtime = tarfile.DIRTYPE, 0o755, int(time.time())
-                tar.addfile(entry)
-            for path, (text, mode) in sorted(reader.files.items()):
-                data = text.encode("utf-8", "surrogateescape") + b"\n"
-                entry = tarfile.TarInfo(path.lstrip("/"))
-                entry.size, entry.mode, entry.mtime = len(data), mode | 0o400, int(time.time())
-                tar.addfile(entry, io.BytesIO(data))
+        with open(file, "xb") as archive:
+            _write(reader, archive, file, masked)
     except FileExistsError:
         raise UsageError(f"{file}: exists already; give another name") from None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
-    return len(reader.files)
+    return Recorded(len(reader.files), tuple(sorted(reader.closed)))
+
+
+def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: bool) -> None:
+    mask = Mask({path: text for path, (text, _) in reader.files.items()}) if masked else None
+    try:
+        with (
+            gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
+        ):
+            for path in sorted(reader.folders - reader.files.keys()):
+                _add(tar, mask.path(path) if mask else path, 0o755, None)
+            for path, (text, mode) in sorted(reader.files.items()):
+                shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
+                _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(file)  # half an archive would look like one
+        raise
+
+
+def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None) -> None:
+    entry = tarfile.TarInfo(path.lstrip("/"))
+    entry.mode = mode
+    if data is None:
+        entry.type = tarfile.DIRTYPE
+    else:
+        entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data) if data is not None else None)
 
 
 def _ask_every_knob(facts: Facts) -> None:
-    """Let every rule look with every choice, on the CPUs that each bundled profile would choose."""
+    """Let every rule look with every choice, on the CPUs that the profiles would choose and on all others too."""
+    cpus = list(_choices(facts))
     for name in bundled():
         profile = load(name)
-        try:
-            chosen = profile.choose(facts)
-        except QuietError:
-            chosen = Choice(frozenset(), facts.online, frozenset(), "nothing can be isolated here")
-        for knob in KNOBS:
-            for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
+        with contextlib.suppress(QuietError):
+            cpus.insert(0, profile.choose(facts))
+            plan.make(facts.reader, profile, cpus[0], facts=facts)
+    for knob in KNOBS:
+        for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
+            for chosen in dict.fromkeys(cpus):
                 scene = Scene(facts, chosen, choice)
                 for item in knob.rule(scene):
-                    targets.get(facts.reader, item.target)
+                    if not isinstance(item, Skip):
+                        targets.get(facts.reader, item.target)
+                        targets.identity(facts.reader, item.target)
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])
+
+
+def _choices(facts: Facts) -> Iterable[Choice]:
+    """Every CPU is once among the isolated ones, and once among the offline ones."""
+    first = frozenset({min(facts.online)})
+    rest = facts.online - first
+    threads = frozenset().union(*(core - {min(core)} for core in facts.cores))
+    yield Choice(rest or first, first, frozenset(), "all but the first")
+    if rest:
+        yield Choice(first, rest, frozenset(), "the first")
+        yield Choice(
+            rest - threads or rest, first, threads - first if rest - threads else frozenset(), "one of each core"
+        )

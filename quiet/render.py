@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quiet import cpulist, values
 from quiet.entry import emit
 from quiet.knobs import BY_NAME
+from quiet.unit import NAME
 
 if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the start counts
     from quiet.apply import Receipt
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the sta
     from quiet.knob import Knob
     from quiet.plan import Change, Plan, Skipped
     from quiet.restore import Outcome
+    from quiet.service import Done as ServiceDone
 
 _FEW = 3  # so many targets of a knob are shown before the rest is counted
 
@@ -126,7 +128,7 @@ def missing(parameters: Sequence[str]) -> None:
     """What only the kernel command line can do."""
     if parameters:
         out()
-        out("only the kernel command line can do the rest; add to it for still less noise:")
+        out("only the kernel command line can do the rest; for still less noise `quiet boot apply` would add:")
         out(f"  {' '.join(parameters)}")
 
 
@@ -191,8 +193,34 @@ def restored(outcome: Outcome) -> None:
         out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
 
 
-def status(state: Mapping[str, object]) -> None:
-    """The status, from its JSON shape."""
+def service_installed(done: ServiceDone) -> None:
+    """What was written for the service."""
+    out(f"installed **{NAME}**: profile {done.profile} after each boot, restored when it is stopped")
+    _service_files(done)
+    if done.ran:
+        out("`systemctl start quiet` applies it now; `quiet remove-service` takes everything away")
+
+
+def service_removed(done: ServiceDone) -> None:
+    """What was taken away."""
+    if done.profile is None:
+        out("no service of quiet is installed: **nothing was changed**")
+        return
+    out(f"removed **{NAME}** (profile {done.profile}):")
+    _service_files(done)
+    if done.left:
+        note("what it had applied could not all be put back; `quiet restore` says what is left")
+
+
+def _service_files(done: ServiceDone) -> None:
+    for path in done.files:
+        out(f"  {path}")
+    for command in done.commands:
+        out(f"  {'ran' if done.ran else 'to run on that host:'} {command}")
+
+
+def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
+    """The status, from its JSON shape; `more` are further rows."""
     topology, can, applied = state["cpus"], state["can"], state["applied"]
     assert isinstance(topology, dict)
     assert isinstance(can, dict)
@@ -207,8 +235,15 @@ def status(state: Mapping[str, object]) -> None:
         (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
     ]
     rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
-    rows += [(name, str(answer)) for name, answer in can.items()]
+    rows += [(name, str(answer)) for name, answer in (can | dict(more)).items()]
+    rivals = state["rivals"]
+    if isinstance(rivals, list) and rivals:
+        rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))
     columns(rows, "")
+    for line in state["unreachable"]:  # type: ignore[attr-defined]
+        out(f"no knob reaches: {line}")
+    if state["confined"]:
+        out(f"**nothing can be applied here**: {state['confined']}")
     out()
     if isinstance(applied, dict):
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))
@@ -219,6 +254,10 @@ def status(state: Mapping[str, object]) -> None:
         out(f"applied: **{applied['profile']}** on CPUs {isolated} since {since}, {applied['targets']} targets{done}")
     else:
         out("applied: nothing")
+    if isinstance(service := state["service"], dict):
+        on = f" on CPUs {service['cpus']}" if service["cpus"] else ""
+        when = "after each boot" if service["at_boot"] else "only when it is started: it is disabled"
+        out(f"service: {service['profile']}{on}, {when} ({service['unit']})")
 
 
 def explain(item: Knob, stops: Sequence[str]) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from quiet import __version__, cpulist, surroundings, values
+from quiet import __version__, confined, cpulist, surroundings, unreachable, values
 from quiet.apply import Receipt
 from quiet.choose import Choice
 from quiet.facts import Facts
 from quiet.journal import Record
 from quiet.knob import Knob
+from quiet.knobs import rivals
 from quiet.plan import Change, Plan, Skipped
 from quiet.restore import Outcome
+from quiet.service import Done, Installed
+from quiet.unit import NAME
 
 Json = dict[str, object]
 
@@ -125,6 +128,9 @@ def status(facts: Facts, record: Record | None) -> Json:
             "nohz_full": cpulist.format(facts.nohz_full),
         },
         "can": surroundings.kernel_can(facts),
+        "rivals": rivals.running(facts),
+        "confined": confined.whole(facts) or None,
+        "unreachable": unreachable.disturbances(facts),
         "applied": applied,
     }
 
@@ -147,3 +153,22 @@ def knob(item: Knob) -> Json:
 def profile(name: str, summary: str, source: str, knobs: Mapping[str, str]) -> Json:
     """One row of `quiet profiles --json`."""
     return {"name": name, "summary": summary, "source": source, "knobs": dict(knobs)}
+
+
+def service(found: Installed | None) -> Json | None:
+    """The service in `quiet status --json`; None where there is none."""
+    if found is None:
+        return None
+    return {"unit": NAME, "profile": found.profile, "cpus": found.cpus, "at_boot": found.enabled}
+
+
+def service_done(done: Done) -> Json:
+    """`--json` of install-service and remove-service. `ran`: the commands were run, not only shown."""
+    return {
+        "unit": NAME,
+        "profile": done.profile,
+        "files": list(done.files),
+        "commands": list(done.commands),
+        "ran": done.ran,
+        "restored": not done.left,
+    }

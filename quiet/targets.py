@@ -9,7 +9,6 @@
     cpuset:812               the cpuset a thread is in (cgroup v1)
     task:812                 the CPUs a thread may run on
     process:812              "running" or "stopped"
-    unit:irqbalance.service  "active" or "inactive"
 
 Other words before the colon are in quiet.kinds.
 
@@ -19,6 +18,7 @@ Absent is None. Writing None to a target means: as when it did not exist.
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 from quiet.host import Host, Reader
 from quiet.kinds import KINDS
@@ -77,8 +77,6 @@ def get(reader: Reader, target: str) -> str | None:
         case "process":
             fields = stat_fields(reader.text(f"/proc/{name}/stat"))
             return None if not fields else "stopped" if fields[0] == "T" else "running"
-        case "unit":
-            return "active" if unit_runs(reader, name) else "inactive"
         case _ if kind in KINDS:
             return KINDS[kind].get(reader, name)
     raise ValueError(f"unknown target {target}")
@@ -107,10 +105,21 @@ def put(host: Host, target: str, value: str | None) -> None:
             host.set_affinity(int(name), value)
         case "process", str():
             host.signal(int(name), "SIGSTOP" if value == "stopped" else "SIGCONT")
-        case "unit", str():
-            host.systemctl("start" if value == "active" else "stop", name)
         case _:
             raise ValueError(f"unknown target {target}")
+
+
+def together(host: Host, writes: Sequence[tuple[str, str | None]]) -> None:
+    """Write several targets of one kind that can (see Kind.together). Raises OSError with some of them written."""
+    write = KINDS[split(writes[0][0])[0]].together
+    assert write is not None
+    write(host, [(split(target)[1], value) for target, value in writes])
+
+
+def joins(target: str) -> str:
+    """The kind of a target that can be written together with others of it; "" when each is written alone."""
+    kind = target.partition(":")[0]
+    return kind if kind in KINDS and KINDS[kind].together else ""
 
 
 def identity(reader: Reader, target: str) -> str | None:
@@ -179,9 +188,3 @@ def _make_or_remove(host: Host, path: str, value: str | None) -> None:
         if not tasks:
             break
     host.rmdir(path)
-
-
-def unit_runs(reader: Reader, name: str) -> bool:
-    """Whether systemd runs a service, by its cgroup: needs no systemctl, so it also holds for a recorded tree."""
-    roots = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
-    return any(reader.exists(f"{root}/system.slice/{name}") for root in roots)

@@ -6,9 +6,11 @@ from quiet import cpulist
 from quiet.errors import UsageError
 
 TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "cpulist", "cpumask", "choice"
+UNIT = "unit"  # a systemd unit's state, in words
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
 FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
-KINDS = (TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE, SCHEMATA, FLAG)
+KINDS = (TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE, UNIT, SCHEMATA, FLAG)
+_UNIT_WORDS = {"active", "masked", "stale"}  # of a systemd unit's; how it is enabled is told, and never written
 _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False, "false": False, "off": False}
 
 
@@ -34,6 +36,8 @@ def _meaning(kind: str, raw: str) -> object:
             return cpulist.parse_mask(raw)
         if kind == NUMBER:
             return int(raw, 0)
+        if kind == UNIT:
+            return _UNIT_WORDS & set(raw.split())
         if kind == NUMBERS:
             return [int(number, 0) for number in raw.split()]
     except (ValueError, UsageError):

@@ -30,6 +30,7 @@ def machine(cpus: int = 4, threads: int = 1, nodes: int = 1, irqs: int = 0, cgro
         f"{CPU}/possible": f"0-{cpus - 1}",
         f"{CPU}/present": f"0-{cpus - 1}",
         f"{CPU}/isolated": "",
+        f"{CPU}/nohz_full": "(null)",
         "proc/cmdline": "root=/dev/vda quiet",
         "proc/mounts": "proc /proc proc rw 0 0",
         "proc/sys/kernel/random/boot_id": "0b0b",
@@ -71,6 +72,25 @@ def cpufreq(policies: int, driver: str, **settings: str) -> dict[str, str]:
             **settings,
         }
         files.update({f"{CPU}/cpufreq/policy{number}/{name}": text for name, text in values.items()})
+    return files
+
+
+def nic(
+    name: str = "eth0", rx: int = 4, tx: int = 4, index: int = 2, irqs: int = 40, device: bool = True, **answers: str
+) -> dict[str, str]:
+    """A network interface with its queues; `answers` is what its driver tells. Queue n has the interrupt irqs + n."""
+    base = f"sys/class/net/{name}"
+    files = {f"{base}/ifindex": str(index), f"{base}/threaded": "0"}
+    files |= {f"{base}/napi_defer_hard_irqs": "0", f"{base}/gro_flush_timeout": "0"}
+    files |= {f"{base}/queues/rx-{n}/rps_cpus": "00" for n in range(rx)}
+    files |= {f"{base}/queues/tx-{n}/xps_cpus": "00" for n in range(tx)}
+    if device:
+        files[f"{base}/device/uevent"] = "DRIVER=made-up"
+        answers = {"interrupts": " ".join(str(irqs + n) for n in range(rx))} | answers
+    files |= {f"run/quiet-recorded/net/{name}/{what}": text for what, text in answers.items()}
+    for queue in range(rx if device else 0):
+        files[f"proc/irq/{irqs + queue}/smp_affinity_list"] = str(queue)
+        files[f"sys/kernel/irq/{irqs + queue}/actions"] = f"{name}-TxRx-{queue}"
     return files
 
 

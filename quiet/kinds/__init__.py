@@ -6,17 +6,17 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
+from quiet.kinds import held, lockup, resctrl, sched, slices, swap, unit
 from quiet.kinds.kind import Kind
-from quiet.kinds.lockup import LOCKUP
-from quiet.kinds.resctrl import MOUNT, RESCTRL, SCHEMATA
-from quiet.kinds.sched import SCHED
-from quiet.kinds.swap import SWAP
 
 KINDS: dict[str, Kind] = {
-    "lockup": LOCKUP,
-    "mount": MOUNT,
-    "resctrl": RESCTRL,
-    "sched": SCHED,
-    "schemata": SCHEMATA,
-    "swap": SWAP,
+    "held": held.KIND,
+    "lockup": lockup.KIND,
+    "mount": resctrl.MOUNT,
+    "resctrl": resctrl.KIND,
+    "sched": sched.KIND,
+    "schemata": resctrl.SCHEMATA,
+    "slice": slices.KIND,
+    "swap": swap.KIND,
+    "unit": unit.KIND,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from quiet.host import Host, Reader
@@ -18,9 +18,12 @@ class Kind(NamedTuple):
     `get(reader, name)`: the value, None when the target is absent. `put(host, name, value)`: write it, None makes it
     absent again; raises OSError with the kernel's errno. `identity(reader, name)`: what must still be the same for a
     recorded value to belong to this target, or None. `ends`: an absent target simply ended, and nothing is left to do.
+    `together(host, [(name, value), ...])`: write several at once, where that is cheaper; it may raise OSError with some
+    of them written, and then each is written alone.
     """
 
     get: Callable[[Reader, str], str | None]
     put: Callable[[Host, str, str | None], None]
     identity: Callable[[Reader, str], str | None] = _no_identity
     ends: bool = False
+    together: Callable[[Host, Sequence[tuple[str, str | None]]], None] | None = None

@@ -27,4 +27,4 @@ def _put(host: Host, name: str, value: str | None) -> None:
     host.write(f"{_SYS}{name}_watchdog", value)
 
 
-LOCKUP = Kind(_get, _put)
+KIND = Kind(_get, _put)

@@ -89,5 +89,5 @@ def _write(host: Host, path: str, value: str) -> None:
 
 
 MOUNT = Kind(mounted, _put_mount)
-RESCTRL = Kind(_get_group, _put_group)
+KIND = Kind(_get_group, _put_group)
 SCHEMATA = Kind(_get_line, _put_line, ends=True)  # without its group, or the mount, there is nothing to put back

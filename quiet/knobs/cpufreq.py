@@ -150,7 +150,7 @@ KNOBS = (
         rule=_preference,
         choices=_SCOPE,
         targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies",
-        after=("smt",),
+        after=("smt", "cpufreq.driver"),
         refusals={16: _EBUSY},
     ),
     Knob(

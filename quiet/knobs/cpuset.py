@@ -134,7 +134,7 @@ KNOBS = (
         rule=_tasks,
         kind=values.CPULIST,
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
-        after=("smt", "cpuset", "cpuset.members"),
+        after=("smt", "slices", "cpuset", "cpuset.members"),
         clamps=True,
         refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
     ),

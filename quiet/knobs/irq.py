@@ -1,10 +1,10 @@
-"""Interrupts: their CPUs, and the daemon that would move them back. Source: core-api/irq/irq-affinity.rst."""
+"""Interrupts: their CPUs. Source: core-api/irq/irq-affinity.rst."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import cpulist, targets, values
+from quiet import cpulist, values
 from quiet.knob import Knob, Scene, Skip, Want, moved_away
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
@@ -16,17 +16,13 @@ _REFUSALS = {
     28: "no free vector on those CPUs",
 }
 _DEFAULT = "/proc/irq/default_smp_affinity"
-_UNIT = "irqbalance.service"
 
 
 def _irqs(scene: Scene) -> Iterable[Want | Skip]:
     away = scene.cpus.away
     text = scene.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
-    for number in scene.facts.irqs:
-        current = text(f"/proc/irq/{number}/smp_affinity_list")
-        if current is None:
-            continue
+    for number, current in scene.facts.irq_cpus.items():
         allowed = cpulist.parse(current)
         name = text(f"/sys/kernel/irq/{number}/actions") or "no handler"
         target = f"irq:{number}"
@@ -51,27 +47,7 @@ def _default(scene: Scene) -> Iterable[Want | Skip]:
     yield Want(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
 
 
-def _irqbalance(scene: Scene) -> Iterable[Want | Skip]:
-    if targets.unit_runs(scene.facts.reader, _UNIT):
-        yield Want(f"unit:{_UNIT}", "inactive")
-        return
-    running = [task.tid for task in scene.facts.tasks if task.comm == "irqbalance"]
-    # without systemd nobody could start it again with its own arguments: it is held, and later let go
-    yield from (Want(f"process:{pid}", "stopped") for pid in running)
-    if not running:
-        yield Skip(f"unit:{_UNIT}", "not running")
-
-
-KNOBS = (
-    Knob(
-        name="irqbalance",
-        title="the irqbalance daemon",
-        why="irqbalance moves interrupts back every ten seconds",
-        doc="irqbalance(1)",
-        rule=_irqbalance,
-        targets=f"unit:{_UNIT}, or process:PID (held by SIGSTOP) where systemd is not the init",
-        restore_last=True,
-    ),
+BEFORE = (
     Knob(
         name="irq.default",
         title="CPUs for interrupts requested from now on",
@@ -82,6 +58,9 @@ KNOBS = (
         targets=f"file:{_DEFAULT}",
         after=("smt", "irqbalance"),
     ),
+)
+
+KNOBS = (
     Knob(
         name="irq",
         title="CPUs of every interrupt",
@@ -90,7 +69,7 @@ KNOBS = (
         rule=_irqs,
         kind=values.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
-        after=("smt", "irqbalance"),
+        after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from quiet import cpulist, values
 from quiet.facts import CPU
@@ -53,13 +54,10 @@ def _disturbed(scene: Scene) -> Iterable[str]:
         if cpus & offline:
             yield from policy_state(scene, number)
     # what may only run or arrive on the CPUs that go is sent anywhere else
-    for irq in facts.irqs:
-        allowed = cpulist.parse(scene.text(f"/proc/irq/{irq}/smp_affinity_list") or "")
-        if allowed and not (allowed & facts.online) - offline:
-            yield f"irq:{irq}"
-    for task in facts.tasks:
-        if not task.bound and not (cpulist.parse(task.cpus) & facts.online) - offline:
-            yield f"task:{task.tid}"
+    stay = facts.online - offline
+    homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks
+    yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))
+    yield from (f"task:{task.tid}" for task in facts.tasks if not task.bound and homeless(task.cpus))
     if facts.cgroup[0] == 1:
         yield from _version_1_cpusets(scene, facts.cgroup[1], "")
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-from quiet import entry
+from quiet import entry, surroundings
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError, UsageError
 from quiet.host import Host
@@ -94,7 +94,10 @@ def hear(
         return False
 
     with _ending_on_signals(), _without_collector():
-        measured = measure.measure(Host(), wanted, go_on)
+        host = Host()
+        cool = surroundings.throttled(host, cpus)
+        measured = measure.measure(host, wanted, go_on)
+        hot = slowed(cool, surroundings.throttled(host, cpus))
         exceeded = report.judge(measured, limits)
         page = None
         if asked.timeline is not None:
@@ -102,7 +105,18 @@ def hear(
 
             page = timeline.page(measured)
         lines = list(table.lines(measured, exceeded, limits))
-        return Heard(report.shape(measured, exceeded, limits), lines, bool(exceeded), page)
+        lines += [
+            f"CPU {cpu} was slowed down for heat meanwhile, by its counter {count}"
+            for cpu, count in hot.items()
+            if count
+        ]
+        shape = {**report.shape(measured, exceeded, limits), "throttled": {str(cpu): n for cpu, n in hot.items()}}
+        return Heard(shape, lines, bool(exceeded), page)
+
+
+def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
+    """How often each CPU that counts it was slowed down between two looks (surroundings.throttled)."""
+    return {cpu: after[cpu] - count for cpu, count in before.items() if cpu in after}
 
 
 @contextmanager

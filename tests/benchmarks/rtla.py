@@ -31,7 +31,7 @@ the emulator, from 5 us on for rtla and from 50 us on for quiet.
 
 def main() -> int:
     if not kernels.cached(kernels.OWN):
-        print("the lab's own kernel is not built, so nothing is compared: python -m tests.lab.own_kernel (7 minutes)")
+        print("the lab's own kernel is not built, so nothing is compared: `make kernel` builds it (7 minutes)")
         return 0
     print(f"planted on CPU 3 of the guest, which is isolated and tickless: {planted.PLANTED}", flush=True)
     try:

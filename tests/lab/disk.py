@@ -35,24 +35,34 @@ def prepare(kernel: Kernel) -> tuple[Path, ...]:
 
 
 def command(machine: Machine, kernel: Kernel, made: tuple[Path, ...], work: Path) -> list[str]:
-    with open(work / "boot.cpio", "wb") as file:
+    initrd(kernel, work / "boot.cpio")
+    line = [*emulator(machine, made[0], work), "-kernel", str(kernel.image), "-initrd", str(work / "boot.cpio")]
+    return [*line, "-append", " ".join(part for part in (APPEND, machine.append) if part)]
+
+
+def emulator(machine: Machine, image: Path, work: Path) -> list[str]:
+    """The command for a machine with this disk, its writes thrown away, and the shared directories."""
+    line = ["qemu-system-x86_64", "-M", "q35", "-cpu", CPU, "-smp", str(machine.cpus), "-m", machine.memory]
+    line += ["-nodefaults", "-display", "none", "-serial", "stdio", "-accel", f"tcg,thread={machine.threads}"]
+    line += ["-drive", f"file={image},format=raw,if=virtio,snapshot=on", *machine.qemu_options]
+    for tag, path, options in (("lab", work / "share", ""), ("checkout", CHECKOUT, ",readonly=on")):
+        line += ["-fsdev", f"local,id={tag},path={path},security_model=none,multidevs=remap{options}"]
+        line += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+    return line
+
+
+def initrd(kernel: Kernel, path: Path) -> None:
+    """Write the archive that finds the disk and hands over to it: busybox, the modules, disk_init.sh."""
+    busybox = shutil.which("busybox", path=_path())
+    assert busybox is not None
+    with open(path, "wb") as file:
         archive = Archive(file)
-        busybox = shutil.which("busybox", path=_path())
-        assert busybox is not None
         archive.data("bin/busybox", Path(busybox).read_bytes(), 0o755)
         archive.data("init", INIT.read_bytes(), 0o755)
         for number, (name, content) in enumerate(arm_project.modules(kernel, MODULES)):
             archive.data(f"modules/{number:02}-{name}", content)
         archive.device("dev/console", 5, 1)
         archive.close()
-    line = ["qemu-system-x86_64", "-M", "q35", "-cpu", CPU, "-smp", str(machine.cpus), "-m", machine.memory]
-    line += ["-nodefaults", "-display", "none", "-serial", "stdio", "-accel", f"tcg,thread={machine.threads}"]
-    line += ["-drive", f"file={made[0]},format=raw,if=virtio,snapshot=on", *machine.qemu_options]
-    for tag, path, options in (("lab", work / "share", ""), ("checkout", CHECKOUT, ",readonly=on")):
-        line += ["-fsdev", f"local,id={tag},path={path},security_model=none,multidevs=remap{options}"]
-        line += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
-    line += ["-kernel", str(kernel.image), "-initrd", str(work / "boot.cpio")]
-    return [*line, "-append", " ".join(part for part in (APPEND, machine.append) if part)]
 
 
 def entering() -> list[str]:

@@ -14,29 +14,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.lab import arm_root, cache, debian, wheels
 from tests.lab.arm_root import CHECKOUT, SITE
 from tests.lab.debian import PackageError
 
-PACKAGES = (
-    *(
-        "systemd-sysv",
-        "dbus",
-        "udev",
-        "bash",
-        "coreutils",
-        "dash",
-        "diffutils",
-        "findutils",
-        "grep",
-        "gzip",
-        "hostname",
-    ),
-    *("iproute2", "kmod", "libc-bin", "libstdc++6", "mawk", "mount", "procps", "python3", "sed", "tar", "util-linux"),
-    *("base-files", "netbase", "memcached", "fio", "perl-base"),
+SYSTEM = (
+    *("systemd-sysv", "dbus", "udev", "bash", "coreutils", "dash", "diffutils", "findutils", "grep", "gzip"),
+    *("hostname", "iproute2", "kmod", "libc-bin", "libstdc++6", "mawk", "mount", "procps", "python3", "sed", "tar"),
+    *("util-linux", "base-files", "netbase", "perl-base"),
 )
+PACKAGES = (*SYSTEM, "memcached", "fio")
 UNWANTED = ("debconf_*", "dpkg_*", "usrmerge_*", "media-types_*")
 PRUNED = (
     *("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n", "usr/share/zoneinfo"),
@@ -101,43 +91,55 @@ def _requirements() -> tuple[str, str]:
     return (CHECKOUT / "pyproject.toml").read_text(), (CHECKOUT / "requirements.lock").read_text()
 
 
-def _final() -> Path:
+def parts(*more: str) -> list[str | bytes]:
+    """What a disk is made from, for `cache.digest`: these files of the lab, and Python's packages."""
     folder = Path(__file__).parent
-    parts = [(folder / name).read_bytes() for name in ("disk_root.py", "wheels.py")]
-    key = cache.digest([*parts, *wheels.wanted(*_requirements(), PYTHON_MORE), str(sys.implementation.cache_tag)])
-    return cache.cache_dir() / "disks" / key
+    wanted = wheels.wanted(*_requirements(), PYTHON_MORE)
+    files = [(folder / name).read_bytes() for name in ("disk_root.py", "wheels.py", *more)]
+    return [*files, *wanted, str(sys.implementation.cache_tag)]
+
+
+def _final() -> Path:
+    return cache.cache_dir() / "disks" / cache.digest(parts())
 
 
 def _build(made: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=made.parent) as temporary:
-        packages, root = (Path(temporary) / name for name in ("packages", "root"))
-        packages.mkdir()
-        root.mkdir()
-        debian.download_with_dependencies(list(PACKAGES), packages, debian.NATIVE)
-        for archive in packages.glob("*.deb"):
-            if any(fnmatch.fnmatch(archive.name, pattern) for pattern in UNWANTED):
-                archive.unlink()
-        debian.unpack(packages, root)
-        for name in PRUNED:
-            shutil.rmtree(root / name, ignore_errors=True)
-        wheels.install(*_requirements(), root / SITE, "x86_64", PYTHON_MORE)
-        arm_root.compile_python(root, "/")
-        _furnish(root)
+        root = unpacked(Path(temporary), PACKAGES, UNWANTED, PYTHON_MORE)
+        furnish(root, FILES, LINKS)
         with open(made / "disk.img", "wb") as image:
             image.truncate(0)
         command = ["mkfs.ext4", "-q", "-F", "-E", "root_owner=0:0", "-d", str(root), str(made / "disk.img"), SIZE]
         debian.run(command)
 
 
-def _furnish(root: Path) -> None:
+def unpacked(folder: Path, names: Iterable[str], unwanted: Iterable[str], python: Iterable[str] = ()) -> Path:
+    """A root in this folder: Debian's packages and all that they need but the `unwanted`, and Python's."""
+    packages, root = folder / "packages", folder / "root"
+    packages.mkdir()
+    root.mkdir()
+    debian.download_with_dependencies(list(names), packages, debian.NATIVE)
+    for archive in packages.glob("*.deb"):
+        if any(fnmatch.fnmatch(archive.name, pattern) for pattern in unwanted):
+            archive.unlink()
+    debian.unpack(packages, root)
+    for name in PRUNED:
+        shutil.rmtree(root / name, ignore_errors=True)
+    wheels.install(*_requirements(), root / SITE, "x86_64", python)
+    arm_root.compile_python(root, "/")
+    return root
+
+
+def furnish(root: Path, files: Mapping[str, str], links: Mapping[str, str]) -> None:
+    """Add what the packages' installation would have made, and mask what no guest needs."""
     for name in FOLDERS:
         (root / name).mkdir(parents=True, exist_ok=True)
     masked = {f"etc/systemd/system/{unit}": "/dev/null" for unit in MASKED}
-    for name, target in {**LINKS, **masked}.items():
+    for name, target in {**links, **masked}.items():
         if not os.path.lexists(root / name):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).symlink_to(target)
-    for name, text in FILES.items():
+    for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).unlink(missing_ok=True)
         (root / name).write_text(text)

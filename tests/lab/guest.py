@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab import arm, disk, kernels, x86
+from tests.lab import arm, disk, grub, kernels, x86
 from tests.lab.cache import cache_dir
 from tests.lab.model import (
     CHECKOUT,
@@ -66,7 +66,7 @@ class Shared:
 
 
 # How guests of each kind are started.
-ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm, "disk": disk}
+ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm, "disk": disk, "grub": grub}
 
 
 def missing(kind: str = "x86_64") -> list[str]:

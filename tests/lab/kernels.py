@@ -1,7 +1,7 @@
 """Kernels to boot: Debian's own packages, unpacked (never installed) into a cache outside the checkout.
 
 `python -m tests.lab.kernels 6.12 6.1 6.1-arm64` puts these into the cache; a cached one is never looked for again. The
-lab's own kernel is there when it was built by hand: `python -m tests.lab.own_kernel`.
+lab's own kernel is there when it was built: `make kernel`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from quiet.kernel import fragments
 from tests.lab import debian
 from tests.lab.cache import cache_dir
 from tests.lab.debian import PackageError
@@ -29,7 +30,7 @@ PATTERNS = {
     "any": [r"linux-image-unsigned-(\d+\.\d+\.\d+-\d+-generic)"],
 }
 OWN = "own"
-LAB_CONFIG = Path(__file__).resolve().parents[2] / "kernel-configs/lab.config"
+OWN_FRAGMENTS = (*fragments.NAMES, fragments.LAB)  # a later one has the last word
 
 
 class KernelError(PackageError):
@@ -48,7 +49,7 @@ class Kernel:
 
 def own_tag() -> str:
     """What the own kernel's version ends with: another one when a line that is no comment differs."""
-    settings = "".join(re.findall(r"^CONFIG_.*\n", LAB_CONFIG.read_text(), re.MULTILINE))
+    settings = "".join(f"{option.name}={option.wanted}\n" for option in fragments.load(OWN_FRAGMENTS))
     return f"own-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
 
 
@@ -76,7 +77,7 @@ def ensure(series: str) -> Kernel:
     if kernel := cached(series):
         return kernel
     if series == OWN:
-        raise KernelError("the own kernel is not built: python -m tests.lab.own_kernel")
+        raise KernelError("the lab's own kernel is not built: `make kernel` builds it (under 40 minutes)")
     for tool in ("apt-get", "apt-cache", "dpkg-deb", "depmod"):
         if not shutil.which(tool, path=debian.search_path()):
             raise KernelError(f"no kernel {series} in the cache, and no {tool} to fetch one with")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.lab import kernels
+from quiet.kernel import fragments
+from tests.lab import disk_grub, kernels
 from tests.lab.guest import Machine
 
-ISOLATED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3"
+ISOLATED = fragments.command_line("lab")
 
 LOAD_CPUFREQ = """
 modprobe acpi-cpufreq
@@ -51,9 +52,16 @@ ARM = (
 # Its processors run side by side, as real ones do: what to take where it matters who runs when. Without the boot
 # parameters an isolated CPU still runs RCU's callbacks, now and then in a thread of its own (ksoftirqd).
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
+# Has a network device with as many queues as processors.
+NET = (
+    Machine("net", "6.12", queues=4),
+    Machine("net-6.1", "6.1", queues=4),
+)
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
-# The lab's own kernel, with the tracers that Debian's leave out. Only there when it was built by hand, so no test
-# boots it.
+# Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
+GRUB = Machine("grub", disk_grub.SERIES, grub=True)
+# The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
+# the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, HOST, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, *NET, HOST, GRUB, OWN)}

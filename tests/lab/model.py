@@ -31,7 +31,9 @@ class Machine:
     # kernel has just patched in its old form, and the kernel panics ("Oops: int3").
     threads: str = "single"
     prelude: str = ""
+    queues: int = 0  # of a network device (x86-64); none without
     disk: bool = False  # boots from a disk of its own, with systemd, and can be rebooted (x86-64)
+    grub: bool = False  # the same, by its disk's own boot loader, kernel and command line
 
     @property
     def arch(self) -> str:
@@ -40,8 +42,8 @@ class Machine:
 
     @property
     def kind(self) -> str:
-        """How it is started: "disk", else its architecture."""
-        return "disk" if self.disk else self.arch
+        """How it is started: "disk" or "grub", else its architecture."""
+        return "grub" if self.grub else "disk" if self.disk else self.arch
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# needs.sh build|lab|arm|studies|browser: make sure that what builds the project (boots its test machines, runs its
-# studies, shows its reports) is installed.
+# needs.sh build|lab|arm|kernel|studies|browser: make sure that what builds the project (boots its test machines, builds
+# their kernel, runs its studies, shows its reports) is installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
 # may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
@@ -31,6 +31,15 @@ arm)
     [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing+=(libc6-dev-arm64-cross)
     has depmod || missing+=(kmod)
     ;;
+kernel)
+    for tool in bc bison flex gcc make perl; do has "$tool" || missing+=("$tool"); done
+    has ld || missing+=(binutils)
+    has depmod || missing+=(kmod)
+    has xz || missing+=(xz-utils)
+    [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+    [ -e /usr/include/gelf.h ] || missing+=(libelf-dev)
+    [ -e /usr/include/openssl/opensslv.h ] || missing+=(libssl-dev)
+    ;;
 studies)
     has fio || missing+=(fio)
     # Where systemd runs Debian's package starts a server at once: there it is for the user to install.
@@ -40,7 +49,7 @@ browser)
     has chromium || has chromium-browser || has google-chrome || missing+=(chromium)
     ;;
 *)
-    echo "usage: needs.sh build|lab|arm|studies|browser" >&2
+    echo "usage: needs.sh build|lab|arm|kernel|studies|browser" >&2
     exit 2
     ;;
 esac

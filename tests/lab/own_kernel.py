@@ -1,16 +1,16 @@
-"""Build the lab's own kernel: Debian's source, configured by kernel-configs/lab.config, into the lab's cache.
+"""Build the lab's own kernel: Debian's source, configured by the fragments of kernel-configs/, into the lab's cache.
 
-    python -m tests.lab.own_kernel
+    make kernel
 
-By hand only: no test needs it, and it takes some minutes of all cores and 3 GB of disk meanwhile. Afterwards
-`python -m tests.lab own 'COMMAND'` boots it. Its name has a hash of what lab.config sets in it, so that it is
-built again when that changes, and only then.
+By hand only: no test builds it, because it takes some minutes of all cores and 3 GB of disk meanwhile. Afterwards
+`python -m tests.lab own 'COMMAND'` boots it. Its name has a hash of what the fragments set, so that it is built again
+when that changes, and only then. A build that was interrupted goes on where it was when it is started again.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from quiet.kernel import config, fragments
 from tests.lab import debian, kernels
 from tests.lab.cache import cache_dir
 from tests.lab.kernels import Kernel, KernelError
@@ -67,7 +68,7 @@ def _step(what: str) -> Iterator[None]:
 
 
 def build() -> Kernel:
-    """The kernel: cached, or built now. KernelError when that fails."""
+    """The kernel: cached, or built now. KernelError when that fails; what is done until then is kept."""
     if kernel := kernels.cached(kernels.OWN):
         return kernel
     if lacking := missing():
@@ -77,41 +78,70 @@ def build() -> Kernel:
         )
     folder = cache_dir() / "kernels"
     folder.mkdir(parents=True, exist_ok=True)
-    with ending_on_signals(), tempfile.TemporaryDirectory(prefix=".build-", dir=folder) as temporary:
-        work = Path(temporary)
-        with _step(f"fetching {SOURCE} (some 150 MB)"):
-            source = _fetch(work)
-        make = ["nice", "-n", "19", "make", "-s", "-C", str(source), f"LOCALVERSION=-{kernels.own_tag()}"]
-        with _step("configuring it"):
-            shutil.copy(kernels.LAB_CONFIG, source / "kernel/configs/lab.config")
-            _run([*make, "x86_64_defconfig", "kvm_guest.config", "lab.config"], work)
-            _check_config((source / ".config").read_text())
-        jobs = len(os.sched_getaffinity(0))
-        with _step(f"building it with {jobs} jobs (7 minutes on two cores that have nothing else to do)"):
-            _run([*make, f"-j{jobs}", "bzImage"], work)
-        version = _run([*make, "kernelrelease"], work).split()[-1]
-        return _keep(source, version, work, folder / version)
+    with ending_on_signals(), open(folder / ".build-lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise KernelError("it is being built right now, by somebody else") from None
+        return kernels.cached(kernels.OWN) or _build(folder)
 
 
-def _fetch(work: Path) -> Path:
-    kernels.unpack([SOURCE], work, work / "package")
-    (archive,) = (work / "package/usr/src").glob("linux-source-*.tar.xz")
-    _run(["tar", "-xJf", str(archive), "-C", str(work)], work)
-    (source,) = work.glob("linux-source-*/")
+def _build(folder: Path) -> Kernel:
+    tag = kernels.own_tag()
+    work = folder / f".build-{tag}"
+    for other in folder.glob(".build-own-*"):
+        if other != work:  # begun for fragments that have changed since
+            shutil.rmtree(other)
+    work.mkdir(exist_ok=True)
+    source = _source(work)
+    make = ["nice", "-n", "19", "make", "-s", "-C", str(source), f"LOCALVERSION=-{tag}"]
+    with _step("configuring it"):
+        _configure(source, make, work)
+    jobs = len(os.sched_getaffinity(0))
+    with _step(f"building it with {jobs} jobs (7 minutes on two cores that have nothing else to do)"):
+        _run([*make, f"-j{jobs}", "bzImage"], work)
+    version = _run([*make, "kernelrelease"], work).split()[-1]
+    kernel = _keep(source, version, work, folder / version)
+    shutil.rmtree(work)
+    return kernel
+
+
+def _source(work: Path) -> Path:
+    """The unpacked source, which gets its name only when it is whole."""
+    source = work / "source"
+    if not source.is_dir():
+        with _step(f"fetching {SOURCE} (some 150 MB)"), tempfile.TemporaryDirectory(dir=work) as temporary:
+            fresh = Path(temporary)
+            kernels.unpack([SOURCE], fresh, fresh / "package")
+            (archive,) = (fresh / "package/usr/src").glob("linux-source-*.tar.xz")
+            _run(["tar", "-xJf", str(archive), "-C", str(fresh)], work)
+            (unpacked,) = fresh.glob("linux-source-*/")
+            unpacked.rename(source)
     return source
 
 
-def _check_config(made: str) -> None:
+def _configure(source: Path, make: list[str], work: Path) -> None:
+    """The fragments over the kernel's own defaults; an unchanged result leaves what was built from it valid."""
+    names = []
+    for fragment in kernels.OWN_FRAGMENTS:
+        names.append(f"quiet-{fragment}.config")  # the kernel has a debug.config of its own
+        (source / "kernel/configs" / names[-1]).write_text(fragments.text(f"{fragment}.config"))
+    _run([*make, "x86_64_defconfig", "kvm_guest.config", *names], work)
+    _check_config(config.parse((source / ".config").read_text()))
+
+
+def _check_config(got: dict[str, str]) -> None:
     """What was asked for has to have become so: the configuration drops silently what depends on something else."""
-    asked = re.findall(r"^(CONFIG_\w+)=(.*)$", kernels.LAB_CONFIG.read_text(), re.MULTILINE)
-    got = dict(re.findall(r"^(CONFIG_\w+)=(.*)$", made, re.MULTILINE))
-    if wrong := [f"{name}={value}" for name, value in asked if got.get(name, "n") != value]:
-        raise KernelError(f"{kernels.LAB_CONFIG.name} asks for what this source does not offer: {', '.join(wrong)}")
+    options = fragments.load(kernels.OWN_FRAGMENTS)
+    asked = {option.name: option.wanted for option in options if option.only in ("", "x86")}
+    if wrong := [f"{name}={value}" for name, value in asked.items() if got.get(name, "n") != value]:
+        raise KernelError(f"the fragments ask for what this source does not offer: {', '.join(wrong)}")
 
 
 def _keep(source: Path, version: str, work: Path, final: Path) -> Kernel:
     """Lay it out as Debian's packages do, and put that into the cache at once and whole."""
     root = work / "root"
+    shutil.rmtree(root, ignore_errors=True)
     (root / "boot").mkdir(parents=True)
     modules = root / "lib/modules" / version
     modules.mkdir(parents=True)
@@ -146,12 +176,13 @@ def main() -> int:
     try:
         kernel = build()
     except KeyboardInterrupt:
-        print("interrupted; nothing was kept", file=sys.stderr)
+        print("interrupted; started again it goes on from here", file=sys.stderr)
         return 130
     except (KernelError, subprocess.TimeoutExpired, OSError) as error:
         print(f"no own kernel: {error}", file=sys.stderr)
         return 1
-    print(f"own kernel: {kernel.version} in {kernel.root}")
+    print(f"own kernel: {kernel.image}")
+    print("boot it with: .venv/bin/python -m tests.lab own 'COMMAND'")
     return 0
 
 

@@ -35,7 +35,19 @@ FILES = (
     "/sys/devices/system/cpu/intel_pstate/*",
     "/sys/devices/system/cpu/amd_pstate/*",
     "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
+    "/sys/devices/system/cpu/cpu*/power/energy_perf_bias",
+    "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
+    "/sys/devices/system/cpu/cpuidle/current_governor",
+    "/sys/devices/system/cpu/intel_uncore_frequency/*/m*_freq_khz",
     "/sys/devices/system/machinecheck/machinecheck*/check_interval",
+    "/sys/devices/system/machinecheck/machinecheck*/cmci_disabled",
+    "/sys/devices/system/machinecheck/machinecheck*/ignore_ce",
+    "/sys/module/pcie_aspm/parameters/policy",
+    "/sys/firmware/acpi/platform_profile",
+    "/sys/class/scsi_host/host*/link_power_management_policy",
+    "/sys/class/devfreq/*/governor",
+    "/sys/class/devfreq/*/m*_freq",
+    "/dev/cpu_dma_latency",  # what all who hold it open ask for together
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/kernel/mm/transparent_hugepage/defrag",
     "/sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs",
@@ -157,7 +169,7 @@ def _files(root: Path, patterns: tuple[str, ...]) -> dict[str, str]:
         f"/{path.relative_to(root)}": _read(path)
         for pattern in patterns
         for path in root.glob(pattern.lstrip("/"))
-        if path.is_file()
+        if path.is_file() or path.is_char_device()
     }
 
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.lab import acpi
+from tests.lab import acpi, tap
 from tests.lab.kernels import Kernel
 from tests.lab.model import CHECKOUT, SHARED, GuestError, Machine
 
@@ -58,13 +58,16 @@ def command(machine: Machine, kernel: Kernel, made: tuple[Path, ...], work: Path
     qemu += ["-accel", f"tcg,thread={machine.threads}", *machine.qemu_options]
     if machine.cpufreq:
         qemu += ["-acpitable", f"file={acpi.compile_table(machine.cpus, work)}", "-serial", "null"]
+    if machine.queues:
+        qemu += tap.options(machine.queues)
     line = [_vng(), "--verbose", "--run", str(kernel.image)]
     line += ["--disable-kvm", "--disable-microvm", "--force-9p", "--user", "root"]
     line += ["--cpus", str(machine.cpus), "--memory", machine.memory]
     line += [f"--rwdir={SHARED}={work / 'share'}", *machine.vng_options]
     if machine.append:
         line += ["--append", machine.append]
-    return [*line, f"--qemu-opts={shlex.join(qemu)}", "--exec", f"sh {SHARED}/enter"]
+    line += [f"--qemu-opts={shlex.join(qemu)}", "--exec", f"sh {SHARED}/enter"]
+    return tap.around(line) if machine.queues else line
 
 
 def _vng() -> str:

@@ -2,7 +2,9 @@
 
 sentence  what is shown            knobs    the profile's choices, as in a profile
 cpus      the isolated CPUs        machine  arguments of tests.trees.machine; cpufreq: of tests.trees.cpufreq
+nic       network interfaces: of tests.trees.nic
 task      threads                  files    further files, or other contents; absent: files that are not there
+services  the profile's [services]
 modes     files' modes             change, skip: all that the plan has, in order; a skip's reason is a part of it
 """
 
@@ -23,13 +25,18 @@ from tests import trees
 
 FOLDER = Path(__file__).with_name("cases")
 CASES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))}
-KEYS = {"sentence", "knobs", "cpus", "machine", "cpufreq", "task", "files", "absent", "modes", "change", "skip"}
+KEYS = {
+    *("sentence", "knobs", "services", "cpus", "machine", "cpufreq", "nic", "task", "files", "absent", "modes"),
+    *("change", "skip"),
+}
 
 
 def tree(root: Path, case: dict[str, Any]) -> Path:
     files = trees.machine(**case.get("machine", {}))
     if frequency := case.get("cpufreq"):
         files |= trees.cpufreq(**frequency)
+    for fields in case.get("nic", []):
+        files |= trees.nic(**fields)
     for fields in case.get("task", []):
         files |= trees.task(**fields)
     files |= case.get("files", {})
@@ -39,11 +46,15 @@ def tree(root: Path, case: dict[str, Any]) -> Path:
     return root
 
 
+def _profile(case: dict[str, Any]) -> dict[str, Any]:
+    return {"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"], "services": case.get("services", {})}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_case_gives_exactly_its_changes_and_skips(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     reader = Reader(str(tree(tmp_path, case)))
-    profile = check({"cpus": {"isolated": case["cpus"]}, "knobs": case["knobs"]}, "profile case", "case")
+    profile = check(_profile(case), "profile case", "case")
     facts = Facts(reader)
     made = plan.make(reader, profile, profile.choose(facts), facts=facts)
     labelled = [{"current": None, "label": ""} | change for change in case.get("change", [])]

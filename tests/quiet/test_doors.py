@@ -20,24 +20,41 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    *("kinds.kind", "kinds.lockup", "kinds.resctrl", "kinds.sched", "kinds.swap"),
+    *("kinds.kind", "kinds.held", "kinds.lockup", "kinds.resctrl", "kinds.sched", "kinds.swap"),
+    *("kinds.ethtool", "kinds.netlink", "kinds.net"),
+    *("kinds.systemd", "kinds.slices", "kinds.unit"),
     "kinds",
-    *("values", "targets", "facts", "surroundings", "choose", "knob"),
+    *("values", "targets", "facts", "surroundings", "confined", "unreachable", "choose", "knob"),
+    *("boot", "boot.words", "boot.parameter", "boot.table_cpus", "boot.table_time", "boot.table_power"),
+    *("boot.parameters", "boot.merge", "boot.wish"),
+    *("knobs.services", "knobs.rivals", "knobs.slices"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
+    *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
+    *("knobs.network", "knobs.steering"),
     *("knobs.checks", "knobs.scheduling", "knobs.kthreads", "knobs.reclaim", "knobs.writeback", "knobs.swap"),
     *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
-    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run"),
+    *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
-    *("shapes", "recorder", "render", "commands", "cli", "start", "__main__"),
+    *("boot.disk", "boot.loader", "boot.loaders.grub", "boot.loaders", "boot.record", "boot.plan", "boot.apply"),
+    *("boot.image", "boot.kexec", "boot.once"),
+    *("kernel", "kernel.fragments", "kernel.config", "kernel.check", "kernel.told"),
+    *("watch", "watch.aims", "watch.inotify", "watch.netlink", "watch.news", "watch.pace", "watch.drift", "watch.told"),
+    *("watch.ending", "watch.sources", "watch.watcher"),
+    *("shapes", "shapes_boot", "mask", "recorder", "render", "render_boot"),
+    *("commands_boot", "commands", "commands_kernel", "commands_watch", "cli", "start", "__main__"),
 ]
-OPENERS = {"host", "journal", "run", "profile", "recorder", "entry"}
+OPENERS = {
+    *("host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"),
+    "kernel.fragments",
+}
 OUTSIDE = {
     "typer": {"cli"},
     "rich": {"render"},
+    "pyroute2": {"kinds.netlink"},
     "cffi": {"noise._build"},
     "noise": {"noise.clock", "noise.calibration", "noise.detector"},  # the extension that noise._build describes
 }

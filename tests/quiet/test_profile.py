@@ -112,6 +112,15 @@ def test_a_folder_and_a_file_of_bytes_are_no_profiles(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_kernel_was_not_given_at_boot_is_named(tmp_path: Path, given: str, missing: list[str]) -> None:
-    facts = Facts(Reader(str(plant(tmp_path, machine() | {"proc/cmdline": given}))))
+    files = {"proc/cmdline": f"{given} irqaffinity=0 skew_tick=1"}
+    facts = Facts(Reader(str(plant(tmp_path, machine() | files))))
     cpus = Choice(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
     assert list(profile.load("bench").missing_boot(facts, cpus)) == missing
+
+
+def test_what_this_kernel_could_not_do_with_a_parameter_is_not_missing(tmp_path: Path) -> None:
+    without = {path: text for path, text in machine().items() if not path.endswith("/nohz_full")}
+    facts = Facts(Reader(str(plant(tmp_path, without | {"proc/cmdline": "irqaffinity=0-3"}))))
+    cpus = Choice(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
+    wanted = ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1"]
+    assert list(profile.load("bench").missing_boot(facts, cpus)) == wanted

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from quiet import shapes
+from quiet import shapes, surroundings
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
 from quiet.host import Reader
 from quiet.profile import load
 from quiet.recorder import Recording, record
 from quiet.verify import plan_now
+from tests.quiet.commands import Quiet
 from tests.quiet.kernels import tree
 from tests.trees import hybrid, plant, sparse, task
 
 
-def again(root: str, folder: Path) -> Path:
+def again(root: str, folder: Path, masked: bool = False) -> Path:
     """Record a root and unpack it."""
     file = folder / "recorded.tar.gz"
-    assert record(Recording(root), str(file)) > 0
+    assert record(Recording(root), str(file), masked).files > 0
     with tarfile.open(file) as tar:
         tar.extractall(folder / "again", filter="tar")
     return folder / "again"
 
 
-def planned(root: Path, profile: str = "bench") -> dict[str, object]:
-    return shapes.plan(plan_now(Reader(str(root)), load(profile), None)[0], False)
+def planned(root: Path, profile: str = "bench", cpus: str | None = None) -> dict[str, object]:
+    return shapes.plan(plan_now(Reader(str(root)), load(profile), cpus)[0], False)
 
 
 def test_a_recorded_tree_gives_the_same_plan(tmp_path: Path) -> None:
@@ -37,6 +41,78 @@ def test_a_recorded_tree_gives_the_same_plan(tmp_path: Path) -> None:
     managed = root / "proc/irq/1/smp_affinity_list"
     managed.chmod(0o444)
     assert planned(again(str(root), tmp_path)) == planned(root)
+
+
+@pytest.mark.parametrize("cpus", [None, "0", "1-2", "3"])
+def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus: str | None) -> None:
+    root = tree(tmp_path / "machine")
+    plant(root, task(20, "joes-job", "0-3") | task(11, "rcuop/3", "0-3", kernel=True))
+    plant(root, {f"sys/devices/system/cpu/cpu{n}/cpuidle/state1/disable": "0" for n in range(4)})
+    found, made = (planned(place, cpus=cpus) for place in (root, again(str(root), tmp_path, masked=True)))
+    for plan in (found, made):
+        for change in plan["changes"]:  # type: ignore[attr-defined]
+            change["why"] = change["why"].replace("joes-job", "task")
+            change["label"] = change["label"] and change["label"].replace("joes-job", "task")
+    assert made == found
+
+
+def test_the_same_host_gives_the_same_bytes(tmp_path: Path) -> None:
+    root = tree(tmp_path / "machine")
+    files = [tmp_path / "a.tar.gz", tmp_path / "b.tar.gz"]
+    for file in files:
+        record(Recording(str(root)), str(file))
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_what_is_only_listed_is_there_in_the_recording(tmp_path: Path) -> None:
+    root = tree(tmp_path / "machine")
+    plant(root, {"sys/bus/event_source/devices/cpu/type": "4", "sys/bus/event_source/devices/msr/type": "9"})
+    copy = again(str(root), tmp_path)
+    assert surroundings.performance_counters(Facts(Reader(str(copy)))) == ["cpu"]
+
+
+def test_half_an_archive_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("quiet.recorder._add", full)
+    file = tmp_path / "mine.tar.gz"
+    with pytest.raises(UsageError, match="No space left on device"):
+        record(Recording(str(tree(tmp_path / "machine"))), str(file))
+    assert not file.exists()
+
+
+def test_what_only_root_may_read_is_named_and_not_made_up(quiet: Quiet, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            root = tree(Path(folder, "machine"))
+            (root / "proc/sys/vm/stat_interval").chmod(0o200)
+            done = quiet("record", Path(folder, "mine.tar.gz"), "--root", root, "--json")
+            assert done.code == 0
+            assert done.json["unreadable"] == ["/proc/sys/vm/stat_interval"]
+            with tarfile.open(Path(folder, "mine.tar.gz")) as tar:
+                assert "proc/sys/vm/stat_interval" not in tar.getnames()
+    finally:
+        if os.getuid() == 0:
+            os.seteuid(0)
+
+
+def test_the_command_says_what_is_left_out(quiet: Quiet, tmp_path: Path) -> None:
+    root = tree(tmp_path / "machine")
+    plant(root, {"proc/cmdline": "root=UUID=77 ro token=1"})
+    done = quiet("record", tmp_path / "a.tar.gz", "--root", root)
+    assert (done.code, "left out: names of tasks" in done.err) == (0, True)
+    done = quiet("record", tmp_path / "b.tar.gz", "--root", root, "--unmasked")
+    assert "left out: nothing" in done.err
+    lines = {}
+    for name in "ab":
+        with tarfile.open(tmp_path / f"{name}.tar.gz") as tar:
+            file = tar.extractfile("proc/cmdline")
+            assert file is not None
+            lines[name] = file.read().decode()
+    assert lines == {"a": "root=masked ro\n", "b": "root=UUID=77 ro token=1\n"}
 
 
 @pytest.mark.parametrize("files", [hybrid(), sparse()], ids=["hybrid", "sparse"])

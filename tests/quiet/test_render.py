@@ -88,7 +88,7 @@ def test_a_quiet_host_is_said_to_be_quiet(quiet: Quiet, tmp_path: Path) -> None:
         ({"sys/hypervisor/type": "xen"}, "hypervisor xen"),
         ({"proc/cpuinfo": "flags\t\t: fpu hypervisor"}, "hypervisor"),
         ({"proc/cpuinfo": "flags\t\t: fpu hypervisor", "sys/class/dmi/id/sys_vendor": "QEMU"}, "hypervisor (QEMU)"),
-        ({".dockerenv": ""}, "container"),
+        ({".dockerenv": ""}, "container (Docker)"),
         ({"proc/cpuinfo": "flags\t\t: fpu"}, None),
     ],
 )

@@ -1,0 +1,198 @@
+"""Carry a boot plan out, and take it back. Recorded first, one file at a time, each whole or not at all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from quiet import cpulist, journal
+from quiet.boot import record as records
+from quiet.boot.disk import Disk
+from quiet.boot.loader import Command
+from quiet.boot.plan import BootPlan, load_record, make
+from quiet.boot.record import APPLIED, HOME, REMOVING, Entry, Record
+from quiet.errors import Incomplete, Refused
+from quiet.host import Host
+from quiet.profile import Profile
+
+_GENERATED = "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an apply or a remove did. `not_run`: the commands that a recorded tree has nobody for."""
+
+    files: tuple[str, ...] = ()
+    ran: tuple[Command, ...] = ()
+    not_run: tuple[Command, ...] = ()
+    conflicts: tuple[tuple[str, str], ...] = ()  # (path, what was done about it)
+    plan: BootPlan | None = None
+    record: Record | None = None
+
+
+def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = None) -> Done:
+    """Make the next boot's command line; twice is as once. Raises Refused when a command fails: all is back then."""
+    make(host, profile, cpus, loader)  # what is wrong with the wish is said before the lock is asked for
+    with journal.locked(host):
+        plan = make(host, profile, cpus, loader)
+        disk = Disk(host)
+        if plan.settled:
+            return Done(plan=plan, record=plan.record)
+        first = _first_states(disk, plan)
+        if plan.record:
+            _take_out(host, disk, plan.record, last=False)
+            plan = make(host, profile, cpus, loader)
+        made = _begin(disk, plan, first)
+        try:
+            for edit in plan.steps.edits:
+                disk.make_folders(edit.path)
+                disk.save(edit.path, edit.data, disk.load(edit.path))
+            ran, not_run = _run(host, plan.steps.commands)
+        except OSError as error:
+            _back(host, disk, made)
+            raise Refused(f"{_said(error)}; everything was put back") from None
+        for entry in made.generated:
+            entry.after = _data(disk, entry.path)
+        made.state = APPLIED
+        records.store(disk, made)
+        return Done(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
+
+
+def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
+    """Generated files as they were before our first apply, where nobody else has written them since."""
+    known = plan.record.generated if plan.record else []
+    return {entry.path: entry for entry in known if _data(disk, entry.path) == entry.after}
+
+
+def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
+    made = Record(
+        plan.loader.name,
+        plan.profile,
+        cpulist.format(plan.cpus.isolated),
+        plan.wanted,
+        plan.steps.add or plan.merged.add,
+        plan.steps.drop or plan.merged.drop,
+        time.time(),
+        commands=plan.steps.commands,
+        undo=plan.steps.undo,
+    )
+    made.folders = disk.missing_folders(f"{HOME}/x")
+    for edit in plan.steps.edits:
+        made.files.append(Entry(edit.path, edit.how, disk.load(edit.path), edit.data))
+        made.folders += [path for path in disk.missing_folders(edit.path) if path not in made.folders]
+    for path in plan.steps.generated:
+        before = first[path].before if path in first else disk.load(path)
+        made.generated.append(Entry(path, _GENERATED, before, None))
+    if plan.record:
+        made.folders = list(dict.fromkeys((*plan.record.folders, *made.folders)))
+    records.store(disk, made)
+    return made
+
+
+def _back(host: Host, disk: Disk, made: Record) -> None:
+    """After a command that failed: files and generated files as they were before it."""
+    for entry in (*made.files, *made.generated):
+        disk.clean(entry.path)
+        if _data(disk, entry.path) != (entry.before.data if entry.before else None):
+            disk.put_back(entry.path, entry.before)
+    records.forget(disk, made)
+
+
+def remove(host: Host) -> Done:
+    """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
+    if load_record(host) is None:
+        return Done()
+    with journal.locked(host):
+        disk = Disk(host)
+        known = load_record(host)
+        return _take_out(host, disk, known, last=True) if known else Done()
+
+
+def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
+    """Files back, then the loader's commands. Without `last` another apply follows, which runs them itself."""
+    if last and known.state == APPLIED:
+        known.state = REMOVING
+        records.store(disk, known)
+    untouched = {entry.path for entry in known.generated if entry.after == _data(disk, entry.path)}
+    changed, conflicts = _files_back(disk, known)
+    if not last:
+        if known.commands and not known.generated and not known.files:
+            _run(host, known.undo)  # a loader without files: its own command is the only way
+        return Done(changed)
+    failure = None
+    ran, not_run = (known.undo, ()) if host.live else ((), known.undo)
+    try:
+        _run(host, known.undo)
+    except OSError as error:
+        failure, ran = error, ()
+    anew = _generated_back(disk, known, untouched, failure)
+    records.forget(disk, known)
+    return Done(changed, ran, not_run, (*conflicts, *anew), record=known)
+
+
+def _files_back(disk: Disk, known: Record) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The files that were put back, and of these the ones that somebody else had changed."""
+    changed, conflicts = [], []
+    for entry in known.files:
+        disk.clean(entry.path)
+        now = _data(disk, entry.path)
+        if now == (entry.before.data if entry.before else None):
+            continue
+        if now == entry.after:
+            disk.put_back(entry.path, entry.before)
+        else:
+            conflicts.append((entry.path, _less_ours(disk, known, entry)))
+        changed.append(entry.path)
+    return tuple(changed), tuple(conflicts)
+
+
+def _generated_back(
+    disk: Disk, known: Record, untouched: set[str], failure: OSError | None
+) -> tuple[tuple[str, str], ...]:
+    """Files made anew are compared with the first state; what nobody else had changed since gets it, times included."""
+    conflicts = []
+    for entry in known.generated:
+        now, before = disk.load(entry.path), entry.before
+        disk.clean(entry.path)
+        if now and before and (now.data, now.mtime_ns) == (before.data, before.mtime_ns):
+            continue
+        if (now and now.data) == (before and before.data) or entry.path in untouched:
+            disk.put_back(entry.path, before)
+        elif failure:
+            raise Incomplete(f"{_said(failure)}; {entry.path} still has the words: mend it and run boot remove again")
+        else:
+            conflicts.append((entry.path, "made anew; it is not as at first, for it had been changed since"))
+    if failure and not known.generated:
+        raise Incomplete(f"{_said(failure)}; run `quiet boot remove` again when it is mended")
+    return tuple(conflicts)
+
+
+def _less_ours(disk: Disk, known: Record, entry: Entry) -> str:
+    saved = disk.load(entry.path)
+    if saved is None:
+        return "somebody has removed it; it stays removed"
+    rest = known.cleaned(entry.path, saved.data)
+    if rest is None:
+        disk.remove(entry.path)
+        return "somebody else had changed it; nothing but our part was in it"
+    if rest == saved.data:
+        return "somebody else has taken our part out; left as it is"
+    disk.save(entry.path, rest, saved)
+    return "somebody else had changed it; only our part was taken out"
+
+
+def _run(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:
+    if not host.live:
+        return (), commands
+    for command in commands:
+        host.run(*command)
+    return commands, ()
+
+
+def _data(disk: Disk, path: str) -> bytes | None:
+    saved = disk.load(path)
+    return saved.data if saved else None
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,101 @@
+"""What a boot loader is to the rest: where the line stands, which files change and which commands follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from quiet.boot.disk import Disk
+from quiet.boot.merge import Merged, merge
+from quiet.boot.words import Line, parse
+from quiet.facts import Facts
+from quiet.host import Reader
+
+OWN, BLOCK, WORDS = "own file", "marked block", "words"
+BEGIN, END = "# begin of what quiet added; `quiet boot remove` takes it out", "# end of what quiet added"
+Command = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A file's content to be. `how` says what in it is ours: the file, the block between the marks, or words."""
+
+    path: str
+    data: bytes
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What makes a merged line the next boot's, and what takes it back once the files are as they were."""
+
+    edits: tuple[Edit, ...] = ()
+    commands: tuple[Command, ...] = ()
+    undo: tuple[Command, ...] = ()
+    generated: tuple[str, ...] = ()  # files that the commands write anew
+    add: tuple[str, ...] = ()  # the words in all the edits together, where lines differ
+    drop: tuple[str, ...] = ()
+
+
+class Files(Disk):
+    """The boot configuration's files as text, an earlier apply's changes taken out of them."""
+
+    def __init__(self, reader: Reader, cleaned: Callable[[str, bytes | None], bytes | None] | None = None) -> None:
+        super().__init__(reader)
+        self.reader = reader
+        self._cleaned = cleaned
+
+    def text(self, path: str) -> str | None:
+        """A file's content; None when it is not there, or was not before an apply."""
+        saved = self.load(path)
+        data = saved.data if saved else None
+        if self._cleaned:
+            data = self._cleaned(path, data)
+        return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a loader's functions are given."""
+
+    files: Files
+    facts: Facts
+    wanted: Sequence[str] = ()
+
+    def merged(self, line: str) -> Merged:
+        """The wish merged with a line."""
+        return merge(parse(line), self.wanted, self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """A kind of boot loader: how it is recognised ("" when it is not here), the line it holds, and what changes it."""
+
+    name: str
+    title: str
+    found: Callable[[Files], str]
+    line: Callable[[Scene], Line]
+    steps: Callable[[Scene], Steps]
+
+
+def encode(text: str) -> bytes:
+    """Text as the bytes it came from."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def without_block(text: str) -> str:
+    """A file without our marked block, if it has one."""
+    start, end = text.find(BEGIN), text.find(END)
+    if start < 0 or end < start:
+        return text
+    return text[:start] + text[end + len(END) :].removeprefix("\n")
+
+
+def first(files: Files, *paths: str) -> str:
+    """The first of these files that is there, or ""."""
+    return first_of(files.reader, *paths)
+
+
+def first_of(reader: Reader, *paths: str) -> str:
+    """The first of these files that is there, or ""."""
+    return next((path for path in paths if reader.exists(path)), "")

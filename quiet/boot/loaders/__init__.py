@@ -1,0 +1,30 @@
+"""The boot loaders, in the order in which they are looked for: those that read another's files come first."""
+
+from __future__ import annotations
+
+from quiet.boot.loader import Files, Loader
+from quiet.boot.loaders import grub
+from quiet.errors import Refused, UsageError
+
+LOADERS: tuple[Loader, ...] = (grub.LOADER,)
+
+
+def detect(files: Files, wish: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
+    """The boot loader here, how it was recognised, and the names of others whose files are here too.
+
+    `wish` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
+    """
+    if wish is not None and wish not in {loader.name for loader in LOADERS}:
+        known = ", ".join(loader.name for loader in LOADERS)
+        raise UsageError(f"--loader {wish}: no such boot loader; there are: {known}")
+    here = [(loader, reason) for loader in LOADERS if (reason := loader.found(files))]
+    chosen = [(loader, reason) for loader, reason in here if wish in (None, loader.name)]
+    if wish and not chosen:
+        raise Refused(f"--loader {wish}: none of its files are here")
+    if not chosen:
+        raise Refused(
+            "no boot loader that is known here was found; `quiet boot once` needs none, or add the words of "
+            "`quiet plan` to the kernel command line yourself"
+        )
+    loader, reason = chosen[0]
+    return loader, reason, tuple(other.name for other, _ in here if other is not loader)

@@ -1,0 +1,124 @@
+"""GRUB as Debian, Ubuntu, Arch and openSUSE have it: /etc/default/grub, and a grub.cfg that is made from it.
+
+Debian's grub-mkconfig also reads /etc/default/grub.d/*.cfg; there a file of our own is enough. Both are shell, read
+in order. GRUB_CMDLINE_LINUX_DEFAULT is for the ordinary entries and not for the recovery ones, which stay as they are.
+Source: info grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
+"""
+
+from __future__ import annotations
+
+import re
+
+from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
+from quiet.boot.words import Line, parse
+
+_DEFAULT = "/etc/default/grub"
+_FOLDER = "/etc/default/grub.d"
+DROP_IN = f"{_FOLDER}/zz-quiet.cfg"
+_GENERAL, _ORDINARY = "GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"
+_SET = re.compile(r"\s*(?:export\s+)?(GRUB_\w+)(\+?=)(.*)")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_CONFIGS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
+
+
+def found(files: Files) -> str:
+    """How GRUB was recognised."""
+    config = first(files, *_CONFIGS)
+    if config and files.reader.exists(_DEFAULT):
+        return f"{_DEFAULT} and {config} are there"
+    return ""
+
+
+def line(scene: Scene) -> Line:
+    """The line that an ordinary entry gets, without what grub.cfg adds itself (root=)."""
+    values = _values(scene.files)
+    return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
+
+
+def steps(scene: Scene) -> Steps:
+    """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
+    merged = scene.merged(str(line(scene)))
+    if not merged.add and not merged.drop:
+        return Steps()
+    block = _block(merged.drop, merged.add)
+    if reads_folder(scene.files):
+        edit = Edit(DROP_IN, encode(block), OWN)
+    else:
+        text = scene.files.text(_DEFAULT) or ""
+        edit = Edit(_DEFAULT, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
+    command, config = _regenerate(scene.files)
+    return Steps((edit,), (command,), (command,), (config,))
+
+
+def reads_folder(files: Files) -> bool:
+    """Whether grub-mkconfig reads /etc/default/grub.d here: its own text says so."""
+    for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
+        script = files.text(path)
+        if script is not None:
+            return "default/grub.d" in script
+    return files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
+
+
+def _block(drop: tuple[str, ...], add: tuple[str, ...]) -> str:
+    lines = [BEGIN]
+    for variable in (_GENERAL, _ORDINARY):
+        if drop:  # whole words only, wherever somebody set them
+            words = (f"s| {_escaped(word)} | |" for word in drop)
+            script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
+            lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")
+    if add:
+        lines.append(f'{_ORDINARY}="${_ORDINARY} {" ".join(add)}"')
+    return "\n".join([*lines, END, ""])
+
+
+def _escaped(word: str) -> str:
+    return re.sub(r"([][\\.*^$|&'])", lambda m: "'\\''" if m[1] == "'" else "\\" + m[1], word)
+
+
+def _regenerate(files: Files) -> tuple[tuple[str, ...], str]:
+    config = first(files, *_CONFIGS) or _CONFIGS[0]
+    if first(files, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
+        return ("update-grub",), config
+    tool = "grub2-mkconfig" if first(files, "/usr/sbin/grub2-mkconfig", "/usr/bin/grub2-mkconfig") else "grub-mkconfig"
+    return (tool, "-o", config), config
+
+
+def _values(files: Files) -> dict[str, str]:
+    """The variables after all the files were read. Only plain assignments: what a command prints stays unknown."""
+    values: dict[str, str] = {}
+    names = [_DEFAULT]
+    if reads_folder(files):
+        names += [f"{_FOLDER}/{name}" for name in files.reader.names(_FOLDER) if name.endswith(".cfg")]
+    for path in names:
+        for raw in (files.text(path) or "").replace("\\\n", "").splitlines():
+            match = _SET.match(raw)
+            if match:
+                text = _unquoted(match[3], values)
+                values[match[1]] = values.get(match[1], "") + text if match[2] == "+=" else text
+    return values
+
+
+def _unquoted(text: str, values: dict[str, str]) -> str:
+    """One shell word: quotes taken off, variables put in except between single quotes."""
+    made, position, quote = "", 0, ""
+    while position < len(text):
+        letter = text[position]
+        position += 1
+        if letter == quote:
+            quote = ""
+        elif not quote and letter in "'\"":
+            quote = letter
+        elif not quote and letter in " \t;#":
+            break
+        elif letter == "\\" and quote != "'" and position < len(text):
+            made += text[position]
+            position += 1
+        elif letter == "$" and quote != "'" and (match := _VARIABLE.match(text, position - 1)):
+            made += values.get(match[1] or match[2], "")
+            position = match.end()
+        else:
+            made += letter
+    return made
+
+
+LOADER = Loader("grub", "GRUB", found, line, steps)

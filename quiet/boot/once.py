@@ -1,0 +1,131 @@
+"""One boot with the wanted command line, by kexec: no file changes, and the boot after it is as ever.
+
+Sources: kernel documents admin-guide/sysctl/kernel (kexec_load_disabled), ABI/testing/sysfs-kernel-kexec-kdump;
+man pages kexec(8), kexec_file_load(2), kernel_lockdown(7), systemctl(1).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quiet.boot import image, kexec, plan, wish
+from quiet.boot.loader import Command, first_of
+from quiet.boot.merge import Merged, merge
+from quiet.boot.words import Line, parse
+from quiet.choose import Choice
+from quiet.errors import Refused, UsageError
+from quiet.facts import Facts
+from quiet.host import Host, Reader
+from quiet.profile import Profile
+
+_TOOLS = ("/usr/sbin/kexec", "/sbin/kexec", "/usr/bin/kexec")
+_LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
+_WHY = {
+    errno.EPERM: "the kernel does not permit it: it needs root, and neither lockdown nor kexec_load_disabled",
+    errno.EKEYREJECTED: "the kernel's image is not signed by a key that this kernel trusts, which lockdown asks for",
+    errno.ENOKEY: "the kernel's image is signed by a key that this kernel does not know, and lockdown asks for one",
+    errno.ENOEXEC: "the kernel does not take this image; kexec-tools may know its format: install them",
+    errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; kexec-tools may do without it: install them",
+    errno.EBUSY: "another kexec is being loaded right now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What would be loaded: `load` and `start` are commands, empty where a system call does it."""
+
+    profile: str
+    cpus: Choice
+    kernel: str
+    initrd: str
+    merged: Merged
+    load: Command
+    start: Command
+
+    @property
+    def settled(self) -> bool:
+        """Whether the running kernel has every word already."""
+        return not self.merged.add and not self.merged.drop
+
+
+def make(reader: Reader, profile: Profile, cpus: str | None, kernel: str | None, initrd: str | None) -> Once:
+    """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong wish."""
+    facts = Facts(reader)
+    choice = profile.choose(facts, cpus)
+    wanted = wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'")
+    merged = merge(_running(reader, facts), wanted, facts)
+    if len(str(merged.line).encode()) > _LONGEST:
+        raise Refused(f"the command line would be longer than the {_LONGEST} bytes that the kernel reads")
+    for option, path in (("--kernel", kernel), ("--initrd", initrd)):
+        if path and not reader.exists(path):
+            raise UsageError(f"{option} {path}: no such file")
+    found = kernel or image.kernel(facts)
+    ram = image.initrd(facts, found) if initrd is None else initrd
+    check(reader)
+    tool = first_of(reader, *_TOOLS)
+    load: Command = ()
+    if tool:
+        load = (tool, "-a", "-l", found, *((f"--initrd={ram}",) if ram else ()), f"--command-line={merged.line}")
+    # systemd's own last step is the tool: without it, it would reboot through the firmware instead
+    start = ("systemctl", "kexec") if tool and reader.exists("/run/systemd/system") else (tool, "-e") if tool else ()
+    return Once(profile.name, choice, found, ram, merged, load, start)
+
+
+def check(reader: Reader) -> None:
+    """Raises Refused where this kernel cannot, or may not, load another."""
+    disabled = reader.text("/proc/sys/kernel/kexec_load_disabled")
+    if disabled is None:
+        raise Refused("this kernel was built without kexec; `quiet boot apply` and a reboot do it")
+    if disabled != "0":
+        raise Refused("kernel.kexec_load_disabled is 1 until the next reboot; `quiet boot apply` and a reboot do it")
+    lockdown = reader.text("/sys/kernel/security/lockdown") or ""
+    if "[none]" not in lockdown and "[" in lockdown and not _signed(reader):
+        mode = lockdown.partition("[")[2].partition("]")[0]
+        raise Refused(f"lockdown ({mode}) forbids kexec without signatures; `quiet boot apply` and a reboot do it")
+
+
+def _signed(reader: Reader) -> bool:
+    """Whether this kernel can check an image's signature, which lockdown then accepts."""
+    release = reader.text("/proc/sys/kernel/osrelease") or ""
+    return "CONFIG_KEXEC_SIG=y" in (reader.text(f"/boot/config-{release}") or "").splitlines()
+
+
+def _running(reader: Reader, facts: Facts) -> Line:
+    """The running line; what an earlier `boot apply` put there is taken out, or another choice would only add to it."""
+    line = parse(facts.command_line)
+    known = plan.load_record(reader) if reader.live or reader.exists("/var/lib/quiet/boot.json") else None
+    if known and set(known.add) <= set(line.words):
+        line = line.changed(known.add, known.drop)
+    return line
+
+
+def load(host: Host, made: Once) -> None:
+    """Load it. Raises Refused with the kernel's reason in words."""
+    try:
+        if made.load:
+            host.run(*made.load)
+        else:
+            kexec.load(made.kernel, made.initrd, str(made.merged.line))
+    except OSError as error:
+        raise Refused(f"{made.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
+    if host.text("/sys/kernel/kexec_loaded") == "0":
+        raise Refused(f"{made.kernel} could not be loaded: the kernel took it without a word and does not show it")
+
+
+def start(host: Host, made: Once, say: Callable[[str], None]) -> None:
+    """Leave for the loaded kernel: a clean shutdown where systemd and the tool are, else synced and read-only."""
+    try:
+        if made.start[:1] == ("systemctl",):
+            host.run(*made.start)
+            return
+        say("no service is stopped in order: the disks are synced and made read-only, then the kernel starts")
+        for letter in "su":  # admin-guide/sysrq: sync, remount read-only
+            host.write("/proc/sysrq-trigger", letter)
+        if made.start:
+            host.run(*made.start)
+        else:
+            kexec.start()
+    except OSError as error:
+        raise Refused(f"the loaded kernel could not be started: {error.strerror}") from None

@@ -1,0 +1,92 @@
+"""What `quiet boot apply` would write and run. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quiet.boot import loaders, record, wish
+from quiet.boot.loader import Files, Loader, Scene, Steps
+from quiet.boot.merge import Merged
+from quiet.boot.record import APPLIED, Record
+from quiet.boot.words import Line
+from quiet.choose import Choice
+from quiet.errors import UsageError
+from quiet.facts import Facts
+from quiet.host import Reader
+from quiet.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file as it is and as it is to be (None: not there)."""
+
+    path: str
+    current: bytes | None
+    wanted: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class BootPlan:
+    """The loader, the line it holds without us, the merged one, and the steps from here to there."""
+
+    profile: str
+    cpus: Choice
+    loader: Loader
+    found: str
+    others: tuple[str, ...]
+    running: str
+    wanted: tuple[str, ...]
+    before: Line
+    merged: Merged
+    steps: Steps
+    files: tuple[FileChange, ...]
+    record: Record | None
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything is as apply would make it."""
+        if self.files:
+            return False
+        if self.record is None:
+            return not self.steps.edits and not self.steps.commands
+        return self.record.state == APPLIED and self.record.wanted == self.wanted
+
+
+def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None = None) -> BootPlan:
+    """Look and compare. Raises UsageError for a wrong wish, Refused when there is no boot loader or no CPU left."""
+    facts = Facts(reader)
+    if not profile.boot:
+        raise UsageError(f"profile {profile.name}: wants nothing of the command line; see its [boot] wanted")
+    known = load_record(reader)
+    choice = profile.choose(facts, cpus)
+    wanted = tuple(wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
+    files = Files(reader, known.cleaned if known else None)
+    kind, found, others = loaders.detect(files, loader or (known.loader if known else None))
+    scene = Scene(files, facts, wanted)
+    steps = kind.steps(scene)
+    before = kind.line(scene)
+    merged = scene.merged(str(before))
+    changes = tuple(_changes(files, steps, known))
+    return BootPlan(
+        profile.name, choice, kind, found, others, facts.command_line, wanted, before, merged, steps, changes, known
+    )
+
+
+def load_record(reader: Reader) -> Record | None:
+    """The record of an earlier apply."""
+    return record.load(Files(reader))
+
+
+def _changes(files: Files, steps: Steps, known: Record | None) -> list[FileChange]:
+    wanted: dict[str, bytes | None] = {edit.path: edit.data for edit in steps.edits}
+    for entry in known.files if known else ():
+        if entry.path not in wanted:
+            saved = files.load(entry.path)
+            wanted[entry.path] = known.cleaned(entry.path, saved.data if saved else None) if known else None
+    found = []
+    for path, data in wanted.items():
+        saved = files.load(path)
+        current = saved.data if saved else None
+        if current != data:
+            found.append(FileChange(path, current, data))
+    return found

@@ -1,0 +1,158 @@
+"""What was changed for the next boots, on the disk before anything is: whole files with modes, owners and times.
+
+One JSON file that survives reboots, replaced whole and fsync'd at each step, so that `remove` finds the first state
+after a kill at any moment.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import Any
+
+from quiet import __version__
+from quiet.boot.disk import Disk, Saved
+from quiet.boot.loader import BLOCK, OWN, WORDS, Command, without_block
+from quiet.boot.words import split
+from quiet.errors import UsageError
+
+HOME = "/var/lib/quiet"
+FILE = f"{HOME}/boot.json"
+APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
+_FORMAT = 1
+
+
+@dataclass(slots=True)
+class Entry:
+    """One file: as found, as we made it (None: gone, or for a generated one not known yet), and what in it is ours."""
+
+    path: str
+    how: str
+    before: Saved | None
+    after: bytes | None
+
+
+@dataclass(slots=True)
+class Record:
+    """All that `remove` needs. `generated` files are written by the loader's own commands."""
+
+    loader: str
+    profile: str
+    cpus: str
+    wanted: tuple[str, ...]
+    add: tuple[str, ...]
+    drop: tuple[str, ...]
+    time: float
+    state: str = APPLYING
+    files: list[Entry] = field(default_factory=list)
+    generated: list[Entry] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    commands: tuple[Command, ...] = ()
+    undo: tuple[Command, ...] = ()
+
+    def cleaned(self, path: str, data: bytes | None) -> bytes | None:
+        """A file's content without what we did to it: as found, or what somebody made of it less our part."""
+        entry = next((item for item in (*self.files, *self.generated) if item.path == path), None)
+        if entry is None:
+            return data
+        before = entry.before.data if entry.before else None
+        if data in (before, entry.after):
+            return before
+        return None if data is None else self._without_ours(entry, data)
+
+    def _without_ours(self, entry: Entry, data: bytes) -> bytes | None:
+        text = data.decode("utf-8", "surrogateescape")
+        if entry.how in (OWN, BLOCK):
+            text = without_block(text)
+        elif entry.how == WORDS:
+            text = "".join(self._line_without_ours(line) for line in text.splitlines(keepends=True))
+        return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
+
+    def _line_without_ours(self, line: str) -> str:
+        places = [word for word in split(line) if word.strip('"') in self.add]
+        drop = " ".join(self.drop)
+        for number, word in enumerate(places):
+            bare = word.strip('"')
+            instead = drop if number == 0 else ""
+            before, after = (f" {bare}", f" {instead}" if instead else "") if f" {bare}" in line else (bare, instead)
+            line = line.replace(before, after, 1)
+        return line
+
+
+def load(disk: Disk) -> Record | None:
+    """The record; None when nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
+    import json
+
+    saved = disk.load(FILE)
+    if saved is None:
+        return None
+    try:
+        data = json.loads(saved.data)
+        if data["format"] != _FORMAT:
+            raise UsageError(
+                f"{FILE}: written by another version of quiet ({data['version']}); remove it with that one"
+            )
+        return Record(
+            data["loader"],
+            data["profile"],
+            data["cpus"],
+            tuple(data["wanted"]),
+            tuple(data["add"]),
+            tuple(data["drop"]),
+            data["time"],
+            data["state"],
+            [_read(item) for item in data["files"]],
+            [_read(item) for item in data["generated"]],
+            data["folders"],
+            tuple(tuple(words) for words in data["commands"]),
+            tuple(tuple(words) for words in data["undo"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{FILE}: damaged; it holds what boot remove puts back, so mend it or move it away") from None
+
+
+def store(disk: Disk, record: Record) -> None:
+    """Write the record, to the disk itself."""
+    import json
+
+    names = ("loader", "profile", "cpus", "time", "state", "folders", "wanted", "add", "drop", "commands", "undo")
+    data: dict[str, Any] = {
+        "format": _FORMAT,
+        "version": __version__,
+        **{name: getattr(record, name) for name in names},
+    }
+    for name in ("files", "generated"):
+        data[name] = [_written(item) for item in getattr(record, name)]
+    # as readable as what it holds: `plan` needs no root, and some keep a password in grub.cfg
+    found = [entry.before for entry in (*record.files, *record.generated) if entry.before]
+    private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in found) else 0o600, 0, 0, 0, 0)
+    disk.make_folders(FILE)
+    disk.save(FILE, json.dumps(data, indent=1).encode() + b"\n", private)
+
+
+def forget(disk: Disk, record: Record) -> None:
+    """The end: nothing of ours is there any more."""
+    disk.remove(FILE)
+    for folder in reversed(record.folders):
+        disk.remove_folder(folder)
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    before: Any = None
+    if entry.before:
+        saved = entry.before
+        before = [_text(saved.data), saved.mode, saved.uid, saved.gid, saved.atime_ns, saved.mtime_ns]
+    return {"path": entry.path, "how": entry.how, "before": before, "after": _text(entry.after)}
+
+
+def _read(item: Any) -> Entry:
+    before = Saved(_bytes(item["before"][0]) or b"", *item["before"][1:]) if item["before"] else None
+    return Entry(item["path"], item["how"], before, _bytes(item["after"]))
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)

@@ -1,0 +1,106 @@
+"""What each command of `quiet boot` does: results to stdout, and the exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quiet.entry import emit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _print(shape: object) -> None:
+    import json
+
+    emit(json.dumps(shape, indent=1) + "\n")
+
+
+def plan(
+    profile: str = "bench", cpus: str | None = None, root: str = "/", loader: str | None = None, as_json: bool = False
+) -> int:
+    """What apply would do to the boot configuration, with why each parameter. Writes nothing, needs no root."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.plan import make
+    from quiet.host import Reader
+    from quiet.profile import load
+
+    made = make(Reader(root), load(profile), cpus, loader)
+    if as_json:
+        _print(shapes_boot.plan(made))
+    else:
+        render_boot.plan(made)
+    return 0
+
+
+def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
+    """Put a profile's parameters on the next boots' command line. Twice is the same as once."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.apply import apply as do
+    from quiet.host import Host
+    from quiet.profile import load
+
+    done = do(Host(root), load(profile), cpus, loader)
+    if as_json:
+        _print(shapes_boot.done(done))
+    else:
+        render_boot.applied(done)
+    return 0
+
+
+def remove(root: str, as_json: bool) -> int:
+    """Put the boot configuration back as it was found. Exit 4 when it could not be."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.apply import remove as do
+    from quiet.host import Host
+
+    done = do(Host(root))
+    if as_json:
+        _print(shapes_boot.done(done))
+    else:
+        render_boot.removed(done)
+    return 0
+
+
+def once(
+    profile: str, cpus: str | None, root: str, kernel: str | None, initrd: str | None, load_only: bool, as_json: bool
+) -> int:
+    """Boot once with a profile's parameters, by kexec; the boot after it is as ever. A recorded tree is only shown."""
+    import sys
+
+    from quiet import render, render_boot, shapes_boot
+    from quiet.boot import once as doing
+    from quiet.host import Host
+    from quiet.profile import load
+
+    host = Host(root)
+    made = doing.make(host, load(profile), cpus, kernel, initrd)
+    going = host.live and not made.settled
+    if going:
+        doing.load(host, made)
+    if as_json:
+        _print(shapes_boot.once(made, going, going and not load_only))
+    else:
+        render_boot.once(made, going, going and not load_only)
+    sys.stdout.flush()
+    if going and not load_only:
+        doing.start(host, made, render.note)
+    return 0
+
+
+def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
+    """What a kernel parameter does and why; False when it is not known. `stops`: the interruptions that it removes."""
+    from quiet import render_boot, shapes_boot
+    from quiet.boot.parameters import known
+
+    item = known(word)
+    if item is None and not stops:
+        return False
+    if as_json:
+        shape = shapes_boot.parameter(item) if item else {"name": word, "title": "kernel parameter"}
+        _print({**shape, "stops": list(stops)})
+    elif item:
+        render_boot.explain(item, stops)
+    else:
+        render_boot.stopping(word, stops)
+    return True

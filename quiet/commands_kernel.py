@@ -1,0 +1,32 @@
+"""What `quiet kernel` does: results to stdout, and the exit code. No option parsing, no Typer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quiet.host import Reader
+from quiet.kernel import check, config, fragments, told
+
+
+def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
+    """Which options of the fragments the kernel has, and what each missing one costs. Exit 0 when all are there.
+
+    `file`: another kernel's configuration instead of the running kernel's.
+    """
+    options = fragments.load(wanted)
+    reader = Reader(root)
+    found = config.of_file(file) if file is not None else config.running(reader)
+    answers = check.check(options, found, None if file is not None else reader)
+    version = None if file is not None else reader.text("/proc/sys/kernel/osrelease")
+    if as_json:
+        import json
+
+        from quiet.entry import emit
+
+        emit(json.dumps(told.shape(answers, found, version), indent=1) + "\n")
+    else:
+        from quiet import render
+
+        for text in told.lines(answers, found, version):
+            render.out(text)
+    return 0 if told.complete(answers) else 1

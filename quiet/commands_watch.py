@@ -1,0 +1,54 @@
+"""What `quiet watch` does: lines on stdout as things happen, and the exit code. No option parsing, no Typer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from quiet.entry import emit
+from quiet.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from quiet.watch.told import Event
+
+_SHORTEST_S = 1.0
+
+
+def watch(
+    repair: bool = False,
+    rescan: float = 60.0,
+    duration: float | None = None,
+    root: str = "/",
+    as_json: bool = False,
+) -> int:
+    """Stay and tell what drifts from the applied profile, or repair it. Exit 1 when drift was seen and not repaired.
+
+    `rescan`: seconds between two looks at everything, at least; `duration`: seconds after which it ends, None: never.
+    """
+    if rescan < _SHORTEST_S:
+        raise UsageError(f"--rescan {rescan:g}: looks at everything have to be at least {_SHORTEST_S:g} s apart")
+    if duration is not None and duration <= 0:
+        raise UsageError(f"--duration {duration:g}: write seconds, such as 60; without it, the watching never ends")
+    from quiet import journal
+    from quiet.host import Host
+    from quiet.watch import told
+    from quiet.watch.watcher import Wanted, Watcher
+
+    host = Host(root)
+    if repair:
+        try:
+            with journal.locked(host, 5):
+                pass
+        except Refused as error:
+            raise Refused(f"--repair: {error}") from None
+
+    def tell(event: Event) -> None:
+        if as_json:
+            import json
+
+            emit(json.dumps(told.shape(event), separators=(",", ":")) + "\n")
+        else:
+            emit(told.line(event) + "\n")
+        sys.stdout.flush()
+
+    return Watcher(host, Wanted(repair, rescan, duration), tell).run()

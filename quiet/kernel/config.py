@@ -1,0 +1,76 @@
+"""The configuration of a kernel: where it is found, and what is in it.
+
+The kernel itself offers it where CONFIG_IKCONFIG_PROC is set; the other places are those of the distributions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from quiet.errors import UsageError
+from quiet.host import Reader
+
+_LINE = re.compile(r"^(?:(CONFIG_\w+)=(.*)|# (CONFIG_\w+) is not set)$", re.MULTILINE)
+_GZIP = b"\x1f\x8b"
+_ARCHITECTURES = {"CONFIG_X86": "x86", "CONFIG_ARM64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A kernel's options. `source` is the file that they were read from, "" when there was none."""
+
+    source: str
+    values: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def architecture(self) -> str:
+        """ "x86", "arm64", or "" for what no fragment names."""
+        return next((name for option, name in _ARCHITECTURES.items() if self.values.get(option) == "y"), "")
+
+
+def running(reader: Reader) -> Config:
+    """The running kernel's: from itself, else from the file that its distribution installs beside it."""
+    version = reader.text("/proc/sys/kernel/osrelease") or ""
+    for path in (
+        "/proc/config.gz",
+        f"/boot/config-{version}",
+        f"/lib/modules/{version}/config",
+        f"/usr/lib/modules/{version}/config",
+        f"/usr/lib/kernel/config-{version}",
+        f"/usr/src/linux-headers-{version}/.config",
+    ):
+        if values := _read(reader, path):
+            return Config(path, values)
+    return Config("")
+
+
+def of_file(path: str) -> Config:
+    """The configuration in a file, which may be gzip'd. Raises UsageError."""
+    reader = Reader()
+    if not reader.exists(path):
+        raise UsageError(f"--config {path}: no such file")
+    values = _read(reader, path)
+    if not values:
+        raise UsageError(f"--config {path}: not a kernel's configuration: it has no line CONFIG_...=")
+    return Config(path, values)
+
+
+def parse(text: str) -> dict[str, str]:
+    """{"CONFIG_SMP": "y", ...}; "n" for what is not set."""
+    return {name or off: value if name else "n" for name, value, off in _LINE.findall(text)}
+
+
+def _read(reader: Reader, path: str) -> dict[str, str]:
+    try:
+        data = b"".join(reader.pages(path))
+    except OSError:
+        return {}
+    if data.startswith(_GZIP):
+        import zlib
+
+        try:
+            data = zlib.decompress(data, wbits=31)
+        except zlib.error:
+            return {}
+    return parse(data.decode("utf-8", "replace"))

@@ -1,0 +1,91 @@
+"""The fragments of a kernel's configuration that come with the package; kernel-configs/README.md has their rules."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from quiet.errors import UsageError
+
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "kernel-configs")
+NAMES = ("isolation", "cgroup", "tracing", "cpufreq", "resctrl", "memory", "network", "tools", "debug")
+LAB = "lab"  # only for a kernel that boots in an emulator
+_SET = re.compile(r"(CONFIG_\w+)=(.+)")
+_OFF = re.compile(r"# (CONFIG_\w+) is not set")
+_WORD = re.compile(r"# (shows|may show|only|also): (.+)")
+_COST = re.compile(r": (without|with it),? ")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A file that the option brings, and a word in it ("" when the file is enough).
+
+    `sure`: without the file, or without the word in it, the option is off.
+    """
+
+    path: str
+    word: str
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One line of a fragment: `wanted` is "y" or "n", `names` are those of other versions of the kernel."""
+
+    fragment: str
+    name: str
+    wanted: str
+    why: str
+    cost: str
+    names: tuple[str, ...]
+    only: str  # the architecture, "" for all
+    evidence: tuple[Evidence, ...]
+
+
+def load(wanted: Sequence[str] = ()) -> list[Option]:
+    """The options of these fragments, or of all. Raises UsageError for a name that there is not."""
+    for name in wanted:
+        if name not in (*NAMES, LAB):
+            raise UsageError(f"{name}: no such fragment; there are: {', '.join(NAMES)}")
+    return [option for name in wanted or NAMES for option in parse(name, text(f"{name}.config"))]
+
+
+def text(file: str) -> str:
+    """A file of the folder kernel-configs."""
+    with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
+        return opened.read()
+
+
+def command_line(name: str) -> str:
+    """The parameters of a kernel command line of the folder, without their reasons."""
+    lines = text(f"{name}.cmdline").splitlines()
+    return " ".join(line for line in lines if line and not line.startswith("#"))
+
+
+def parse(fragment: str, content: str) -> Iterator[Option]:
+    """The options of a fragment. A comment's lines belong to what follows at once, until another comment."""
+    reason, words, fresh = "", list[tuple[str, str]](), True
+    for line in content.splitlines():
+        if found := _SET.fullmatch(line) or _OFF.fullmatch(line):
+            yield _option(fragment, found[1], found[2] if found.lastindex == 2 else "n", reason, words)
+            fresh = True
+        elif not line:
+            reason, words, fresh = "", [], True
+        elif word := _WORD.fullmatch(line):
+            words, fresh = ([] if fresh and not reason else words) + [(word[1], word[2])], False
+        elif line.startswith("# "):
+            reason, words = (line[2:], []) if fresh else (f"{reason} {line[2:]}", words)
+            fresh = False
+
+
+def _option(fragment: str, name: str, wanted: str, reason: str, words: list[tuple[str, str]]) -> Option:
+    cut = _COST.search(reason)
+    why, cost = (reason[: cut.start()], reason[cut.end() :]) if cut else (reason, "")
+    values = {key: value.split() for key, value in words if key in ("only", "also")}
+    shown = [(key, *value.split()) for key, value in words if key not in values]
+    evidence = tuple(Evidence(path, "".join(word), key == "shows") for key, path, *word in shown)
+    return Option(
+        fragment, name, wanted, why, cost, tuple(values.get("also", ())), "".join(values.get("only", ())), evidence
+    )

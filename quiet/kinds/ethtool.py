@@ -1,0 +1,87 @@
+"""What a network device's driver tells about its queues: ioctl SIOCETHTOOL, which needs no root for reading.
+
+Layouts and numbers: include/uapi/linux/ethtool.h. By ioctl, because every kernel answers it and loading pyroute2 takes
+ten times as long as the whole of `plan`; the table of flows to queues can only be written so before Linux 6.17.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+_SIOCETHTOOL = 0x8946
+_GET_COALESCE, _GET_CHANNELS, _GET_RSS, _SET_RSS = 0x0E, 0x3C, 0x46, 0x47
+_RULE_COUNT, _RULE, _ALL_RULES = 0x2E, 0x2F, 0x30
+_IFREQ = struct.Struct("16sP16x")
+_CHANNELS = struct.Struct("9I")  # command, four maxima, counts of rx, tx, other, combined
+_COALESCE = struct.Struct("23I")  # the 11th and 12th are whether rx and tx adapt
+_RSS = struct.Struct("4I2B6x")  # command, context, entries, bytes of the key, function, its symmetry
+_RULES = struct.Struct("=2IQ168sI")  # command, type, data, a rule, count; then the places of the rules
+_COOKIE = struct.Struct("=Q")
+_COOKIE_AT = 152  # of a rule: where to
+_PLACE_AT = 160  # of a rule: its number
+_DISCARD = (1 << 64) - 1
+Counts = dict[str, int]
+
+
+def channels(interface: str) -> Counts:
+    """The counts of the sorts of channels that the device can have: {"combined": 4}. Raises OSError."""
+    fields = _CHANNELS.unpack(_ask(interface, _CHANNELS.pack(_GET_CHANNELS, *[0] * 8)))
+    names = ("rx", "tx", "other", "combined")
+    both = zip(names, fields[1:5], fields[5:9], strict=True)
+    return {name: count for name, most, count in both if most and name != "other"}
+
+
+def adaptive(interface: str) -> Counts:
+    """Whether the driver changes the rate of interrupts with the load: {"rx": 1, "tx": 0}. Raises OSError."""
+    fields = _COALESCE.unpack(_ask(interface, _COALESCE.pack(_GET_COALESCE, *[0] * 22)))
+    return {"rx": int(bool(fields[10])), "tx": int(bool(fields[11]))}
+
+
+def table(interface: str) -> list[int]:
+    """The receive queue for each value of the flows' hash. Raises OSError."""
+    size = _rss(interface)[2]
+    # without room for the key it is not told
+    answer = _ask(interface, _RSS.pack(_GET_RSS, 0, size, 0, 0, 0) + bytes(4 * size))
+    return list(struct.unpack_from(f"{size}I", answer, _RSS.size))
+
+
+def set_table(interface: str, queues: Sequence[int]) -> None:
+    """Give each value of the hash its queue; none: the driver's own table, for any number of queues. Raises OSError."""
+    symmetry = _rss(interface)[5]  # 0 would switch it off, and "no change" is what old kernels refuse
+    request = _RSS.pack(_SET_RSS, 0, len(queues), 0, 0, symmetry)
+    _ask(interface, request + struct.pack(f"{len(queues)}I", *queues))
+
+
+def rules(interface: str) -> Counts:
+    """The queue of each rule that sends flows to one (ntuple), by the rule's number. Raises OSError."""
+    count = _RULES.unpack_from(_ask(interface, _rules(_RULE_COUNT)))[4]
+    answer = _ask(interface, _rules(_ALL_RULES, count=count) + bytes(4 * count))
+    found = {}
+    for place in struct.unpack_from(f"{_RULES.unpack_from(answer)[4]}I", answer, _RULES.size):
+        rule = _RULES.unpack_from(_ask(interface, _rules(_RULE, place)))[3]
+        (cookie,) = _COOKIE.unpack_from(rule, _COOKIE_AT)
+        if cookie != _DISCARD and not cookie >> 32:  # above: a virtual function's queues
+            found[str(place)] = int(cookie)
+    return found
+
+
+def _rss(interface: str) -> tuple[int, ...]:
+    return _RSS.unpack(_ask(interface, _RSS.pack(_GET_RSS, 0, 0, 0, 0, 0)))
+
+
+def _rules(command: int, place: int = 0, count: int = 0) -> bytes:
+    rule = bytes(_PLACE_AT) + struct.pack("=I4x", place)
+    return _RULES.pack(command, 0, 0, rule, count) + bytes(4)  # the kernel's structure ends on 8 bytes
+
+
+def _ask(interface: str, request: bytes) -> bytes:
+    import fcntl
+    import socket
+    from array import array
+
+    answer = array("B", request)
+    ifreq = _IFREQ.pack(interface.encode("utf-8", "surrogateescape"), answer.buffer_info()[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        fcntl.ioctl(end, _SIOCETHTOOL, ifreq)
+    return answer.tobytes()

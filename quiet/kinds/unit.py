@@ -1,0 +1,74 @@
+"""Targets of the word "unit": whether a systemd unit is active, and whether it is masked for this boot.
+
+    unit:cron.service    "active enabled", "inactive static masked"; put: the words active and masked count
+
+Only a mask holds: what is merely stopped is started again by D-Bus, a socket, a timer or a path. The mask is a link in
+/run, which a reboot clears: in system.control where a file of the unit goes before those of /run/systemd/system.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from quiet.host import Host, Reader
+from quiet.kinds import systemd
+from quiet.kinds.kind import Kind
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    return systemd.state(reader, name)
+
+
+def _put(host: Host, name: str, value: str | None) -> None:
+    _together(host, [(name, value)])
+
+
+def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
+    """One reload, one stop and one start for all: each call of systemctl costs about as much as all the rest."""
+    if not host.live:
+        raise OSError(errno.EOPNOTSUPP, "a recorded tree has no services to change")
+    now = {name: (systemd.state(host, name) or "").split() for name, _ in items}
+    wanted = {name: (value or "").split() for name, value in items}
+    if absent := [name for name, words in wanted.items() if not words]:
+        raise OSError(errno.EINVAL, f"{absent[0]} cannot be made absent")
+    stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
+    _check_needed(host, stop)
+    reload = any("stale" in words for words in now.values())
+    for name, words in wanted.items():
+        if ("masked" in words) is not ("masked" in now[name]):
+            reload = True
+            (_mask if "masked" in words else _unmask)(host, name)
+    if reload:
+        host.systemctl("daemon-reload")
+    if stop:
+        host.systemctl("stop", *stop)
+    if start := [name for name in now if "active" in wanted[name] and "active" not in now[name]]:
+        host.systemctl("start", *start)
+
+
+def _check_needed(host: Host, stop: list[str]) -> None:
+    if not stop:
+        return
+    for name, others in systemd.needed_by(host, stop).items():
+        if others := others - set(stop):
+            raise OSError(errno.EBUSY, f"{', '.join(sorted(others))} would stop with {name}")
+
+
+def _mask(host: Host, name: str) -> None:
+    before = systemd.PATHS[: systemd.PATHS.index(systemd.RUNTIME) + 1]
+    first = any(host.exists(f"{folder}/{name}") for folder in before)
+    if first and not host.exists(systemd.CONTROL):
+        host.mkdir(systemd.CONTROL)
+    host.symlink(f"{systemd.CONTROL if first else systemd.RUNTIME}/{name}", "/dev/null")
+
+
+def _unmask(host: Host, name: str) -> None:
+    for folder in (systemd.CONTROL, systemd.RUNTIME):
+        if host.text(f"{folder}/{name}") == "":
+            host.unlink(f"{folder}/{name}")
+    if not host.names(systemd.CONTROL) and host.exists(systemd.CONTROL):
+        host.rmdir(systemd.CONTROL)
+
+
+KIND = Kind(_get, _put, together=_together)

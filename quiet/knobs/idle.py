@@ -1,0 +1,157 @@
+"""Idle states (C-states): how deep a CPU may sleep, and so how long it takes to wake.
+
+Source: admin-guide/pm/cpuidle.rst, power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
+
+There are three ways to the same end, and of all limits the kernel takes the strictest, so they cannot fight: one for
+the whole machine that lasts while somebody holds a device open, one per CPU, and a switch for each state of each CPU.
+"quiet" leaves the shallowest state that halts. Without that one too ("none") an idle CPU polls: it wakes at once, but
+it heats, it keeps the tick, and it takes turns from its sibling thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from quiet import values
+from quiet.facts import CPU
+from quiet.knob import Knob, Scene, Skip, Want
+
+_DEVICE = "cpu_dma_latency"
+_GOVERNOR = f"{CPU}/cpuidle/current_governor"
+_GOVERNORS = ("menu", "teo", "ladder", "haltpoll")
+_NO_STATES = "no cpuidle driver: the kernel only halts idle CPUs, or the hypervisor decides"
+_DOC = "admin-guide/pm/cpuidle.rst"
+_QOS = f"{_DOC}, power/pm_qos_interface.rst"
+_HEAT = "CPUs that do not sleep draw more power and leave less room for turbo"
+
+
+class _State(NamedTuple):
+    number: int
+    polls: bool
+    latency: int  # microseconds until it has woken
+
+
+def _states(scene: Scene, cpu: int) -> Iterator[_State]:
+    base = f"{CPU}/cpu{cpu}/cpuidle"
+    for number in scene.facts.reader.numbered(base, "state"):
+        latency = scene.text(f"{base}/state{number}/latency") or ""
+        if latency.isdecimal():
+            yield _State(number, scene.text(f"{base}/state{number}/name") == "POLL", int(latency))
+
+
+def _limit(scene: Scene, cpus: Iterable[int]) -> int | None:
+    """The wake-up time in microseconds that the choice allows; None where no CPU has a state that halts."""
+    if scene.choice.isdecimal():
+        return int(scene.choice)
+    shallowest = []
+    for cpu in cpus:
+        halting = [state.latency for state in _states(scene, cpu) if not state.polls]
+        shallowest += [min(halting)] if halting else []
+    # 0 would mean "no limit" to one interface and "only poll" to the other
+    return max(1, *shallowest) if shallowest else None
+
+
+def _machine(scene: Scene) -> Iterable[Want | Skip]:
+    target = f"held:{_DEVICE}"
+    if not scene.facts.reader.exists(f"/sys/class/misc/{_DEVICE}"):
+        yield Skip(target, "this kernel does not have it")
+    elif scene.choice == "none":
+        yield Want(target, "0", creates=True)
+    else:
+        # one of the others stands for all of them: there may be a thousand
+        limit = _limit(scene, sorted(scene.cpus.isolated | {min(scene.cpus.housekeeping)}))
+        yield Skip(target, _NO_STATES) if limit is None else Want(target, str(limit), creates=True)
+
+
+def _isolated(scene: Scene) -> Iterable[Want | Skip]:
+    for cpu in sorted(scene.cpus.isolated):
+        path = f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
+        current = scene.text(path)
+        limit = _limit(scene, [cpu])
+        if current is None:
+            yield Skip(f"file:{path}", "this kernel does not have it")
+        elif scene.choice == "none":
+            yield Want(f"file:{path}", "n/a", current=current)
+        elif limit is None:
+            yield Skip(f"file:{path}", _NO_STATES)
+        else:
+            yield Want(f"file:{path}", str(limit), current=current)
+
+
+def _switches(scene: Scene) -> Iterable[Want | Skip]:
+    for cpu in sorted(scene.cpus.isolated):
+        limit = _limit(scene, [cpu])
+        states = list(_states(scene, cpu))
+        if limit is None or not states:
+            yield Skip(f"file:{CPU}/cpu{cpu}/cpuidle", _NO_STATES)
+            continue
+        for state in states:
+            if not state.polls and state.latency > limit:
+                why = f"it takes CPU {cpu} {state.latency} us to wake from this state"
+                yield Want(f"file:{CPU}/cpu{cpu}/cpuidle/state{state.number}/disable", "1", why)
+
+
+def _governor(scene: Scene) -> Iterable[Want | Skip]:
+    current = scene.text(_GOVERNOR)
+    offered = (scene.text(f"{CPU}/cpuidle/available_governors") or "").split()
+    if current is None or current == "none":
+        yield Skip(f"file:{_GOVERNOR}", _NO_STATES)
+    elif offered and scene.choice not in offered:
+        yield Skip(f"file:{_GOVERNOR}", f"'{scene.choice}' is not offered, only {' '.join(offered)}")
+    else:
+        yield Want(f"file:{_GOVERNOR}", scene.choice, current=current)
+
+
+KNOBS = (
+    Knob(
+        name="idle.latency",
+        title="deepest idle state of the whole machine",
+        why="a CPU that sleeps deeply wakes late, with cold caches, and lets its package slow down",
+        doc=_QOS,
+        rule=_machine,
+        kind=values.NUMBER,
+        choices=("quiet", "none", "leave"),
+        numeric=True,
+        targets=f"held:{_DEVICE}: /dev/{_DEVICE} kept open by a small process; a number is microseconds",
+        after=("smt",),
+        refusals={2: "there is no such device file here, as in many containers"},
+        risk=f"{_HEAT}; with 'none' every idle CPU polls at full power",
+    ),
+    Knob(
+        name="idle.cpus",
+        title="deepest idle state of the isolated CPUs",
+        why="the time to wake from a deep state becomes part of whatever is measured next",
+        doc=f"{_QOS}, ABI/testing/sysfs-devices-power",
+        rule=_isolated,
+        choices=("quiet", "none", "leave"),
+        numeric=True,
+        targets=f"file:{CPU}/cpuN/power/pm_qos_resume_latency_us; a number is microseconds, 'none' is written n/a",
+        after=("smt",),
+        risk=f"{_HEAT}; with 'none' an idle one polls and keeps its tick",
+    ),
+    Knob(
+        name="idle.states",
+        title="idle states of the isolated CPUs, one by one",
+        why="as idle.cpus, for governors that do not ask for limits",
+        doc=_DOC,
+        rule=_switches,
+        kind=values.NUMBER,
+        choices=("quiet", "leave"),
+        numeric=True,
+        targets=f"file:{CPU}/cpuN/cpuidle/stateM/disable of states that take longer; a number is microseconds",
+        after=("smt",),
+        risk=_HEAT,
+    ),
+    Knob(
+        name="idle.governor",
+        title="who chooses among the idle states",
+        why="each governor guesses differently how long a CPU will be idle; with one state left none matters",
+        doc=_DOC,
+        rule=_governor,
+        choices=(*_GOVERNORS, "leave"),
+        targets=f"file:{_GOVERNOR}",
+        after=("smt",),
+        refusals={22: "this kernel cannot change it while it runs"},
+    ),
+)

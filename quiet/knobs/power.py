@@ -1,0 +1,207 @@
+"""Power management outside of the cores: uncore, firmware profile, links, memory bus; and the cores' energy bias.
+
+Source: admin-guide/pm/intel_epb.rst, admin-guide/pm/intel_uncore_frequency_scaling.rst and the ABI documents that
+each knob names. Power and temperature limits (RAPL, thermal zones) are left alone: they protect the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import values
+from quiet.facts import CPU
+from quiet.knob import Knob, Scene, Skip, Want
+
+_UNCORE = f"{CPU}/intel_uncore_frequency"
+_PROFILE = "/sys/firmware/acpi/platform_profile"
+_ASPM = "/sys/module/pcie_aspm/parameters/policy"
+_DEVFREQ = "/sys/class/devfreq"
+_SATA = "/sys/class/scsi_host"
+_SATA_FILE = "link_power_management_policy"
+_SCOPE = ("quiet", "all", "leave")
+
+
+def _bias_path(cpu: int) -> str:
+    return f"{CPU}/cpu{cpu}/power/energy_perf_bias"
+
+
+def _bias(scene: Scene) -> Iterable[Want | Skip]:
+    cpus = scene.facts.online - scene.cpus.offline if scene.choice == "all" else scene.cpus.isolated
+    found = False
+    for cpu in sorted(cpus):
+        if (current := scene.text(_bias_path(cpu))) is not None:
+            found = True
+            yield Want(f"file:{_bias_path(cpu)}", "0", current=current)
+    if not found:
+        yield Skip(f"file:{_bias_path(min(scene.cpus.isolated))}", "this processor does not have it")
+
+
+def _every_bias(scene: Scene) -> Iterable[str]:
+    # one register may serve a whole package, and then every CPU of it shows what one of them was given
+    paths = (_bias_path(cpu) for cpu in sorted(scene.facts.online))
+    return (f"file:{path}" for path in paths if scene.facts.reader.exists(path))
+
+
+def _uncore_folders(scene: Scene) -> list[str]:
+    """One folder a package and die; those of its parts ("uncore") only where there is none for the whole."""
+    names = scene.facts.reader.names(_UNCORE)
+    whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
+    if scene.choice == "all":
+        return whole
+    ids = (scene.text(f"{CPU}/cpu{cpu}/topology/physical_package_id") for cpu in scene.cpus.isolated)
+    packages = {int(text) for text in ids if text and text.isdecimal()}
+    return [name for name in whole if not packages or _package(scene, name) in (None, *packages)]
+
+
+def _package(scene: Scene, name: str) -> int | None:
+    number = name.split("_")[1] if name.startswith("package_") else scene.text(f"{_UNCORE}/{name}/package_id")
+    return int(number) if number and number.isdecimal() else None
+
+
+def _uncore(scene: Scene) -> Iterable[Want | Skip]:
+    folders = _uncore_folders(scene)
+    if not folders:
+        yield Skip(f"file:{_UNCORE}", "no uncore frequency that the kernel can set (intel_uncore_frequency)")
+    for name in folders:
+        path = f"{_UNCORE}/{name}/min_freq_khz"
+        current, highest = scene.text(path), scene.text(f"{_UNCORE}/{name}/max_freq_khz")
+        if current is None or highest is None:
+            yield Skip(f"file:{path}", "this kernel does not tell the uncore's limits")
+        else:
+            yield Want(f"file:{path}", highest, current=current)
+
+
+def _every_uncore(scene: Scene) -> Iterable[str]:
+    # what is written for a package is written to each of its parts
+    for name in scene.facts.reader.names(_UNCORE):
+        for limit in ("max_freq_khz", "min_freq_khz"):
+            if scene.facts.reader.exists(f"{_UNCORE}/{name}/{limit}"):
+                yield f"file:{_UNCORE}/{name}/{limit}"
+
+
+def _platform(scene: Scene) -> Iterable[Want | Skip]:
+    current = scene.text(_PROFILE)
+    offered = (scene.text(_PROFILE + "_choices") or "").split()
+    if current is None:
+        yield Skip(f"file:{_PROFILE}", "the firmware offers none")
+    elif current not in offered:
+        yield Skip(f"file:{_PROFILE}", f"it is '{current}', which could not be put back")
+    elif "performance" not in offered:
+        yield Skip(f"file:{_PROFILE}", f"'performance' is not offered, only {' '.join(offered)}")
+    else:
+        yield Want(f"file:{_PROFILE}", "performance", current=current)
+
+
+def _aspm(scene: Scene) -> Iterable[Want | Skip]:
+    current = scene.text(_ASPM)
+    if current is None:
+        yield Skip(f"file:{_ASPM}", "this kernel does not manage PCIe links")
+    else:
+        yield Want(f"file:{_ASPM}", "performance", current=current)
+
+
+def _buses(scene: Scene) -> Iterable[Want | Skip]:
+    devices = scene.facts.reader.names(_DEVFREQ)
+    if not devices:
+        yield Skip(f"file:{_DEVFREQ}", "no bus or memory whose frequency the kernel scales")
+    for name in devices:
+        path = f"{_DEVFREQ}/{name}/governor"
+        current = scene.text(path)
+        offered = (scene.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
+        if current is None or "performance" not in offered:
+            yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(offered) or 'nothing'}")
+        else:
+            yield Want(f"file:{path}", "performance", current=current)
+
+
+def _bus_state(scene: Scene) -> Iterable[str]:
+    # the frequency that a user set is forgotten with the governor "userspace"
+    for name in scene.facts.reader.names(_DEVFREQ):
+        for setting in ("userspace/set_freq", "max_freq", "min_freq"):
+            if scene.facts.reader.exists(f"{_DEVFREQ}/{name}/{setting}"):
+                yield f"file:{_DEVFREQ}/{name}/{setting}"
+
+
+def _disks(scene: Scene) -> Iterable[Want | Skip]:
+    found = False
+    for number in scene.facts.reader.numbered(_SATA, "host"):
+        path = f"{_SATA}/host{number}/{_SATA_FILE}"
+        current = scene.text(path)
+        if current is None:
+            continue  # not a SATA port
+        found = True
+        if current == "keep_firmware_settings":
+            yield Skip(f"file:{path}", "as the firmware left it, which could not be put back")
+        else:
+            yield Want(f"file:{path}", "max_performance", current=current)
+    if not found:
+        yield Skip(f"file:{_SATA}", "no SATA port with link power management")
+
+
+KNOBS = (
+    Knob(
+        name="power.bias",
+        title="energy/performance bias",
+        why="the processor trades speed for energy on its own judgement unless told to prefer performance",
+        doc="admin-guide/pm/intel_epb.rst, ABI/testing/sysfs-devices-power (energy_perf_bias)",
+        rule=_bias,
+        kind=values.NUMBER,
+        choices=_SCOPE,
+        targets=f"file:{CPU}/cpuN/power/energy_perf_bias of the isolated CPUs",
+        after=("smt", "cpufreq.epp", "cpufreq.governor"),
+        entangled=_every_bias,
+    ),
+    Knob(
+        name="power.uncore",
+        title="one fixed uncore frequency",
+        why="mesh, last-level cache and memory controller change their frequency with what all cores do",
+        doc="admin-guide/pm/intel_uncore_frequency_scaling.rst",
+        rule=_uncore,
+        kind=values.NUMBER,
+        choices=_SCOPE,
+        targets=f"file:{_UNCORE}/package_*/min_freq_khz, raised to max_freq_khz, of the isolated CPUs' packages",
+        entangled=_every_uncore,
+        clamps=True,
+        refusals={1: "locked by the firmware", 5: "locked by the firmware", 22: "not a frequency that the uncore has"},
+        risk="the package draws more power when it has nothing to do",
+    ),
+    Knob(
+        name="power.platform",
+        title="the firmware's power profile",
+        why="on laptops and small machines it moves the power limits at which the processor is slowed down",
+        doc="ABI/testing/sysfs-platform_profile",
+        rule=_platform,
+        targets=f"file:{_PROFILE}",
+        risk="fans and heat; some firmware keeps it over a reboot, so a power cut would leave it behind",
+    ),
+    Knob(
+        name="power.pcie",
+        title="power saving of PCIe links",
+        why="a link that sleeps answers late: disks and network cards show it",
+        doc="admin-guide/kernel-parameters.txt (pcie_aspm.policy)",
+        rule=_aspm,
+        kind=values.CHOICE,
+        targets=f"file:{_ASPM}",
+        refusals={1: "switched off on the command line, or the firmware keeps it to itself"},
+        risk="every link of the machine draws more power",
+    ),
+    Knob(
+        name="power.sata",
+        title="power saving of SATA links",
+        why="a disk whose link sleeps answers late",
+        doc="ABI/testing/sysfs-class-scsi_host (link_power_management_policy)",
+        rule=_disks,
+        targets=f"file:{_SATA}/hostN/{_SATA_FILE}",
+        refusals={95: "this port has no link power management"},
+    ),
+    Knob(
+        name="power.bus",
+        title="frequency of buses and memory (devfreq)",
+        why="on ARM boards the memory's clock follows the load, and every figure that depends on memory with it",
+        doc="ABI/testing/sysfs-class-devfreq",
+        rule=_buses,
+        targets=f"file:{_DEVFREQ}/*/governor",
+        entangled=_bus_state,
+        refusals={22: "this device's governor cannot be changed"},
+    ),
+)

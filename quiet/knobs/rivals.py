@@ -1,0 +1,115 @@
+"""Other programs that tune the host, and would undo or fight what is applied here.
+
+Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), thermald(8), irqbalance(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quiet import values
+from quiet.facts import Facts
+from quiet.kinds import systemd
+from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs import services
+from quiet.knobs.services import Service
+
+# Stopped it would put back what it found, and on the next start take our values for the host's: it is held as it is.
+HELD = (Service("tuned-ppd.service tuned.service", "sets governors, sysctls and affinities", held="tuned tuned-ppd"),)
+STOPPED = (
+    Service("power-profiles-daemon.service", "sets the energy preference by what the desktop asks for, over D-Bus"),
+    Service("auto-cpufreq.service", "sets governor and turbo every few seconds", held="auto-cpufreq"),
+    Service("system76-power.service com.system76.PowerDaemon.service", "sets governors by its own profile, over D-Bus"),
+    Service("ananicy.service ananicy-cpp.service", "changes tasks' priorities and cgroups", held="ananicy ananicy-cpp"),
+    Service("numad.service", "moves tasks and their memory between nodes", held="numad"),
+    Service("gamemoded.service", "sets governors and priorities for games, over D-Bus", held="gamemoded"),
+)
+# They have ended when they count as active, and their stop commands would write settings of their own.
+ONCE = ("tlp.service", "cpupower.service", "cpufrequtils.service", "ktune.service", "laptop-mode.service")
+_IRQBALANCE = (Service("irqbalance.service", "moves interrupts back every ten seconds", held="irqbalance"),)
+_THERMALD = (Service("thermald.service", "lowers frequencies before the processor does", held="thermald"),)
+_LEFT = "a rival that runs: with it this profile is not applied"
+_ONCE = "it has set what it sets, and only comes back on an event"
+
+
+def running(facts: Facts) -> list[str]:
+    """The rivals that run, by unit, or by process where there is no systemd; without irqbalance and thermald."""
+    reader = facts.reader
+    if not systemd.booted(reader):
+        names = {name for service in (*HELD, *STOPPED) for name in service.held.split()}
+        return sorted({task.comm for task in facts.tasks} & names)
+    units = [unit for service in (*HELD, *STOPPED) for unit in service.units.split()]
+    return [*(unit for unit in units if systemd.runs(reader, unit)), *_once(facts)]
+
+
+def _once(facts: Facts) -> list[str]:
+    links = systemd.enabled(facts.reader)
+    states = {unit: systemd.state(facts.reader, unit, links) or "" for unit in ONCE if unit in links}
+    return [unit for unit, state in states.items() if "masked" not in state]
+
+
+def _rivals(scene: Scene) -> Iterable[Want | Skip]:
+    if scene.choice == "refuse":
+        yield from (Skip(f"unit:{name}", _LEFT) for name in running(scene.facts))
+        return
+    there = systemd.booted(scene.facts.reader)
+    found = list(services.processes(scene, HELD if there else (*HELD, *STOPPED)))
+    if there:
+        found += services.hold(scene, STOPPED)
+        found += (Skip(f"unit:{name}", _ONCE) for name in _once(scene.facts))
+    yield from found or [Skip(services.ALL_UNITS, "no other program that tunes this host runs")]
+
+
+def _irqbalance(scene: Scene) -> Iterable[Want | Skip]:
+    yield from _held(scene, _IRQBALANCE)
+
+
+def _thermald(scene: Scene) -> Iterable[Want | Skip]:
+    yield from _held(scene, _THERMALD)
+
+
+def _held(scene: Scene, table: tuple[Service, ...]) -> Iterable[Want | Skip]:
+    there = systemd.booted(scene.facts.reader)
+    found = list(services.hold(scene, table) if there else services.processes(scene, table))
+    yield from found or [Skip(f"unit:{table[0].units}", "not running")]
+
+
+KNOBS = (
+    Knob(
+        name="rivals",
+        title="other programs that tune the host",
+        why="two programs that set the same things leave the host as neither of them wants it",
+        doc="tuned(8); power-profiles-daemon; tlp(8)",
+        rule=_rivals,
+        kind=values.UNIT,
+        choices=("quiet", "refuse", "leave"),
+        targets="unit:NAME of power-profiles-daemon, auto-cpufreq and their like, stopped and masked; process:PID of "
+        "tuned, and of all where systemd is not the init (held by SIGSTOP); with refuse nothing is applied beside one",
+        refusals=services.REFUSALS,
+        restore_last=True,
+        risk="Who asks a held daemon something waits until the restore.",
+    ),
+    Knob(
+        name="irqbalance",
+        title="the irqbalance daemon",
+        why="irqbalance moves interrupts back every ten seconds",
+        doc="irqbalance(1)",
+        rule=_irqbalance,
+        kind=values.UNIT,
+        targets="unit:irqbalance.service, or process:PID (held by SIGSTOP) where systemd is not the init",
+        refusals=services.REFUSALS,
+        restore_last=True,
+    ),
+    Knob(
+        name="thermald",
+        title="the thermal daemon",
+        why="thermald lowers frequencies by steps of its own before the processor has to",
+        doc="thermald(8)",
+        rule=_thermald,
+        kind=values.UNIT,
+        targets="unit:thermald.service, or process:PID where systemd is not the init",
+        refusals=services.REFUSALS,
+        restore_last=True,
+        risk="The processor still protects itself, but later and harder; a machine without good cooling gets hotter.",
+    ),
+)

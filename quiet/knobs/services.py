@@ -1,0 +1,240 @@
+"""Background services: systemd units and timers that may be stopped for a while, by name, and what never may be.
+
+Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from quiet import values
+from quiet.errors import UsageError
+from quiet.kinds import systemd
+from quiet.knob import Knob, Scene, Skip, Want
+
+ALL_UNITS = "unit:*"
+
+
+class Service(NamedTuple):
+    """Units that belong together, those first that start others; `jobs` are what they start, let run to its end.
+
+    `held`: names of its processes, for hosts without systemd, where nobody waits for an answer from them.
+    """
+
+    units: str
+    why: str
+    jobs: str = ""
+    held: str = ""
+
+
+QUIET = (
+    Service(
+        "anacron.timer anacron.service cron.service crond.service cronie.service fcron.service bcron.service",
+        "starts jobs of users and packages at full minutes",
+        held="cron crond fcron anacron",
+    ),
+    Service("atd.service", "starts jobs when they are due", held="atd"),
+    Service(
+        "apt-daily.timer apt-daily-upgrade.timer",
+        "looks for packages, downloads and installs them at any time of the day",
+        "apt-daily.service apt-daily-upgrade.service",
+    ),
+    Service(
+        "dnf-makecache.timer dnf5-makecache.timer dnf-automatic.timer dnf-automatic-install.timer "
+        "dnf-automatic-download.timer dnf5-automatic.timer reflector.timer paccache.timer pkgfile-update.timer "
+        "archlinux-keyring-wkd-sync.timer nix-gc.timer",
+        "refreshes lists of packages, or installs them",
+        "dnf-makecache.service dnf5-makecache.service dnf-automatic.service dnf-automatic-install.service "
+        "dnf-automatic-download.service dnf5-automatic.service nix-gc.service paccache.service",
+    ),
+    Service("packagekit.service packagekit-offline-update.service", "answers desktops over D-Bus, and reads all lists"),
+    Service(
+        "snapd.snap-repair.timer snapd.socket snapd.service snapd.seeded.service",
+        "refreshes snaps four times a day, and whenever it is asked",
+    ),
+    Service(
+        "fwupd-refresh.timer fwupd.service",
+        "looks for firmware; talking to devices may cost system management interrupts",
+        "fwupd-refresh.service",
+    ),
+    Service(
+        "man-db.timer mlocate.timer plocate-updatedb.timer updatedb.timer mlocate-updatedb.timer",
+        "walks through all files",
+        "man-db.service mlocate.service plocate-updatedb.service updatedb.service mlocate-updatedb.service",
+    ),
+    Service(
+        "fstrim.timer e2scrub_all.timer xfs_scrub_all.timer mdcheck_start.timer mdcheck_continue.timer "
+        "raid-check.timer btrfs-scrub.timer btrfs-balance.timer btrfs-defrag.timer btrfs-trim.timer",
+        "reads, checks or trims whole file systems and disks",
+        "fstrim.service e2scrub_all.service xfs_scrub_all.service mdcheck_start.service mdcheck_continue.service "
+        "raid-check.service btrfs-scrub.service btrfs-balance.service btrfs-defrag.service btrfs-trim.service",
+    ),
+    Service(
+        "logrotate.timer systemd-tmpfiles-clean.timer dpkg-db-backup.timer shadow.timer unbound-anchor.timer",
+        "tidies up once a day",
+        "logrotate.service systemd-tmpfiles-clean.service dpkg-db-backup.service",
+    ),
+    Service(
+        "motd-news.timer update-notifier-download.timer update-notifier-motd.timer ua-timer.timer "
+        "apport-autoreport.timer apport-autoreport.path whoopsie.path insights-client.timer",
+        "fetches news or sends reports",
+        "motd-news.service update-notifier-download.service update-notifier-motd.service ua-timer.service",
+    ),
+    Service("smartd.service smartmontools.service", "asks every disk for its health each half hour", held="smartd"),
+    Service(
+        "sysstat-collect.timer sysstat-summary.timer sysstat-rotate.timer",
+        "collects figures of the whole host every ten minutes",
+    ),
+    Service("ksmtuned.service", "switches the merging of equal pages on again", held="ksmtuned"),
+)
+ALL = (
+    Service(
+        "cups.path cups.socket cups.service cups-browsed.service", "looks for printers; nobody can print meanwhile"
+    ),
+    Service(
+        "avahi-daemon.socket avahi-daemon.service",
+        "answers every name query on the network; names in .local are not found meanwhile",
+    ),
+    Service("ModemManager.service", "polls modems; a mobile connection ends"),
+    Service("bluetooth.service", "polls radios; a Bluetooth keyboard or mouse is dead meanwhile"),
+    Service("geoclue.service iio-sensor-proxy.service colord.service", "answers desktops over D-Bus"),
+    Service(
+        "netdata.service telegraf.service collectd.service zabbix-agent.service zabbix-agent2.service "
+        "prometheus-node-exporter.service node_exporter.service munin-node.service pmcd.service pmlogger.service "
+        "pmie.service datadog-agent.service",
+        "collects figures of the whole host every few seconds; whoever watches this host sees a gap",
+        held="netdata telegraf collectd munin-node node_exporter",
+    ),
+)
+# What is critical or runs other people's work: by the beginning of its name, with the reason.
+NEVER = {
+    "ssh": "it is how you get in",
+    "dbus": "everything else needs it",
+    "systemd-": "a part of systemd itself",
+    "init.scope": "the first process",
+    "user@": "somebody's session",
+    "session-": "somebody's session",
+    "getty": "it is how you get in",
+    "serial-getty": "it is how you get in",
+    "display-manager": "somebody's session",
+    "gdm": "somebody's session",
+    "sddm": "somebody's session",
+    "lightdm": "somebody's session",
+    "network": "the network is lost without it",
+    "NetworkManager": "the network is lost without it",
+    "wpa_supplicant": "the network is lost without it",
+    "iwd": "the network is lost without it",
+    "connman": "the network is lost without it",
+    "dhc": "the network is lost without it",
+    "ifup": "the network is lost without it",
+    "polkit": "others wait for its answers",
+    "auditd": "the kernel's audit needs it, and it refuses to be stopped",
+    "multipathd": "disks may be lost without it",
+    "iscsi": "disks may be lost without it",
+    "lvm2-": "disks may be lost without it",
+    "nfs-": "files may be lost without it",
+    "rpcbind": "files may be lost without it",
+    "unattended-upgrades": "it only waits for the shutdown, and takes being stopped for one: it may begin to install",
+    "docker": "it runs other people's work: end that first, and stop it yourself",
+    "containerd": "it runs other people's work: end that first, and stop it yourself",
+    "podman": "it runs other people's work: end that first, and stop it yourself",
+    "crio": "it runs other people's work: end that first, and stop it yourself",
+    "kubelet": "it runs other people's work: end that first, and stop it yourself",
+    "libvirt": "it runs other people's work: end that first, and stop it yourself",
+    "virtqemud": "it runs other people's work: end that first, and stop it yourself",
+    "lxd": "it runs other people's work: end that first, and stop it yourself",
+}
+_EXCEPT = ("systemd-tmpfiles-clean.timer",)
+_SUFFIXES = (".service", ".timer", ".socket", ".path")
+HELD = "inactive masked"
+REFUSALS = {
+    16: "something that is not to be stopped needs it, and would stop with it",
+    2: "systemctl is not there",
+}
+
+
+def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
+    """Whether a profile's services.stop and services.keep can be meant. Raises UsageError naming the key."""
+    for key, names in (("stop", stop), ("keep", keep)):
+        for name in names:
+            if not name.endswith(_SUFFIXES) or "/" in name or " " in name:
+                ends = ", ".join(_SUFFIXES)
+                raise UsageError(f"key 'services.{key}': {name!r} is no unit's name; it ends with one of {ends}")
+    for name in stop:
+        if reason := critical(name):
+            raise UsageError(f"key 'services.stop': {name} is never stopped: {reason}")
+        if name in keep:
+            raise UsageError(f"keys 'services.stop' and 'services.keep' both name {name}")
+
+
+def critical(name: str) -> str:
+    """Why a unit is never stopped; "" when it may be."""
+    return next((why for start, why in NEVER.items() if name.startswith(start) and name not in _EXCEPT), "")
+
+
+def _services(scene: Scene) -> Iterable[Want | Skip]:
+    table = QUIET + ALL if scene.choice == "all" else QUIET
+    keep = scene.names.get("keep", ())
+    if not systemd.booted(scene.facts.reader):
+        found = list(processes(scene, table))
+        yield from found or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
+        return
+    own = [Service(name, "the profile names it (services.stop)") for name in scene.names.get("stop", ())]
+    found = list(hold(scene, (*table, *own), keep))
+    yield from found or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
+
+
+def hold(scene: Scene, table: Iterable[Service], keep: Iterable[str] = ()) -> Iterator[Want | Skip]:
+    """Stop and mask every unit of a table that runs, or that anything could start."""
+    reader = scene.facts.reader
+    there, links = systemd.installed(reader), systemd.enabled(reader)
+    keep = set(keep)
+    for service in table:
+        for unit in service.units.split():
+            path = there.get(systemd.template(unit))
+            if unit in keep or _alias(scene, path, unit) or not (path or systemd.runs(reader, unit)):
+                continue
+            current = systemd.state(reader, unit, links)
+            words = (current or "").split()
+            if "active" in words and "masked" in words:
+                yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, nobody could start it again")
+            elif "active" in words or not {"masked", "disabled"} & set(words):
+                yield Want(f"unit:{unit}", HELD, service.why, current=current)
+        for job in service.jobs.split():
+            if job not in keep and systemd.runs(reader, job):
+                yield Skip(f"unit:{job}", "at work just now, and left to come to its end: wait for it")
+
+
+def _alias(scene: Scene, path: str | None, name: str) -> bool:
+    """Whether a unit's file is another unit's second name: that one is what is stopped."""
+    target = scene.facts.reader.link(path) if path else None
+    return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
+
+
+def processes(scene: Scene, table: Iterable[Service]) -> Iterator[Want | Skip]:
+    """Held, and later let go: without systemd nobody could start them again with their own arguments."""
+    known = {name: service.why for service in table for name in service.held.split()}
+    found = {task.tid: task.comm for task in scene.facts.tasks if task.comm in known}
+    leaders = set(scene.facts.reader.numbered("/proc")) if found else set()
+    for pid in sorted(found.keys() & leaders):
+        yield Want(f"process:{pid}", "stopped", known[found[pid]], label=found[pid], kind=values.TEXT)
+
+
+KNOBS = (
+    Knob(
+        name="services",
+        title="background services and timers",
+        why="a job that starts in the middle of a measurement takes caches, memory bandwidth and disks from it",
+        doc="systemctl(1), mask --runtime; systemd.unit(5)",
+        rule=_services,
+        kind=values.UNIT,
+        choices=("quiet", "all", "leave"),
+        targets="unit:NAME of every known background service and timer (with all also what users notice: printing, "
+        "Bluetooth, monitoring), and those of the profile's services.stop without services.keep; "
+        "process:PID where systemd is not the init",
+        refusals=REFUSALS,
+        restore_last=True,
+        risk="Scheduled jobs do not run meanwhile; timers that are due start right after the restore.",
+    ),
+)

@@ -1,0 +1,102 @@
+"""The text of the systemd unit that applies a profile after each boot. Sources: systemd.unit(5), systemd.service(5).
+
+Its head says what belongs to it: the profile, the CPUs and every file and folder that was made for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import quiet
+from quiet.host import Reader
+
+NAME = "quiet.service"
+FOLDER = "/etc/systemd/system"
+TARGET = "multi-user.target"
+MARK = "# Made by `quiet install-service`; `quiet remove-service` takes it away."
+FOLDERS = (
+    *(FOLDER, "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
+    *("/lib/systemd/system", "/run/systemd/generator.late"),
+)
+"""Where systemd looks for units, as far as packages and administrators use them."""
+
+_FIRST = (  # what sets kernel settings, requests interrupts or runs an administrator's own lines, where it is there
+    *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-tmpfiles-setup.service"),
+    *("systemd-udev-settle.service", "network.target", "network-online.target", "rc-local.service"),
+)
+_RIVALS = (
+    *("tuned", "tuned-ppd", "power-profiles-daemon", "tlp", "auto-cpufreq", "cpupower", "cpufrequtils", "loadcpufreq"),
+    *("ondemand", "system76-power", "thermald", "laptop-mode", "irqbalance", "numad", "ksm", "ksmtuned", "rtirq"),
+    *("saptune", "sapconf", "sysfsutils"),
+)
+
+
+def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) -> str:
+    """The unit. `profile` is a bundled name or an absolute path; `made` are the paths that removal takes away."""
+    # Of the virtual environment that this runs in; not from the folder it is started in (-P), and it leaves no
+    # compiled modules beside those of somebody else (-B).
+    program = [sys.executable, "-P", "-B", "-m", "quiet"]
+    chosen = ["--cpus", cpus] if cpus else []
+    needed = dict.fromkeys([sys.executable, os.path.realpath(sys.executable), os.path.dirname(quiet.__file__)])
+    lines = [
+        MARK,
+        f"# profile: {profile}",
+        *([f"# cpus: {cpus}"] if cpus else []),
+        "# files:",
+        *(f"#   {path}" for path in made),
+        "[Unit]",
+        f"Description=quiet: profile {word(profile)[1:-1]}",
+        f"After={' '.join(after(reader))}",
+        f"RequiresMountsFor={' '.join(word(path) for path in needed)}",
+        "[Service]",
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        "# 1: some settings could not be applied. The others are, and `quiet verify` says which.",
+        "SuccessExitStatus=1",
+        f"ExecStart={_command([*program, 'apply', '--profile', profile, *chosen])}",
+        f"ExecStop={_command([*program, 'restore'])}",
+        "[Install]",
+        f"WantedBy={TARGET}",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def after(reader: Reader) -> list[str]:
+    """What has to be up first, because it would change again what is applied.
+
+    Of the daemons only those that are there: one that waits for multi-user.target itself, as TLP does, makes a cycle
+    with whoever is only before that target, so then this waits for it too.
+    """
+    found = [(f"{name}.service", unit) for name in _RIVALS if (unit := _unit(reader, name)) is not None]
+    waits = [TARGET] if any(_is_after_target(unit) for _, unit in found) else []
+    return [*_FIRST, *waits, *(name for name, _ in found)]
+
+
+def _unit(reader: Reader, name: str) -> str | None:
+    """The text of an installed service, "" of one that is only an init script; None when it is not there, or masked."""
+    for folder in FOLDERS:
+        found = reader.text(f"{folder}/{name}.service")
+        if found is not None:
+            return found or None
+    return "" if reader.exists(f"/etc/init.d/{name}") else None
+
+
+def _is_after_target(unit: str) -> bool:
+    lines = (line.partition("=") for line in unit.splitlines())
+    return any(key.strip() == "After" and TARGET in names.split() for key, _, names in lines)
+
+
+def word(text: str) -> str:
+    """One word of a unit's file, quoted (systemd.syntax(7)); % begins a specifier."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
+
+
+def _command(words: Sequence[str]) -> str:
+    """A command line: there a dollar is special too."""
+    return " ".join(each if _is_plain(each) else word(each).replace("$", "$$") for each in words)
+
+
+def _is_plain(text: str) -> bool:
+    return all(letter.isalnum() or letter in "/-_.,+:=" for letter in text) and text.isascii()

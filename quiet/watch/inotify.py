@@ -1,0 +1,92 @@
+"""Files that tell when they are written: inotify(7), through libc.
+
+A write(2) by any process is told for sysfs, procfs and cgroup files too; what the kernel changes by itself only where
+it says so (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+
+from quiet.host import Reader
+
+MODIFY, CREATE, DELETE, DELETE_SELF, IGNORED = 0x2, 0x100, 0x200, 0x400, 0x8000
+_HEAD = struct.Struct("iIII")
+_MOST = 4096  # files; each takes about a kilobyte of the kernel's memory
+_BUFFER = 1 << 16
+
+
+class Inotify:
+    """Watches files and folders of a host. Raises OSError when the kernel has no inotify."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = int(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "no inotify here")
+        self._paths: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._pins: dict[str, int] = {}
+        self.left_out = 0  # files that cannot be watched, or are too many
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def add(self, path: str, mask: int = MODIFY) -> None:
+        """Watch one more file (or folder); one that is not there, or is watched already, is nothing new."""
+        if path in self._numbers or not self._reader.exists(path):
+            return
+        if len(self._paths) >= _MOST:
+            self.left_out += 1
+            return
+        name = os.fsencode(self._reader.root + path)
+        number = int(self._libc.inotify_add_watch(self._fd, name, ctypes.c_uint32(mask | DELETE_SELF)))
+        if number < 0:
+            self.left_out += 1
+            return
+        self._paths[number], self._numbers[path] = path, number
+        if path.startswith("/proc/"):
+            # procfs makes a new inode whenever it has forgotten the name, and the watch would stay with the old one
+            self._pins[path] = self._reader.pin(path)
+
+    def read(self) -> list[tuple[str, str]]:
+        """The files that were written or went, each with the name of what came or went in it ("" for itself)."""
+        found: list[tuple[str, str]] = []
+        while True:
+            try:
+                data = os.read(self._fd, _BUFFER)
+            except BlockingIOError:
+                return found
+            except OSError as error:
+                if error.errno == errno.EINTR:
+                    continue
+                raise
+            at = 0
+            while at < len(data):
+                number, mask, _, size = _HEAD.unpack_from(data, at)
+                name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0").decode(errors="replace")
+                at += _HEAD.size + size
+                if path := self._paths.get(number):
+                    found.append((path, name))
+                    if mask & IGNORED:
+                        self._forget(number, path)
+
+    def _forget(self, number: int, path: str) -> None:
+        del self._paths[number], self._numbers[path]
+        if (pin := self._pins.pop(path, -1)) >= 0:
+            os.close(pin)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        for pin in self._pins.values():
+            if pin >= 0:
+                os.close(pin)
+        self._pins = {}
+        os.close(self._fd)

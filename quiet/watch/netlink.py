@@ -1,0 +1,127 @@
+"""The kernel's own news, on netlink sockets: devices (uevents), network interfaces, processes.
+
+Sources: netlink(7), rtnetlink(7), driver-api/connector.rst and include/uapi/linux/{connector,cn_proc,netlink}.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+from typing import NamedTuple
+
+_UEVENT, _CONNECTOR, _ROUTE = 15, 11, 0  # netlink protocols
+_KERNEL_GROUP, _LINK_GROUP, _PROCESS_GROUP = 1, 1, 1
+_LISTEN = 1  # PROC_CN_MCAST_LISTEN
+_HEADER = struct.Struct("=IHHII")  # nlmsghdr
+_MESSAGE = struct.Struct("=IIIIHH")  # cn_msg
+_EVENT = struct.Struct("=IIQ")  # proc_event up to its data
+_FORK, _EXEC, _COMM = 0x1, 0x2, 0x200
+_SIZE = 1 << 16
+_ROOM = 1 << 20
+_AT_ONCE = 1024  # messages that are taken before others get their turn
+
+
+class Uevent(NamedTuple):
+    """One device's news: ("bind", "/devices/pci0000:00/…/virtio0", "virtio")."""
+
+    action: str
+    path: str
+    subsystem: str
+
+
+class _Netlink:
+    """A socket that is read until there is nothing left. Raises OSError when it is not permitted."""
+
+    def __init__(self, protocol: int, group: int) -> None:
+        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+        self._socket = socket.socket(socket.AF_NETLINK, kind, protocol)
+        self.lost = False  # more came than fits: something happened that nobody told
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
+            self._socket.bind((0, group))
+        except OSError:
+            self._socket.close()
+            raise
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _messages(self) -> list[bytes]:
+        found: list[bytes] = []
+        while len(found) < _AT_ONCE:
+            try:
+                data, sender = self._socket.recvfrom(_SIZE)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                self.lost = True
+                continue
+            if sender[0] == 0:  # from the kernel: another program may send to the group too
+                found.append(data)
+        return found
+
+
+class Uevents(_Netlink):
+    """Devices that come, go, are bound to a driver; CPUs that go on- and offline."""
+
+    def __init__(self) -> None:
+        super().__init__(_UEVENT, _KERNEL_GROUP)
+
+    def read(self) -> list[Uevent]:
+        """What has come since."""
+        return [event for data in self._messages() if (event := uevent(data))]
+
+
+def uevent(data: bytes) -> Uevent | None:
+    """One message: "ACTION@PATH", then KEY=VALUE, each ended by a zero byte."""
+    head, *rest = data.decode(errors="replace").split("\0")
+    action, at, path = head.partition("@")
+    values = dict(item.partition("=")[::2] for item in rest)
+    return Uevent(action, path, values.get("SUBSYSTEM", "")) if at else None
+
+
+class Links(_Netlink):
+    """Network interfaces that go up or down: a driver requests its interrupts then, without an uevent."""
+
+    def __init__(self) -> None:
+        super().__init__(_ROUTE, _LINK_GROUP)
+
+    def read(self) -> bool:
+        """Whether anything has come."""
+        return bool(self._messages())
+
+
+class Processes(_Netlink):
+    """New threads, and programs that are started. Wants CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
+
+    def __init__(self) -> None:
+        super().__init__(_CONNECTOR, _PROCESS_GROUP)
+        data = struct.pack("=I", _LISTEN)
+        message = _MESSAGE.pack(1, 1, 0, 0, len(data), 0) + data
+        size = _HEADER.size + len(message)
+        try:
+            self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> set[int]:
+        """The threads that began, or became something else."""
+        return {tid for data in self._messages() if (tid := started(data))}
+
+
+def started(data: bytes) -> int:
+    """The thread that a message is about when it is a fork, an execution or a new name; else 0."""
+    at = _HEADER.size + _MESSAGE.size
+    if len(data) < at + _EVENT.size + 16:
+        return 0
+    what, _, _ = _EVENT.unpack_from(data, at)
+    numbers = struct.unpack_from("=4I", data, at + _EVENT.size)
+    return int(numbers[2] if what == _FORK else numbers[0] if what in (_EXEC, _COMM) else 0)

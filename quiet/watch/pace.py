@@ -1,0 +1,63 @@
+"""What watching may cost: looks take turns with rests that are as long as the looks were dear."""
+
+from __future__ import annotations
+
+import time
+
+SHARE = 0.0005  # of one CPU, for looking at everything although nobody told of anything
+BUSY_SHARE = 0.2  # of one CPU, while news keep coming
+TASKS_SHARE = 0.02  # of one CPU, for looking at new threads
+SETTLE_S, TASKS_SETTLE_S = 0.2, 0.8  # news come in bursts, and most threads end soon
+FEWEST_S = 0.5  # between two repairs
+MOST_S = 60.0
+
+
+class Pace:
+    """When to look, by the CPU time that the looks before have taken. All times are of time.monotonic()."""
+
+    def __init__(self, rescan_s: float) -> None:
+        self.rescan_s = rescan_s
+        self._whole = 0.0  # what a look at everything costs, in seconds of CPU time
+        self._last = 0.0
+        self._news_from = 0.0
+        self._tasks_from = 0.0
+        self._repair_from = 0.0
+        self._patience = FEWEST_S
+
+    def looked(self, began: float, now: float, whole: bool) -> None:
+        """A look is over; `began` is time.process_time() before it."""
+        cost = time.process_time() - began
+        self._news_from = now + max(SETTLE_S, cost / BUSY_SHARE)
+        if whole:
+            self._whole, self._last = cost, now
+
+    @property
+    def interval(self) -> float:
+        """Seconds from one look at everything to the next."""
+        return max(self.rescan_s, self._whole / SHARE)
+
+    def whole_at(self) -> float:
+        """When everything is looked at again."""
+        return self._last + self.interval
+
+    def news_at(self, first: float) -> float:
+        """When to look for news that began to come at `first`."""
+        return max(first + SETTLE_S, self._news_from)
+
+    def judged(self, began: float, now: float) -> None:
+        """New threads were looked at."""
+        self._tasks_from = now + (time.process_time() - began) / TASKS_SHARE
+
+    def tasks_at(self, first: float) -> float:
+        """When to look at the threads of which the first came then."""
+        return max(first + TASKS_SETTLE_S, self._tasks_from)
+
+    def repair_at(self) -> float:
+        """When a repair is allowed again."""
+        return self._repair_from
+
+    def repaired(self, now: float) -> None:
+        """A repair is over. Who has to repair again and again waits longer each time: somebody holds against it."""
+        calm = now - self._repair_from > MOST_S
+        self._patience = FEWEST_S if calm else min(2 * self._patience, MOST_S)
+        self._repair_from = now + self._patience

@@ -1,0 +1,240 @@
+"""Stay, wait for news, look, tell, and repair where that is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quiet import cpulist, engine, journal, values
+from quiet.apply import apply
+from quiet.engine import Write
+from quiet.errors import QuietError, Refused
+from quiet.facts import Facts
+from quiet.host import Host
+from quiet.journal import Record
+from quiet.plan import Change
+from quiet.profile import Profile, load
+from quiet.watch import aims, drift, inotify, told
+from quiet.watch.aims import CPUS
+from quiet.watch.ending import Ending
+from quiet.watch.news import News
+from quiet.watch.pace import SETTLE_S, Pace
+from quiet.watch.sources import Sources
+from quiet.watch.told import Event
+
+_PATIENCE_S = 5  # for another quiet that is at work
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: times in seconds, `seconds` None for ever."""
+
+    repair: bool = False
+    rescan_s: float = 60.0
+    seconds: float | None = None
+
+
+class Watcher:
+    """Watches one host with one applied profile. Raises Refused when none is applied."""
+
+    def __init__(self, host: Host, wanted: Wanted, tell: Callable[[Event], None]) -> None:
+        self._host, self._wanted, self._tell = host, wanted, tell
+        record = _applied(host)
+        self._record: Record | None = record
+        self._cpus = record.cpus
+        self._profile: Profile = load(record.source)
+        self._files: dict[str, set[str]] = {}
+        self._pace = Pace(wanted.rescan_s)
+        self._news = News()
+        self._ledger = drift.Ledger()
+        self._looks = 0
+        self._halted = _at_work(record)
+        self._reload_at: float | None = None  # the journal has changed, and may still be changing
+
+    def run(self) -> int:
+        """Watch until a signal, the end of the time, or a restore; 1 when drift was seen that was not repaired."""
+        isolated, housekeeping = (cpulist.format(cpus) for cpus in (self._cpus.isolated, self._cpus.housekeeping))
+        if self._host.live:
+            with contextlib.suppress(OSError):
+                self._host.set_affinity(0, housekeeping)
+        with contextlib.ExitStack() as stack:
+            sources = stack.enter_context(Sources(self._host))
+            ending = stack.enter_context(Ending())
+            self._sources = sources
+            if not self._halted:
+                self._look(None, "the first look", renew=True)
+            began, cpu_began = time.monotonic(), time.process_time()
+            watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
+            self._tell(Event(told.WATCHING, text=f"{watched}: {sources.summary()}", more={"missing": sources.missing}))
+            why = self._loop(ending, began)
+            seconds, cpu_s = time.monotonic() - began, time.process_time() - cpu_began
+        self._end(why, seconds, cpu_s)
+        return 1 if self._ledger.seen > self._ledger.repaired else 0
+
+    def _loop(self, ending: Ending, began: float) -> str:
+        until = began + self._wanted.seconds if self._wanted.seconds is not None else None
+        poll = select.poll()
+        poll.register(ending.fileno(), select.POLLIN)
+        while True:
+            now = time.monotonic()
+            if ending.signal:
+                return ending.signal
+            if until is not None and now >= until:
+                return "the time is over"
+            if why := self._due(now):
+                return why
+            self._sources.register(poll, resting=bool(self._news.tids))
+            poll.poll(self._timeout(time.monotonic(), until))
+            now = time.monotonic()
+            if self._sources.read(self._news, self._files, now) and self._reload_at is None:
+                self._reload_at = now + SETTLE_S
+
+    def _due(self, now: float) -> str:
+        """Do what it is time for; says why to end, when there is a reason."""
+        if self._reload_at is not None and now >= self._reload_at:
+            self._reload()
+        if self._record is None:
+            return "the profile was restored"
+        if self._halted:
+            return ""
+        news = self._news
+        if news.tids and now >= self._pace.tasks_at(news.tids_first):
+            began = time.process_time()
+            news.judge_tasks(Facts(self._host), self._record.cpus.away, now)
+            self._pace.judged(began, now)
+        if news.ready and now >= self._pace.news_at(news.first):
+            self._news = News(tids=news.tids, tids_first=news.tids_first)
+            self._look(news.knobs, news.by, renew=news.renew)
+        elif now >= self._pace.whole_at():
+            self._look(None, "a look at everything", renew=True)
+        if self._ledger.open and self._wanted.repair and now >= self._pace.repair_at():
+            self._repair()
+        return ""
+
+    def _timeout(self, now: float, until: float | None) -> int:
+        """Milliseconds until something is due."""
+        moments = [moment for moment in (until, self._reload_at) if moment is not None]
+        if not self._halted:
+            moments.append(self._pace.whole_at())
+            if self._news.tids:
+                moments.append(self._pace.tasks_at(self._news.tids_first))
+            if self._news.ready:
+                moments.append(self._pace.news_at(self._news.first))
+            if self._ledger.open and self._wanted.repair:
+                moments.append(self._pace.repair_at())
+        return min(max(0, int(1000 * (min(moments) - now)) + 1), 1 << 30) if moments else -1
+
+    def _look(self, names: set[str] | None, by: str, renew: bool = False) -> None:
+        assert self._record is not None
+        began = time.process_time()
+        facts = Facts(self._host)
+        try:
+            changes = drift.look(self._host, self._profile, self._record, facts, names)
+            if renew:
+                self._aim(facts)
+        except QuietError as error:
+            self._tell(Event(told.NOTE, text=f"could not look: {error}"))
+        else:
+            new, gone = self._ledger.update(changes, names)
+            self._ledger.mended += len(gone)
+            for change in new:
+                self._tell(Event(told.DRIFT, change, by))
+            for change in gone:
+                self._tell(Event(told.MENDED, change, by))
+        self._looks += 1
+        self._pace.looked(began, time.monotonic(), names is None)
+
+    def _aim(self, facts: Facts) -> None:
+        assert self._record is not None
+        self._files = aims.files(self._host, self._profile, self._record, facts)
+        self._sources.aim(self._files)
+        folders = aims.folders()
+        self._sources.aim(folders, inotify.CREATE | inotify.DELETE)
+        self._files |= folders
+
+    def _repair(self) -> None:
+        """Apply again: the same journal, the same engine. What was found first stays what is restored."""
+        opened = dict(self._ledger.open)
+        try:
+            self._cpus_back([change for change in opened.values() if change.knob == CPUS])
+            receipt = apply(self._host, self._profile, patience=_PATIENCE_S, again=True)
+        except QuietError as error:
+            self._tell(Event(told.NOTE, text=f"could not repair: {error}"))
+            self._pace.repaired(time.monotonic())
+            self._reload()
+            return
+        self._reload()
+        self._sources.read(News(), {}, 0.0)  # what we have written ourselves
+        self._ledger.open = {}
+        reasons = {item.target: item.reason for item in (*receipt.skips, *receipt.failures)}
+        began = time.process_time()
+        facts = Facts(self._host)
+        left = drift.look(self._host, self._profile, self._record, facts, None) if self._record else []
+        if self._record:
+            self._aim(facts)
+        still = {change.target: change for change in left}
+        for target, change in opened.items():
+            if target in still or target in reasons:
+                self._tell(Event(told.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards")))
+            else:
+                self._ledger.repaired += 1
+                self._tell(Event(told.REPAIRED, change))
+        self._ledger.open = {target: change for target, change in still.items() if target in opened}
+        new, _ = self._ledger.update(left, None)
+        for change in new:
+            self._tell(Event(told.DRIFT, change, "the look after a repair"))
+        self._pace.looked(began, time.monotonic(), True)
+        self._pace.repaired(time.monotonic())
+
+    def _cpus_back(self, changes: list[Change]) -> None:
+        """CPUs that were online when the profile was applied; that is how they were found, so nothing is recorded."""
+        writes = [Write(change.target, "1", values.NUMBER) for change in changes]
+        if writes:
+            with journal.locked(self._host, _PATIENCE_S):
+                if journal.load(self._host) is not None:
+                    engine.settle(self._host, writes, lambda write: None, lambda write, found: None)
+
+    def _reload(self) -> None:
+        """The journal has changed: another apply, a restore, or our own repair."""
+        self._reload_at = None
+        before, self._record = self._record, journal.load(self._host)
+        record = self._record
+        if record is None:
+            return
+        halted = _at_work(record)
+        if before is None or (before.time, before.source) != (record.time, record.source):
+            self._profile = load(record.source)
+        if self._halted and not halted:
+            self._news.add(None, "the end of another quiet", time.monotonic())
+            self._news.renew = True
+        self._halted = halted
+
+    def _end(self, why: str, seconds: float, cpu_s: float) -> None:
+        ledger = self._ledger
+        share = 100 * cpu_s / seconds if seconds else 0.0
+        more: dict[str, object] = {
+            "seconds": round(seconds, 1),
+            "cpu_seconds": round(cpu_s, 4),
+            "cpu_percent": round(share, 4),
+            "looks": self._looks,
+            "drifts": ledger.seen,
+            "repaired": ledger.repaired,
+            "open": len(ledger.open),
+        }
+        said = f"{why} after {seconds:.0f} s: {ledger.seen} drifts, {ledger.repaired} repaired, {len(ledger.open)} open"
+        self._tell(Event(told.ENDED, text=f"{said}; {cpu_s:.2f} s of CPU time ({share:.3f} %)", more=more))
+
+
+def _at_work(record: Record) -> bool:
+    """Whether another quiet applies or restores just now, or was killed in the middle: its end is waited for."""
+    return record.restoring or not record.complete
+
+
+def _applied(host: Host) -> Record:
+    record = journal.load(host)
+    if record is None:
+        raise Refused("nothing is applied, so nothing can drift; `quiet apply` first")
+    return record

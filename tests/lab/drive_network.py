@@ -1,0 +1,263 @@
+"""Runs in the guest: a network device with four queues is quieted under traffic and put back; $LAB_OUT/report.json.
+
+The device is found in a state of its own. What it is then is read by ethtool and from files, not by the tool under
+test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from quiet import cpulist
+from tests.lab import drive
+from tests.lab.drive import Report, called, quiet, quiet_json
+from tests.lab.tap import GUEST, PEER
+
+ISOLATED = (2, 3)
+PROFILE = Path("/tmp/network.toml")
+KNOBS = (
+    *("irq.default", "irq", "net.channels", "net.rss", "net.threaded", "net.adaptive", "net.defer"),
+    *("net.rps_default", "net.rps", "net.xps", "net.rfs", "net.busy_poll"),
+)
+WITH = ("--profile", str(PROFILE))
+CLASS = Path("/sys/class/net")
+CORE = Path("/proc/sys/net/core")
+SYSCTLS = ("rps_default_mask", "rps_sock_flow_entries", "busy_poll", "busy_read")
+FILES = (
+    *("threaded", "napi_defer_hard_irqs", "gro_flush_timeout", "queues/*/rps_*", "queues/*/xps_*"),
+    *("queues/*/tx_maxrate", "queues/*/byte_queue_limits/limit_m*"),
+)
+
+
+def ethtool(*arguments: str) -> str:
+    given = os.environ["LAB_IN"]
+    program = [f"{given}/ethtool", *arguments]
+    environment = {**os.environ, "LD_LIBRARY_PATH": given}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def devices() -> list[str]:
+    return sorted(path.parent.name for path in CLASS.glob("*/device"))
+
+
+def real() -> str:
+    """The device that is to be quieted."""
+    (name,) = (path.parent.name for path in CLASS.glob("*/device") if "virtio" in path.resolve().name)
+    return name
+
+
+def interrupts(name: str) -> list[int]:
+    folder = (CLASS / name / "device").resolve().parent / "msi_irqs"
+    return sorted(int(path.name) for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def snapshot() -> dict[str, str]:
+    found = {str(path): text(path) for path in (CORE / name for name in SYSCTLS) if path.exists()}
+    for name in devices():
+        found |= {str(path): text(path) for pattern in FILES for path in (CLASS / name).glob(pattern)}
+        found |= {f"{name} {option}": ethtool(option, name) for option in ("-l", "-x", "-c")}
+        found |= {f"irq {number}": text(Path(f"/proc/irq/{number}/smp_affinity")) for number in interrupts(name)}
+    return found | {"irq default": text(Path("/proc/irq/default_smp_affinity"))}
+
+
+def text(path: Path) -> str:
+    with contextlib.suppress(OSError):  # no answer from an interface with one queue
+        return path.read_text()
+    return ""
+
+
+def differences(before: dict[str, str]) -> list[str]:
+    now = snapshot()
+    return [
+        f"{key}: {before.get(key)!r} -> {now.get(key)!r}" for key in before | now if before.get(key) != now.get(key)
+    ]
+
+
+def disturb(name: str) -> None:
+    """A state that is nowhere the default, and that any of the knobs would change."""
+    subprocess.run(f"ip link set {name} up; ip address add {GUEST}/24 dev {name}", shell=True, check=True)
+    queues = CLASS / name / "queues"
+    settings = {CORE / "rps_sock_flow_entries": "1024", CORE / "busy_poll": "50", CORE / "busy_read": "50"}
+    if (CORE / "rps_default_mask").exists():
+        settings[CORE / "rps_default_mask"] = "e"
+    for queue, mask in enumerate(("f", "c", "8", "1")):
+        settings[queues / f"rx-{queue}/rps_cpus"] = mask
+        settings[queues / f"rx-{queue}/rps_flow_cnt"] = str(256 << queue)
+        settings[queues / f"tx-{queue}/xps_cpus"] = ("3", "6", "c", "8")[queue]
+        settings[queues / f"tx-{queue}/byte_queue_limits/limit_max"] = str(100000 + queue)
+    settings[CLASS / name / "gro_flush_timeout"] = "7000"
+    for at, number in enumerate(interrupts(name)):
+        settings[Path(f"/proc/irq/{number}/smp_affinity")] = f"{1 << at % 4:x}"
+    for path, value in settings.items():
+        path.write_text(value)
+
+
+@contextlib.contextmanager
+def traffic(cpus: set[int]) -> Iterator[None]:
+    """Connections that the peer refuses, from many ports: packets both ways through every queue."""
+    pid = os.fork()
+    if not pid:
+        os.sched_setaffinity(0, cpus)
+        for port in range(10000, 60000):
+            with socket.socket() as end, contextlib.suppress(OSError):
+                end.settimeout(0.2)
+                end.bind((GUEST, port))
+                end.connect((PEER, 9))
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+
+
+def counted(name: str) -> dict[str, Counter[int]]:
+    """By CPU: interrupts of the device, and its packets that another CPU handed over (RPS)."""
+    numbers = {str(number) for number in interrupts(name)}
+    found: dict[str, Counter[int]] = {"interrupts": Counter(), "handed": Counter(), "softirqs": Counter()}
+    for line in text(Path("/proc/interrupts")).splitlines():
+        fields = line.split()
+        if fields[0].rstrip(":") in numbers:
+            found["interrupts"].update({cpu: int(fields[1 + cpu]) for cpu in range(4)})
+    for cpu, line in enumerate(text(Path("/proc/net/softnet_stat")).splitlines()):
+        found["handed"][cpu] = int(line.split()[9], 16)
+    received = re.search(r"NET_RX:(.*)", text(Path("/proc/softirqs")))
+    found["softirqs"].update({cpu: int(n) for cpu, n in enumerate(received[1].split()[:4])} if received else {})
+    return found
+
+
+def watched(name: str, cpus: set[int], seconds: float = 4) -> Report:
+    before = counted(name)
+    with traffic(cpus):
+        time.sleep(seconds)
+    after = counted(name)
+    return {what: {str(cpu): after[what][cpu] - before[what][cpu] for cpu in range(4)} for what in after}
+
+
+def round_trip(report: Report, name: str) -> None:
+    before = snapshot()
+    report["found"] = before
+    report["without"] = watched(name, {0, 1, 2, 3})
+    report["left_by_traffic"] = differences(before)
+    report["plan"] = quiet_json("plan", *WITH)
+    report["plan_unprivileged"] = unprivileged()
+    report["left_by_plan"] = differences(before)
+    report["apply"] = quiet("apply", *WITH)
+    report["applied"] = snapshot()
+    report["changed"] = differences(before)
+    report["with"] = watched(name, {0, 1})
+    report["plan_again"] = quiet_json("plan", *WITH)
+    report["verify"] = quiet_json("verify", "--duration", "0")
+    report["restore"] = quiet("restore")
+    report["left"] = differences(before)
+
+
+def unprivileged() -> Report:
+    """The plan of somebody who is not root: everything is told all the same."""
+    pid = os.fork()
+    if not pid:
+        os.setgid(65534)
+        os.setuid(65534)
+        step = quiet_json("plan", *WITH)
+        Path("/tmp/unprivileged.json").write_text(json.dumps(step))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    with contextlib.suppress(OSError, ValueError):
+        found: Report = json.loads(Path("/tmp/unprivileged.json").read_text())
+        return found
+    return {}
+
+
+def killed(report: Report, rounds: int) -> None:
+    before = snapshot()
+    draw = random.Random(6)
+    drive.BENCH = WITH
+    every = drive.cut_short("apply", None)
+    report["warm"], report["rounds"] = called("restore"), []
+    for number in range(rounds):
+        command = ("apply", "restore")[number % 2]
+        if command == "restore":
+            called("apply", *WITH)
+        done = drive.cut_short(command, draw.randrange(every), draw.random() * drive.MOST_DELAY_S)
+        cut = differences(before)
+        code = called("restore")
+        report["rounds"].append(
+            {"of": command, "after": done, "cut": len(cut), "code": code, "left": differences(before)}
+        )
+
+
+def table_by_hand(report: Report, name: str) -> None:
+    """A table that needs the queues that are to go: they stay, and it is said why."""
+    report["table"] = ethtool("-X", name, "weight", "1", "2", "3", "4")
+    before = snapshot()
+    report["refused"] = quiet("apply", *WITH)
+    report["refused_plan"] = quiet_json("plan", *WITH)
+    report["refused_restore"] = quiet("restore")
+    report["left_by_refused"] = differences(before)
+    ethtool("-X", name, "default")
+
+
+def simulated(report: Report) -> None:
+    """A device of the kernel's own that has rates which follow the load."""
+    subprocess.run(["modprobe", "netdevsim"], check=True)
+    Path("/sys/bus/netdevsim/new_device").write_text("1 1 4")
+    (name,) = (path.parent.name for path in CLASS.glob("*/device") if "netdevsim" in path.resolve().name)
+    report["simulated_name"] = name
+    report["simulated_set"] = ethtool("-C", name, "adaptive-rx", "on", "adaptive-tx", "on")
+    before = snapshot()
+    report["simulated_before"] = ethtool("-c", name)
+    report["simulated_apply"] = quiet("apply", *WITH)
+    report["simulated_after"] = {"-c": ethtool("-c", name), "-l": ethtool("-l", name)}
+    report["simulated_restore"] = quiet("restore")
+    report["left_by_simulated"] = differences(before)
+    Path("/sys/bus/netdevsim/del_device").write_text("1")
+
+
+def replugged(report: Report, name: str) -> None:
+    """The device goes while the profile is applied, and another one comes in its place."""
+    driver, device = Path("/sys/bus/virtio/drivers/virtio_net"), (CLASS / name / "device").resolve().name
+    report["replug_apply"] = quiet("apply", *WITH)
+    (driver / "unbind").write_text(device)
+    report["replug_plan"] = quiet_json("plan", *WITH)
+    (driver / "bind").write_text(device)
+    time.sleep(1)
+    fresh = {key: value for key, value in snapshot().items() if "/net/" in key and "/class/" in key}
+    report["replug_restore"] = quiet_json("restore")
+    report["left_by_replug"] = [key for key in fresh if snapshot()[key] != fresh[key]]
+
+
+def main() -> int:
+    report: Report = {}
+    try:
+        cpus = cpulist.format(frozenset(ISOLATED))
+        knobs = "\n".join(f'"{knob}" = "quiet"' for knob in KNOBS)
+        PROFILE.write_text(f'name = "network"\n[cpus]\nisolated = "{cpus}"\n[knobs]\n{knobs}\n')
+        PROFILE.chmod(0o644)
+        name = real()
+        disturb(name)
+        round_trip(report, name)
+        killed(report, int(sys.argv[1]))
+        table_by_hand(report, name)
+        simulated(report)
+        replugged(report, name)
+    except Exception:  # the steps until then are worth having
+        report["broke"] = traceback.format_exc()
+    Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

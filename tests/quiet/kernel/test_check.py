@@ -1,0 +1,154 @@
+"""What a kernel has is told by its configuration, else by what the options bring; what is missing has its price."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from quiet.host import Reader
+from quiet.kernel import check, config, fragments
+from tests.quiet.commands import Quiet
+from tests.trees import machine, plant
+
+VERSION = "6.12.0-test"
+NOHZ = "sys/devices/system/cpu/nohz_full"
+
+
+def whole(**changed: str) -> str:
+    """A configuration of x86 with everything in it, but for what is changed: NAME="n"."""
+    values = {option.name: option.wanted for option in fragments.load()}
+    values |= {"CONFIG_X86": "y"} | {f"CONFIG_{name}": value for name, value in changed.items()}
+    lines = [f"# {k} is not set" if v == "n" else f"{k}={v}" for k, v in values.items()]
+    return "\n".join(["# Linux/x86 6.12.0 Kernel Configuration", *lines])
+
+
+def host(folder: Path, files: dict[str, str] | None = None) -> Path:
+    return plant(folder, machine(cpus=2) | {"proc/sys/kernel/osrelease": VERSION} | (files or {}))
+
+
+def test_a_kernel_with_everything_is_told_so(tmp_path: Path, quiet: Quiet) -> None:
+    done = quiet("kernel", "check", "--root", host(tmp_path, {f"boot/config-{VERSION}": whole()}))
+    assert done.code == 0
+    assert "**" not in done.out
+    assert done.out.endswith("all there\n")
+
+
+def test_what_is_missing_is_named_with_what_it_costs(tmp_path: Path, quiet: Quiet) -> None:
+    done = quiet("kernel", "check", "--root", host(tmp_path, {f"boot/config-{VERSION}": whole(NO_HZ_FULL="n")}))
+    assert done.code == 1
+    assert "missing (1):" in done.out
+    assert "NO_HZ_FULL (isolation)" in done.out
+    assert "without it: CONFIG_HZ interrupts a second remain" in done.out
+
+
+def test_a_check_for_developers_that_is_on_is_missing_its_being_off(tmp_path: Path, quiet: Quiet) -> None:
+    done = quiet("kernel", "check", "--root", host(tmp_path, {f"boot/config-{VERSION}": whole(KASAN="y")}))
+    assert done.code == 1
+    assert "KASAN (debug, should be off)" in done.out
+    assert "with it: the kernel is several times slower" in done.out
+
+
+def test_only_the_named_fragments_count(tmp_path: Path, quiet: Quiet) -> None:
+    tree = host(tmp_path, {f"boot/config-{VERSION}": whole(OSNOISE_TRACER="n")})
+    assert quiet("kernel", "check", "isolation", "cgroup", "--root", tree).code == 0
+    assert quiet("kernel", "check", "tracing", "--root", tree).code == 1
+    assert "no such fragment" in quiet("kernel", "check", "frob", "--root", tree).err
+
+
+def test_the_kernel_itself_knows_best(tmp_path: Path, quiet: Quiet) -> None:
+    tree = host(tmp_path, {f"boot/config-{VERSION}": whole(NO_HZ_FULL="n")})
+    (tree / "proc/config.gz").write_bytes(gzip.compress(whole().encode()))
+    done = quiet("kernel", "check", "--root", tree, "--json")
+    assert (done.code, done.json["source"], done.json["missing"]) == (0, "/proc/config.gz", 0)
+
+
+@pytest.mark.parametrize("place", ["boot/config-{}", "lib/modules/{}/config", "usr/lib/modules/{}/config"])
+def test_a_configuration_is_found_where_distributions_put_it(tmp_path: Path, place: str) -> None:
+    path = place.format(VERSION)
+    found = config.running(Reader(str(host(tmp_path, {path: whole()}))))
+    assert found.source == f"/{path}"
+
+
+def test_the_configuration_of_another_version_is_not_taken(tmp_path: Path) -> None:
+    assert config.running(Reader(str(host(tmp_path, {"boot/config-6.1.0": whole()})))).source == ""
+
+
+def test_a_broken_config_gz_is_passed_over(tmp_path: Path) -> None:
+    tree = host(tmp_path, {f"boot/config-{VERSION}": whole()})
+    (tree / "proc/config.gz").write_bytes(gzip.compress(whole().encode())[:100])
+    assert config.running(Reader(str(tree))).source == f"/boot/config-{VERSION}"
+
+
+def test_another_kernels_configuration_can_be_asked_about(tmp_path: Path, quiet: Quiet) -> None:
+    (tmp_path / "mine").write_text(whole(HWLAT_TRACER="n"))
+    (tmp_path / "mine.gz").write_bytes(gzip.compress(whole().encode()))
+    done = quiet("kernel", "check", "--config", tmp_path / "mine", "--json")
+    assert done.code == 1
+    assert [o["option"] for o in done.json["options"] if o["state"] == "missing"] == ["CONFIG_HWLAT_TRACER"]
+    assert quiet("kernel", "check", "--config", tmp_path / "mine.gz").code == 0
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "no such file"), ("SMP=y\n", "it has no line CONFIG_...=")])
+def test_what_is_no_configuration_is_refused_in_one_line(
+    tmp_path: Path, quiet: Quiet, content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "x").write_text(content)
+    done = quiet("kernel", "check", "--config", tmp_path / "x")
+    assert done.code == 2
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_module_is_as_good_as_built_in(tmp_path: Path, quiet: Quiet) -> None:
+    tree = host(tmp_path, {f"boot/config-{VERSION}": whole(X86_MSR="m")})
+    assert quiet("kernel", "check", "--root", tree).code == 0
+
+
+def test_an_option_is_known_by_its_older_names() -> None:
+    made = config.Config("x", config.parse(whole(X86_CPU_RESCTRL="n", INTEL_RDT="y")))
+    (answer,) = check.check(fragments.load(["resctrl"]), made, None)
+    assert (answer.state, answer.by) == (check.THERE, "CONFIG_INTEL_RDT=y")
+
+
+def test_an_option_of_another_architecture_is_not_missed() -> None:
+    made = config.Config("x", config.parse(whole(X86="n", ARM64="y", X86_MSR="n", ACPI_CPPC_CPUFREQ="n")))
+    states = {a.option.name: a.state for a in check.check(fragments.load(["cpufreq"]), made, None)}
+    assert states["CONFIG_X86_MSR"] == check.ELSEWHERE
+    assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.MISSING
+
+
+def test_without_a_configuration_what_an_option_brings_tells(tmp_path: Path) -> None:
+    tree = host(tmp_path, {NOHZ: "", "proc/filesystems": "nodev\tresctrl", "proc/cpuinfo": "vendor_id\t: x"})
+    reader = Reader(str(tree))
+    states = {a.option.name: a.state for a in check.check(fragments.load(), config.running(reader), reader)}
+    assert states["CONFIG_NO_HZ_FULL"] == check.THERE
+    assert states["CONFIG_X86_CPU_RESCTRL"] == check.THERE
+    assert states["CONFIG_CPU_IDLE"] == check.MISSING  # its folder's neighbours are there
+    assert states["CONFIG_OSNOISE_TRACER"] == check.UNKNOWN  # tracefs is not mounted
+    assert states["CONFIG_CPU_ISOLATION"] == check.UNKNOWN  # nothing shows it
+    assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.ELSEWHERE
+
+
+def test_hardware_that_is_absent_does_not_make_its_option_missing(tmp_path: Path) -> None:
+    reader = Reader(str(host(tmp_path, {"proc/filesystems": "nodev\tproc", "proc/cpuinfo": "vendor_id\t: x"})))
+    (answer,) = check.check(fragments.load(["resctrl"]), config.running(reader), reader)
+    assert answer.state == check.UNKNOWN
+
+
+def test_what_is_not_known_is_not_called_complete(tmp_path: Path, quiet: Quiet) -> None:
+    done = quiet("kernel", "check", "isolation", "--root", host(tmp_path, {NOHZ: ""}))
+    assert done.code == 1
+    assert "not known" in done.out
+    assert "--config FILE" in done.out
+
+
+def test_status_has_a_line_of_it(tmp_path: Path, quiet: Quiet) -> None:
+    tree = host(tmp_path, {f"boot/config-{VERSION}": whole(NO_HZ_FULL="n", MEMCG="n")})
+    done = quiet("status", "--root", tree)
+    assert "kernel options" in done.out
+    assert "missing NO_HZ_FULL, MEMCG (`quiet kernel check`)" in done.out
+    found = quiet("status", "--root", tree, "--json").json["kernel_options"]
+    assert found["missing"] == ["CONFIG_NO_HZ_FULL", "CONFIG_MEMCG"]

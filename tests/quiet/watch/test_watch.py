@@ -1,0 +1,212 @@
+"""Watching on a tree of files: a write is told at once, and repaired where that is asked for.
+
+What only a kernel tells (devices, processes, CPUs) is in tests/lab/test_watch.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quiet import apply, journal, restore
+from quiet.host import Host
+from quiet.profile import load
+from quiet.watch import told
+from quiet.watch.told import Event
+from quiet.watch.watcher import Wanted, Watcher
+from tests.quiet import kernels
+from tests.quiet.commands import Quiet
+from tests.trees import contents
+
+STAT = "proc/sys/vm/stat_interval"
+KSM = "sys/kernel/mm/ksm/run"
+PROFILE = """
+[cpus]
+isolated = "3"
+[knobs]
+"vm.stat_interval" = "quiet"
+ksm = "quiet"
+"irq.default" = "quiet"
+"""
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """A tree with a profile of three knobs applied."""
+    (tmp_path / "three.toml").write_text(PROFILE)
+    made = Host(str(kernels.tree(tmp_path / "tree")))
+    assert not apply.apply(made, load(str(tmp_path / "three.toml"))).failures
+    return made
+
+
+def watch(
+    host: Host, *doings: Callable[[], object], repair: bool = False, seconds: float = 20
+) -> tuple[int, list[Event]]:
+    """Watch while things happen, each when the one before was told (or repaired); it ends when the last one was."""
+    heard: list[Event] = []
+    answers = (told.WATCHING, told.REPAIRED, told.REFUSED) if repair else (told.WATCHING, told.DRIFT, told.MENDED)
+    waiting = iter(doings)
+
+    def tell(event: Event) -> None:
+        heard.append(event)
+        if event.what in answers and any(each.what == told.WATCHING for each in heard):
+            if doing := next(waiting, None):
+                doing()
+            elif seconds == 20:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    return Watcher(host, Wanted(repair, 60.0, seconds), tell).run(), heard
+
+
+def put(host: Host, path: str, value: str) -> Callable[[], object]:
+    return lambda: Path(host.root, path).write_text(value + "\n")
+
+
+def said(heard: list[Event]) -> list[tuple[str, str]]:
+    return [(event.what, event.change.knob) for event in heard if event.change]
+
+
+def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
+    code, heard = watch(host)
+    assert code == 0
+    assert [event.what for event in heard] == [told.WATCHING, told.ENDED]
+    assert heard[-1].more["drifts"] == 0
+
+
+def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
+    code, heard = watch(host, put(host, STAT, "1"))
+    assert code == 1
+    (drift,) = [event for event in heard if event.change]
+    assert drift.what == told.DRIFT
+    assert drift.change
+    assert (drift.change.knob, drift.change.current, drift.change.wanted) == ("vm.stat_interval", "1", "120")
+    assert drift.by == f"a write to /{STAT}"
+    assert Path(host.root, STAT).read_text() == "1\n"
+
+
+def test_what_somebody_puts_right_again_was_still_seen(host: Host) -> None:
+    code, heard = watch(host, put(host, KSM, "1"), put(host, KSM, "0"))
+    assert said(heard) == [(told.DRIFT, "ksm"), (told.MENDED, "ksm")]
+    assert code == 1
+
+
+def test_the_same_value_written_again_is_no_drift(host: Host) -> None:
+    code, heard = watch(host, put(host, STAT, "120"), seconds=0.5)
+    assert (code, said(heard)) == (0, [])
+
+
+def test_a_drift_is_told_once(host: Host) -> None:
+    def both() -> None:
+        put(host, STAT, "1")()
+        put(host, KSM, "1")()
+
+    _, heard = watch(host, put(host, STAT, "1"), both)
+    assert said(heard) == [(told.DRIFT, "vm.stat_interval"), (told.DRIFT, "ksm")]
+
+
+def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) -> None:
+    before = {path: text for path, text in kernels.settings().items() if path in (STAT, KSM)}
+    code, heard = watch(host, put(host, STAT, "7"), repair=True)
+    assert said(heard) == [(told.DRIFT, "vm.stat_interval"), (told.REPAIRED, "vm.stat_interval")]
+    assert code == 0
+    assert Path(host.root, STAT).read_text() == "120\n"
+    assert restore.restore(host).complete
+    assert {path: Path(host.root, path).read_text().strip() for path in before} == before
+
+
+def test_what_had_drifted_before_is_told_at_the_start(host: Host) -> None:
+    put(host, KSM, "1")()
+    code, heard = watch(host)
+    assert heard[0].what == told.DRIFT
+    assert heard[0].by == "the first look"
+    assert code == 1
+
+
+def test_a_restore_ends_it(host: Host) -> None:
+    code, heard = watch(host, lambda: restore.restore(host))
+    assert code == 0
+    assert heard[-1].text.startswith("the profile was restored after")
+
+
+def test_repair_never_applies_what_was_restored(host: Host) -> None:
+    def both() -> None:
+        restore.restore(host)
+        put(host, STAT, "5")()
+
+    watch(host, both, repair=True, seconds=0.5)
+    assert journal.load(host) is None
+    assert Path(host.root, STAT).read_text() == "5\n"
+
+
+def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
+    log = journal.Journal(host)
+    log.restore((), ())
+    log.close()
+    code, heard = watch(host, put(host, STAT, "1"), repair=True, seconds=0.5)
+    assert said(heard) == []
+    assert code == 0
+
+
+def test_a_refused_repair_is_told_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
+    stubborn = kernels.Kernel(Path(host.root), kernels.refuse("/stat_interval", 5))
+    code, heard = watch(stubborn, put(host, STAT, "7"), repair=True)
+    assert (told.REFUSED, "vm.stat_interval") in said(heard)
+    assert code == 1
+
+
+def test_where_nothing_is_applied_nothing_is_watched(tmp_path: Path, quiet: Quiet) -> None:
+    done = quiet("watch", "--root", kernels.tree(tmp_path / "tree"))
+    assert done.code == 3
+    assert "nothing is applied" in done.err
+
+
+@pytest.mark.parametrize("option", ["--rescan", "--duration"])
+def test_times_that_make_no_sense_are_usage_errors(host: Host, quiet: Quiet, option: str) -> None:
+    done = quiet("watch", "--root", host.root, option, "0")
+    assert done.code == 2
+    assert option in done.err
+
+
+def test_each_line_of_json_is_one_object(host: Host, quiet: Quiet) -> None:
+    put(host, KSM, "1")()
+    done = quiet("watch", "--root", host.root, "--duration", "0.3", "--json")
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.out.splitlines()]
+    assert done.code == 1
+    assert [line["event"] for line in lines] == ["drift", "watching", "ended"]
+    assert (lines[0]["knob"], lines[0]["current"], lines[0]["wanted"]) == ("ksm", "1", "0")
+    assert lines[-1]["open"] == 1
+    assert lines[-1]["cpu_percent"] >= 0
+    assert all(isinstance(line["time"], float) for line in lines)
+
+
+def test_a_line_for_people_has_the_time_and_the_values(host: Host, quiet: Quiet) -> None:
+    put(host, KSM, "1")()
+    done = quiet("watch", "--root", host.root, "--duration", "0.3")
+    assert "drift            ksm: /sys/kernel/mm/ksm/run: 1, wanted 0  (told by the first look)" in done.out
+    assert done.out[:8].count(":") == 2
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_it_with_a_summary(host: Host, name: str) -> None:
+    heard: list[Event] = []
+
+    def tell(event: Event) -> None:
+        heard.append(event)
+        if event.what == told.WATCHING:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.Signals[name])).start()
+
+    assert Watcher(host, Wanted(seconds=20), tell).run() == 0
+    assert heard[-1].text.startswith(f"{name} after 0 s: 0 drifts")
+
+
+def test_watching_alone_writes_nothing(host: Host) -> None:
+    before = contents(Path(host.root))
+    watch(host)
+    assert contents(Path(host.root)) == before
