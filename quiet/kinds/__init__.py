@@ -6,13 +6,14 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
-from quiet.kinds import held, lockup, resctrl, sched, slices, swap, unit
+from quiet.kinds import held, lockup, net, resctrl, sched, slices, swap, unit
 from quiet.kinds.kind import Kind
 
 KINDS: dict[str, Kind] = {
     "held": held.KIND,
     "lockup": lockup.KIND,
     "mount": resctrl.MOUNT,
+    "net": net.NET,
     "resctrl": resctrl.KIND,
     "sched": sched.KIND,
     "schemata": resctrl.SCHEMATA,
