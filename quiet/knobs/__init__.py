@@ -27,6 +27,7 @@ from quiet.knobs import (
     services,
     slices,
     smt,
+    static_keys,
     steering,
     swap,
     workqueue,
@@ -62,6 +63,7 @@ KNOBS: tuple[Knob, ...] = (
     *swap.KNOBS,
     *hugepages.KNOBS,
     *console.KNOBS,
+    *static_keys.KNOBS,
     *rcu.KNOBS,
     *modules.KNOBS,
 )

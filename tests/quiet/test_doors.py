@@ -32,7 +32,7 @@ ROOMS = [  # each imports only from those above it
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs.network", "knobs.steering"),
     *("knobs.checks", "knobs.scheduling", "knobs.kthreads", "knobs.reclaim", "knobs.writeback", "knobs.swap"),
-    *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules"),
+    *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules", "knobs.static_keys"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
