@@ -184,6 +184,21 @@ def _exclusive(scene: Scene) -> Iterator[Want | Skip]:
     yield Want(f"{_TARGET}/mode", "exclusive", "the kernel gives the same ways to no other group", True)
 
 
+def _bandwidth(scene: Scene) -> Iterable[Want | Skip]:
+    target = "schemata:/MB"
+    line = lines(scene.facts.reader, "").get("MB")
+    if line is None:
+        yield Skip(target, "memory bandwidth cannot be divided here, or resctrl is not mounted")
+        return
+    domains = {name: int(value) for name, _, value in (part.partition("=") for part in line.split(";"))}
+    if max(domains.values()) > 100:
+        yield Skip(target, "this processor counts bandwidth in units of its own, or resctrl is mounted with mba_MBps")
+        return
+    most = int(scene.choice) if scene.choice.isdecimal() else 100
+    wanted = ";".join(f"{name}={min(value, most)}" for name, value in domains.items())
+    yield Want(target, wanted, current=line)
+
+
 KNOBS = (
     Knob(
         name="resctrl",
@@ -201,5 +216,20 @@ KNOBS = (
         },
         verdicts={"verlap": "others have the same ways of the cache", "exclusive": "another group is exclusive"},
         risk="all other CPUs of these caches have half of them left",
+    ),
+    Knob(
+        name="resctrl.bandwidth",
+        title="per cent of the memory bandwidth for all other CPUs",
+        why="what the others read and write delays the measured work's own misses",
+        doc="filesystems/resctrl.rst (memory bandwidth allocation)",
+        rule=_bandwidth,
+        kind=values.SCHEMATA,
+        choices=("leave",),
+        numeric=True,
+        targets="schemata:/MB",
+        after=("resctrl",),
+        clamps=True,  # the kernel rounds up to a step of the processor
+        refusals={22: "less than the processor can do"},
+        risk="every other program of the machine waits longer for memory",
     ),
 )
