@@ -88,6 +88,7 @@ class Knob:
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
     verdicts: Mapping[str, str] = field(default_factory=dict)
     entangled: Callable[[Scene], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
+    moves: str = ""  # what these are, for `explain`
     risk: str = ""
 
 

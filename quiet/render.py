@@ -268,6 +268,8 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
         rows[-1] = ("choices", rows[-1][1] + ", or a number")
     if item.after:
         rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
+    if item.moves:
+        rows.append(("also moves", f"{item.moves} (recorded, and put back)"))
     if item.restore_last:
         rows.append(("restored", "last, because it would disturb the others"))
     rows += [("stops", text) for text in dict.fromkeys(stops)]

@@ -145,6 +145,7 @@ def knob(item: Knob) -> Json:
         "targets": item.targets,
         "choices": [*item.choices, *(["NUMBER"] if item.numeric else [])],
         "after": list(item.after),
+        "entangled": item.moves or None,
         "risk": item.risk or None,
         "refusals": {str(number): reason for number, reason in item.refusals.items()},
     }

@@ -163,6 +163,7 @@ KNOBS = (
         targets=f"file:{_BASE}/policyN/scaling_governor of the isolated CPUs' policies",
         after=("smt", "cpufreq.epp"),
         entangled=_disturbed,
+        moves="the policies' limits, energy preference and boost, and the governor's own tunables",
     ),
     Knob(
         name="cpufreq.turbo",
@@ -175,6 +176,7 @@ KNOBS = (
         targets=f"file:{_NO_TURBO}, file:{_BOOST}, file:{_BASE}/policyN/boost",
         after=("smt", "cpufreq.governor"),
         entangled=_disturbed,
+        moves="the policies' limits, energy preference and boost; min_perf_pct and max_perf_pct of intel_pstate",
         refusals={
             1: "turbo is off in the firmware",
             11: "the driver is switched off",

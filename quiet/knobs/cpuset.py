@@ -107,6 +107,7 @@ KNOBS = (
         after=("smt",),
         atomic=True,
         entangled=_every_mask,
+        moves="before Linux 6.2 the affinity of every task",
         verdicts={
             "conflicts with housekeeping": "isolated at boot already, and then this kernel makes no partition of it; "
             "tasks are kept off by their affinity"
@@ -124,6 +125,7 @@ KNOBS = (
         needs="cpuset",
         clamps=True,  # a task that is just ending stays where it is
         entangled=_every_mask,
+        moves="before Linux 6.2 the affinity of every task",
         refusals={22: "the kernel does not let this thread leave the root cpuset"},
     ),
     Knob(

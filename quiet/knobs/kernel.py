@@ -103,6 +103,7 @@ KNOBS = (
         kind=values.NUMBER,
         targets=f"file:{_SYS}perf_cpu_time_max_percent",
         entangled=lambda scene: (f"file:{_SYS}perf_event_max_sample_rate",),
+        moves="the highest sampling rate",
     ),
     Knob(
         name="aslr",

@@ -147,6 +147,7 @@ CHANNELS = (
             95: "its driver cannot change that",
         },
         entangled=_with_channels,
+        moves="the device's interrupts, its RSS table, its adaptive rates, and RPS and XPS of its queues",
         risk="many devices take their link down for it, some for seconds: connections stall, and may break",
     ),
 )

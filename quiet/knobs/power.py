@@ -150,6 +150,7 @@ KNOBS = (
         targets=f"file:{CPU}/cpuN/power/energy_perf_bias of the isolated CPUs",
         after=("smt", "cpufreq.epp", "cpufreq.governor"),
         entangled=_every_bias,
+        moves="the bias of the package's other CPUs",
     ),
     Knob(
         name="power.uncore",
@@ -161,6 +162,7 @@ KNOBS = (
         choices=_SCOPE,
         targets=f"file:{_UNCORE}/package_*/min_freq_khz, raised to max_freq_khz, of the isolated CPUs' packages",
         entangled=_every_uncore,
+        moves="the limits of the package's other parts",
         clamps=True,
         refusals={1: "locked by the firmware", 5: "locked by the firmware", 22: "not a frequency that the uncore has"},
         risk="the package draws more power when it has nothing to do",
@@ -202,6 +204,7 @@ KNOBS = (
         rule=_buses,
         targets=f"file:{_DEVFREQ}/*/governor",
         entangled=_bus_state,
+        moves="the limits, and a frequency that a user has set",
         refusals={22: "this device's governor cannot be changed"},
     ),
 )

@@ -62,6 +62,7 @@ DRIVER = (
         targets=f"file:{_INTEL}/status or file:{_AMD}/status",
         after=("smt",),
         entangled=_everything,
+        moves="every policy's settings, and the driver's own",
         refusals={
             16: "the driver is busy",
             19: "no such driver is in use",

@@ -65,5 +65,6 @@ KNOBS = (
         targets="slice:NAME of every slice at the top, and init.scope",
         after=("smt",),
         entangled=_in_passing,
+        moves="whether the root cgroup passes cpuset on, and before Linux 6.2 the affinity of every task",
     ),
 )

@@ -81,6 +81,7 @@ KNOBS = (
         choices=("siblings", "off", "leave"),
         targets="file:/sys/devices/system/cpu/cpuN/online, or smt/control for the whole machine",
         entangled=_disturbed,
+        moves="the idle states and the policy of a CPU that goes, and interrupts and tasks that may only be there",
         refusals={16: "the CPU keeps the time or is otherwise needed", 1: "forced off until the next boot"},
     ),
 )

@@ -45,6 +45,7 @@ KNOBS = (
         numeric=True,
         targets=f"file:{_VM}dirty_background_ratio",
         entangled=lambda scene: (f"file:{_VM}dirty_background_bytes",),
+        moves="its twin, dirty_background_bytes",
     ),
     Knob(
         name="writeback.limit",
@@ -56,6 +57,7 @@ KNOBS = (
         numeric=True,
         targets=f"file:{_VM}dirty_ratio",
         entangled=lambda scene: (f"file:{_VM}dirty_bytes",),
+        moves="its twin, dirty_bytes",
     ),
     Knob(
         name="writeback.laptop_mode",
