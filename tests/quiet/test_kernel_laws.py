@@ -65,7 +65,7 @@ def test_a_number_of_printk_that_somebody_else_changes_is_a_conflict(tmp_path: P
 
 
 class Detectors(Kernel):
-    """Both lockup detectors of kernel/watchdog.c before Linux 6.9: reading a switch sets it to what runs."""
+    """Both lockup detectors of kernel/watchdog.c before late 2024: reading a switch sets it to what runs."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
