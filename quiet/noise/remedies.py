@@ -99,9 +99,9 @@ REMEDIES = (
     Remedy(
         TIMER,
         r"mce_timer_fn",
-        USER,
-        "",
-        "polling for corrected machine checks: echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval",
+        KNOB,
+        "mce.interval",
+        "polling for corrected machine checks",
     ),
     Remedy(
         TIMER,
@@ -248,7 +248,8 @@ REMEDIES = (
     # tasks
     Remedy(THREAD, r"migration/\d+", NONE, "", "the kernel stops this CPU to move a task or to change its own code"),
     Remedy(THREAD, r"ksoftirqd/\d+", KNOB, "irq", "softirqs that were too many for the interrupt's end"),
-    Remedy(THREAD, r"(rcuc|rcuop|rcuos|rcuog|rcub)/\d+", BOOT, "rcu_nocbs={cpus}", "RCU's callbacks"),
+    Remedy(THREAD, r"rcuo[pgs]/\d+", KNOB, "tasks", "RCU's callbacks, in a thread that may run elsewhere"),
+    Remedy(THREAD, r"(rcuc|rcub)/\d+", BOOT, "rcu_nocbs={cpus}", "RCU's callbacks"),
     Remedy(
         THREAD,
         r"(cpuhp|idle_inject|irq_work|ktimers|backlog_napi)/\d+",
