@@ -121,10 +121,9 @@ class _Apply:
     def _round(self, made: Plan) -> None:
         self._record(made)
         # first what others need: with an atomic knob that is refused, they are not written at all
-        first = max((i + 1 for i, c in enumerate(made.changes) if BY_NAME[c.knob].atomic), default=0)
-        self._write(made.changes[:first])
-        taken_back = {self.record.entries[target].knob for target in self.record.refused}
-        self._write([c for c in made.changes[first:] if BY_NAME[c.knob].needs not in taken_back])
+        for part in _parts(made.changes):
+            taken_back = {self.record.entries[target].knob for target in self.record.refused}
+            self._write([c for c in part if BY_NAME[c.knob].needs not in taken_back])
         self._keep_affinities(made.entangled)
 
     def _write(self, changes: Sequence[Change]) -> None:
@@ -199,3 +198,12 @@ class _Apply:
                 continue
             write = Write(target, entry.before, entry.kind, clamps=True)
             engine.settle(self.host, [write], self._before, self._after)
+
+
+def _parts(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
+    """The changes in order, cut after each atomic knob's last one."""
+    start = 0
+    for number, (change, following) in enumerate(zip(changes, (*changes[1:], None), strict=True), 1):
+        if following is None or (BY_NAME[change.knob].atomic and following.knob != change.knob):
+            yield changes[start:number]
+            start = number

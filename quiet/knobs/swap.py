@@ -73,6 +73,7 @@ KNOBS = (
         rule=_cgroup,
         targets=f"{_MAX}, and cgroup:/+memory for it",
         after=("smt", "cpuset"),
+        atomic=True,
         needs="cpuset",
         refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?), or this kernel does not account swap'},
     ),

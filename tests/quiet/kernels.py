@@ -21,8 +21,6 @@ KNOBS = (
     *("thp", "thp.defrag", "thp.khugepaged", "ksm", "vm.stat_interval"),
     *("kfence", "vm.compaction", "vm.demotion", "thp.scan", "writeback.interval", "console.loglevel", "rcu.normal"),
 )
-
-
 VM = {"stat_interval": "1", "compaction_proactiveness": "20", "dirty_writeback_centisecs": "500"}
 
 

@@ -142,3 +142,13 @@ def test_without_the_partition_no_limit_is_asked_for(tmp_path: Path) -> None:
     assert "makes no sense without" in {skip.target: skip.reason for skip in done.skips}["cgroup:/+memory"]
     assert restore(kernel).complete
     assert contents(tmp_path) == before
+
+
+def test_without_the_group_at_all_the_controller_stays_off_too(tmp_path: Path) -> None:
+    kernel = swapping(tmp_path)
+    before = contents(tmp_path)
+    knobs = {"cpuset": "leave", "swap.cgroup": "quiet"}
+    done = apply(kernel, check({"cpus": {"isolated": "3"}, "knobs": knobs}, "test", "test"))
+    assert (done.changes, done.failures) == ((), ())
+    assert "there is no such cgroup" in done.skips[-1].reason
+    assert contents(tmp_path) == before

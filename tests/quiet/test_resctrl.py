@@ -14,8 +14,9 @@ from quiet.knobs.resctrl import Cache, read_masks, split, write_masks
 from quiet.profile import Profile, check
 from quiet.restore import restore
 from quiet.verify import plan_now
+from tests.quiet.kernels import refuse
 from tests.quiet.resctrl import Resctrl, neighbours, parse
-from tests.trees import contents
+from tests.trees import contents, plant, task
 
 
 def wanted(cpus: str = "3") -> Profile:
@@ -82,6 +83,20 @@ def test_a_refusal_has_the_kernels_own_reason(tmp_path: Path) -> None:
     (host.file("/info/L3/min_cbm_bits")).write_text("2\n")
     done = apply(host, wanted())
     assert "Need 12 neighbouring bits" in done.failures[0].reason
+
+
+def test_what_needs_a_refused_partition_is_not_written_though_the_caches_are_divided_later(tmp_path: Path) -> None:
+    v1 = "sys/fs/cgroup/cpuset/"
+    files = {"proc/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0", "proc/20/cpuset": "/"}
+    files |= {v1 + "cpuset.cpus": "0-3", v1 + "cpuset.mems": "0", v1 + "cpuset.sched_load_balance": "1"}
+    host = Resctrl(tmp_path)
+    plant(tmp_path, files | task(20, "sshd", "0-3"))
+    host.laws = (refuse("/quiet/cpuset.cpus", 22),)
+    knobs = {"cpuset": "quiet", "cpuset.members": "quiet", "resctrl": "quiet"}
+    done = apply(host, check({"cpus": {"isolated": "3"}, "knobs": knobs}, "test", "test"))
+    assert host.text(f"{ROOT}/quiet/mode") == "exclusive"
+    assert not [path for path, _ in host.written if path.endswith(("/tasks", "sched_load_balance"))]
+    assert "makes no sense without" in {skip.target: skip.reason for skip in done.skips}["cpuset:20"]
 
 
 MASKS = st.integers(1, (1 << 20) - 1)
