@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quiet.apply import apply
@@ -114,6 +115,37 @@ def test_a_split_is_lawful_for_both_sides_or_there_is_none(
         assert fewest <= mine.bit_count() <= max(ways, fewest)
         assert rest.bit_count() >= fewest
         assert sparse or neighbours(rest)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(6, 20),
+    st.sets(st.integers(0, 3), min_size=1, max_size=3),
+    st.integers(0, 4),
+)
+def test_whatever_there_is_the_second_plan_is_empty_and_all_comes_back(
+    cdp: bool, closids: int, ways: int, cpus: set[int], theirs: int
+) -> None:
+    """`theirs`: so many ways belong to somebody else's group in both caches; 0 is without one, and not mounted."""
+    with tempfile.TemporaryDirectory() as folder:
+        host = Resctrl(Path(folder), cdp=cdp, closids=closids, ways=ways)
+        if theirs and closids > 1:
+            host.mount("resctrl", ROOT)
+            host.mkdir(f"{ROOT}/web")
+            for group in ("/web", ""):
+                mask = (1 << theirs + 1) - 1 if group else host.full
+                for name in host.resources:
+                    host.write(f"{ROOT}{group}/schemata", f"{name}:0={mask:x};1={mask:x}")
+        before = contents(Path(folder))
+        profile = wanted(",".join(map(str, sorted(cpus))))
+        assert apply(host, profile).failures == ()
+        assert plan_now(host, profile, None)[0].changes == ()
+        if host.exists(f"{ROOT}/quiet"):
+            assert host.text(f"{ROOT}/quiet/mode") == "exclusive"
+        assert restore(host).complete
+        assert contents(Path(folder)) == before
 
 
 @given(st.dictionaries(st.integers(0, 99), MASKS, min_size=1))
