@@ -178,6 +178,21 @@ def test_grubby_takes_out_what_it_put_in_and_the_entries_come_back(tmp_path: Pat
     assert states(root) == found
 
 
+@pytest.mark.parametrize("later", ["arch+2-1.conf", "arch.conf", "arch+3.conf"])
+def test_an_entry_whose_tries_were_counted_in_its_name_is_still_known(
+    tmp_path: Path, bench: Profile, later: str
+) -> None:
+    root = grow("arch", tmp_path)
+    entries = root / "boot/loader/entries"
+    before = (entries / "arch.conf").read_bytes()
+    (entries / "arch.conf").rename(entries / "arch+3.conf")
+    apply(Alive(root), bench, None)
+    (entries / "arch+3.conf").rename(entries / later)
+    assert make(Alive(root), bench, None).settled
+    assert not remove(Alive(root)).conflicts
+    assert (entries / later).read_bytes() == before
+
+
 def test_an_entry_that_came_meanwhile_loses_only_our_words(tmp_path: Path, bench: Profile) -> None:
     root = grow("fedora", tmp_path)
     apply(Alive(root), bench, None)
