@@ -5,6 +5,8 @@ from __future__ import annotations
 import configparser
 import os
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -299,6 +301,19 @@ def test_names_with_spaces_and_systemds_own_letters_arrive_as_they_are(
     command = unit(root)["Service"]["ExecStart"]
     assert command.endswith(' apply --profile "/etc/quiet/a b%%c$$d\\"e.toml"')
     assert quiet("status", "--root", root, "--json").json["service"]["profile"] == '/etc/quiet/a b%c$d"e.toml'
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze: hosts with systemd have it")
+@pytest.mark.parametrize("name", ["mine", 'a b%c$d"e\\f'])
+def test_systemds_own_reader_has_no_word_against_it(quiet: Quiet, root: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.toml"
+    path.write_text(MINE)
+    plant(root, {"usr/lib/systemd/system/tlp.service": "[Unit]\nAfter=multi-user.target"})
+    quiet("install-service", "--profile", path, "--root", root)
+    units = [str(root / file) for file in (UNIT, AFTER)]
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_name_that_no_unit_can_hold_is_refused(quiet: Quiet, root: Path, tmp_path: Path) -> None:
