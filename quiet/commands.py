@@ -121,6 +121,13 @@ def verify(
     return 1 if made.changes or (heard and heard.exceeded) else 0
 
 
+def verify_plain(
+    profile: str | None = None, cpus: str | None = None, root: str = "/", duration: str = "", as_json: bool = False
+) -> int:
+    """As `verify`, with no other option of the measuring than how long."""
+    return verify(profile, cpus, root, {"duration": duration} if duration else {}, as_json)
+
+
 def noise(cpus: str, given: Mapping[str, str], as_json: bool) -> int:
     """Who interrupts these CPUs, how often and for how long? Exit 0, or 1 when a budget is exceeded.
 

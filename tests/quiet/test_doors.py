@@ -20,7 +20,7 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    *("kinds.kind", "kinds.held", "kinds.lockup", "kinds.sched", "kinds.swap"),
+    *("kinds.kind", "kinds.held", "kinds.lockup", "kinds.resctrl", "kinds.sched", "kinds.swap"),
     *("kinds.ethtool", "kinds.netlink", "kinds.net"),
     *("kinds.systemd", "kinds.slices", "kinds.unit"),
     "kinds",
@@ -40,7 +40,7 @@ ROOMS = [  # each imports only from those above it
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs.network", "knobs.steering"),
     *("knobs.checks", "knobs.scheduling", "knobs.kthreads", "knobs.reclaim", "knobs.writeback", "knobs.swap"),
-    *("knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules"),
+    *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules", "knobs.static_keys"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
@@ -63,8 +63,17 @@ ROOMS = [  # each imports only from those above it
     ),
     *("boot.image", "boot.kexec", "boot.once"),
     *("kernel", "kernel.fragments", "kernel.config", "kernel.check", "kernel.told"),
-    *("watch", "watch.aims", "watch.inotify", "watch.netlink", "watch.news", "watch.pace", "watch.drift", "watch.told"),
-    *("watch.ending", "watch.sources", "watch.watcher"),
+    *(
+        "watch",
+        "watch.aims",
+        "watch.inotify",
+        "watch.netlink",
+        "watch.news",
+        "watch.pace",
+        "watch.drift",
+        "watch.repair",
+    ),
+    *("watch.told", "watch.ending", "watch.sources", "watch.watcher"),
     *("shapes", "shapes_boot", "mask", "recorder", "render", "render_boot"),
     *("commands_boot", "commands", "commands_kernel", "commands_watch", "cli", "start", "__main__"),
 ]
