@@ -54,6 +54,9 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
 
 
 def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) -> Outcome:
+    renamed = {e.target: targets.now(host, e.target, e.identity) for e in record.entries.values()}
+    if any(old != new for old, new in renamed.items()):
+        record.rename(renamed)
     entries = record.entries
     found = {target: targets.get(host, target) for target in entries}
     gone = {e.target for e in entries.values() if _is_gone(host, e)}

@@ -85,6 +85,10 @@ class Disk:
         """Remove what a killed `save` left beside a file."""
         self.remove(path + _NEW)
 
+    def torn(self, path: str) -> bool:
+        """Whether a killed `save` left something beside a file."""
+        return os.path.exists(self._real(path) + _NEW)
+
     def make_folders(self, path: str) -> list[str]:
         """Make the folders of a file that are missing; returns them, the outer ones first."""
         missing = self.missing_folders(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from quiet import targets
 from quiet.facts import CPU, Facts
@@ -13,14 +13,15 @@ from quiet.knobs import KNOBS
 from quiet.profile import Profile
 
 _SERVICES = tuple(f"/sys/fs/cgroup/{name}system.slice" for name in ("", "systemd/", "unified/"))
+_DEVICES = ("irq:", "/net/", "net:")
 JOURNAL = FOLDER
 CPUS = "cpus"  # not a knob: CPUs of the profile that are no longer online
 
 
-def files(reader: Reader, profile: Profile, record: Record, facts: Facts) -> dict[str, set[str]]:
-    """The knobs by the files that are written when they drift."""
+def files(reader: Reader, wanted: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """The knobs by the files that are written when they drift; `wanted`: knobs and their targets."""
     found: dict[str, set[str]] = {}
-    for knob, target in _targets(profile, record, facts):
+    for knob, target in wanted:
         for path in paths(reader, target):
             found.setdefault(path, set()).add(knob)
     return found
@@ -41,21 +42,26 @@ def tasks() -> set[str]:
     return {knob.name for knob in KNOBS if "task:" in knob.targets or "cpuset:" in knob.targets}
 
 
-def interrupts() -> set[str]:
-    """The knobs that a device's coming and going touches: all but those of tasks."""
-    return {knob.name for knob in KNOBS} - tasks()
+def devices() -> set[str]:
+    """The knobs that a device's coming and going touches first of all: those of interrupts and of the network."""
+    return {knob.name for knob in KNOBS if any(word in knob.targets for word in _DEVICES)}
 
 
-def _targets(profile: Profile, record: Record, facts: Facts) -> Iterator[tuple[str, str]]:
+def wanted(profile: Profile, record: Record, facts: Facts) -> Iterator[tuple[str, str]]:
+    """Every knob of the applied profile with each of its targets, but for tasks and interrupts."""
     yield from ((entry.knob, entry.target) for entry in record.entries.values())
-    wanted = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
+    chosen = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
     for knob in KNOBS:
-        if knob.name in wanted and knob.name not in tasks():
-            items = knob.rule(Scene(facts, record.cpus, wanted[knob.name]))
+        if knob.name in chosen and knob.name not in tasks():
+            items = knob.rule(Scene(facts, record.cpus, chosen[knob.name]))
             yield from ((knob.name, item.target) for item in items if isinstance(item, Want))
-    if "irq" in wanted:  # its rule names only those that are not where they should be
-        yield from (("irq", f"irq:{number}") for number in facts.irqs)
     yield from ((CPUS, f"file:{CPU}/cpu{cpu}/online") for cpu in sorted(record.cpus.isolated))
+
+
+def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:
+    """Every interrupt: the knob's rule names only those that are not where they should be."""
+    if profile.knobs.get("irq", "leave") != "leave":
+        yield from (("irq", f"irq:{number}") for number in facts.irqs)
 
 
 def paths(reader: Reader, target: str) -> list[str]:
@@ -72,5 +78,7 @@ def paths(reader: Reader, target: str) -> list[str]:
             mount = targets.cgroup_mount(reader)[1]
             parent, _, leaf = name.rpartition("/")
             return [f"{mount}{parent}/cgroup.subtree_control"] if leaf.startswith("+") else [mount + name]
+        case "net":
+            return [f"/sys/class/net/{name}"]  # where it is a file: what is set by netlink tells nobody
         case _:
             return []

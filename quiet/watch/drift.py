@@ -42,7 +42,6 @@ class Ledger:
     open: dict[str, Change] = field(default_factory=dict)
     seen: int = 0
     repaired: int = 0
-    mended: int = 0  # gone without our doing
 
     def update(self, changes: Iterable[Change], names: set[str] | None) -> tuple[list[Change], list[Change]]:
         """Take in a look by these knobs (None: by all); what is new, and what is no longer."""

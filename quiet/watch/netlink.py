@@ -5,6 +5,7 @@ Sources: netlink(7), rtnetlink(7), driver-api/connector.rst and include/uapi/lin
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 _UEVENT, _CONNECTOR, _ROUTE = 15, 11, 0  # netlink protocols
 _KERNEL_GROUP, _LINK_GROUP, _PROCESS_GROUP = 1, 1, 1
-_LISTEN = 1  # PROC_CN_MCAST_LISTEN
+_LISTEN, _IGNORE = 1, 2  # PROC_CN_MCAST_LISTEN, PROC_CN_MCAST_IGNORE
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE = struct.Struct("=IIIIHH")  # cn_msg
 _EVENT = struct.Struct("=IIQ")  # proc_event up to its data
@@ -103,14 +104,23 @@ class Processes(_Netlink):
 
     def __init__(self) -> None:
         super().__init__(_CONNECTOR, _PROCESS_GROUP)
-        data = struct.pack("=I", _LISTEN)
+        try:
+            self._ask(_LISTEN)
+        except OSError:
+            super().close()
+            raise
+
+    def close(self) -> None:
+        """Listen no more: before Linux 6.6 the kernel goes on counting a listener that has only gone."""
+        with contextlib.suppress(OSError):
+            self._ask(_IGNORE)
+        super().close()
+
+    def _ask(self, what: int) -> None:
+        data = struct.pack("=I", what)
         message = _MESSAGE.pack(1, 1, 0, 0, len(data), 0) + data
         size = _HEADER.size + len(message)
-        try:
-            self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
-        except OSError:
-            self.close()
-            raise
+        self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
 
     def read(self) -> set[int]:
         """The threads that began, or became something else."""

@@ -45,7 +45,7 @@ class News:
                 continue
             by = f"{event.action} {event.path.rpartition('/')[2]}"
             self.renew = True
-            self.add(None if event.subsystem == "cpu" else aims.interrupts(), by, now)
+            self.add(None if event.subsystem == "cpu" else aims.devices(), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
         """Threads that began or became another program; they are looked at when news have settled."""
@@ -57,7 +57,7 @@ class News:
     def interfaces(self, now: float) -> None:
         """A network interface went up or down."""
         self.renew = True
-        self.add(aims.interrupts(), "a network interface", now)
+        self.add(aims.devices(), "a network interface", now)
 
     def lost(self, source: Processes | Uevents, now: float) -> None:
         """More came than the socket could hold: what it was about is looked at as a whole."""

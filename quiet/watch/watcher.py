@@ -8,24 +8,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quiet import cpulist, engine, journal, values
-from quiet.apply import apply
-from quiet.engine import Write
+from quiet import cpulist, journal
 from quiet.errors import QuietError, Refused
 from quiet.facts import Facts
 from quiet.host import Host
 from quiet.journal import Record
-from quiet.plan import Change
 from quiet.profile import Profile, load
-from quiet.watch import aims, drift, inotify, told
+from quiet.watch import aims, drift, inotify, repair, told
 from quiet.watch.aims import CPUS
 from quiet.watch.ending import Ending
 from quiet.watch.news import News
-from quiet.watch.pace import SETTLE_S, Pace
+from quiet.watch.pace import SETTLE_S, Pace, spent
 from quiet.watch.sources import Sources
 from quiet.watch.told import Event
 
-_PATIENCE_S = 5  # for another quiet that is at work
+_WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +44,7 @@ class Watcher:
         self._cpus = record.cpus
         self._profile: Profile = load(record.source)
         self._files: dict[str, set[str]] = {}
+        self._targets: list[tuple[str, str]] | None = None  # what the profile is about, found when first needed
         self._pace = Pace(wanted.rescan_s)
         self._news = News()
         self._ledger = drift.Ledger()
@@ -64,13 +62,15 @@ class Watcher:
             sources = stack.enter_context(Sources(self._host))
             ending = stack.enter_context(Ending())
             self._sources = sources
-            if not self._halted:
+            if self._halted:
+                self._tell(Event(told.NOTE, text=_WAITING))
+            else:
                 self._look(None, "the first look", renew=True)
-            began, cpu_began = time.monotonic(), time.process_time()
+            began, cpu_began = time.monotonic(), spent()
             watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
             self._tell(Event(told.WATCHING, text=f"{watched}: {sources.summary()}", more={"missing": sources.missing}))
             why = self._loop(ending, began)
-            seconds, cpu_s = time.monotonic() - began, time.process_time() - cpu_began
+            seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
         self._end(why, seconds, cpu_s)
         return 1 if self._ledger.seen > self._ledger.repaired else 0
 
@@ -88,9 +88,15 @@ class Watcher:
                 return why
             self._sources.register(poll, resting=bool(self._news.tids))
             poll.poll(self._timeout(time.monotonic(), until))
-            now = time.monotonic()
-            if self._sources.read(self._news, self._files, now) and self._reload_at is None:
-                self._reload_at = now + SETTLE_S
+            self._hear()
+
+    def _hear(self) -> bool:
+        """Gather the news; True when another quiet is at work."""
+        now = time.monotonic()
+        journal_too = self._sources.read(self._news, self._files, now)
+        if journal_too and self._reload_at is None:
+            self._reload_at = now + SETTLE_S
+        return journal_too
 
     def _due(self, now: float) -> str:
         """Do what it is time for; says why to end, when there is a reason."""
@@ -102,11 +108,15 @@ class Watcher:
             return ""
         news = self._news
         if news.tids and now >= self._pace.tasks_at(news.tids_first):
-            began = time.process_time()
+            began = spent()
             news.judge_tasks(Facts(self._host), self._record.cpus.away, now)
             self._pace.judged(began, now)
         if news.ready and now >= self._pace.news_at(news.first):
             self._news = News(tids=news.tids, tids_first=news.tids_first)
+            if news.knobs is None:
+                self._look({CPUS}, news.by)  # quick, and often what it is about
+            elif news.renew:
+                self._pace.hurry()
             self._look(news.knobs, news.by, renew=news.renew)
         elif now >= self._pace.whole_at():
             self._look(None, "a look at everything", renew=True)
@@ -129,73 +139,62 @@ class Watcher:
 
     def _look(self, names: set[str] | None, by: str, renew: bool = False) -> None:
         assert self._record is not None
-        began = time.process_time()
+        began = spent()
         facts = Facts(self._host)
         try:
             changes = drift.look(self._host, self._profile, self._record, facts, names)
-            if renew:
-                self._aim(facts)
         except QuietError as error:
             self._tell(Event(told.NOTE, text=f"could not look: {error}"))
         else:
+            if self._hear() and any(change.target not in self._ledger.open for change in changes):
+                self._news.add(names, by, time.monotonic())  # it may be another quiet's work, half done
+                return
             new, gone = self._ledger.update(changes, names)
-            self._ledger.mended += len(gone)
             for change in new:
                 self._tell(Event(told.DRIFT, change, by))
             for change in gone:
                 self._tell(Event(told.MENDED, change, by))
+        if renew:
+            self._aim(facts)
         self._looks += 1
         self._pace.looked(began, time.monotonic(), names is None)
 
     def _aim(self, facts: Facts) -> None:
         assert self._record is not None
-        self._files = aims.files(self._host, self._profile, self._record, facts)
+        if self._targets is None:
+            self._targets = list(aims.wanted(self._profile, self._record, facts))
+        self._files = aims.files(self._host, (*self._targets, *aims.interrupts(self._profile, facts)))
         self._sources.aim(self._files)
         folders = aims.folders()
         self._sources.aim(folders, inotify.CREATE | inotify.DELETE)
         self._files |= folders
 
     def _repair(self) -> None:
-        """Apply again: the same journal, the same engine. What was found first stays what is restored."""
         opened = dict(self._ledger.open)
+        reasons: dict[str, str] | None = None
         try:
-            self._cpus_back([change for change in opened.values() if change.knob == CPUS])
-            receipt = apply(self._host, self._profile, patience=_PATIENCE_S, again=True)
+            reasons = repair.again(self._host, self._profile, opened.values())
         except QuietError as error:
             self._tell(Event(told.NOTE, text=f"could not repair: {error}"))
-            self._pace.repaired(time.monotonic())
-            self._reload()
-            return
         self._reload()
+        self._pace.repaired(time.monotonic())
+        if reasons is None or self._record is None:
+            return
         self._sources.read(News(), {}, 0.0)  # what we have written ourselves
-        self._ledger.open = {}
-        reasons = {item.target: item.reason for item in (*receipt.skips, *receipt.failures)}
-        began = time.process_time()
-        facts = Facts(self._host)
-        left = drift.look(self._host, self._profile, self._record, facts, None) if self._record else []
-        if self._record:
-            self._aim(facts)
-        still = {change.target: change for change in left}
+        began, facts = spent(), Facts(self._host)
+        left = drift.look(self._host, self._profile, self._record, facts, None)
+        still = {change.target for change in left}
         for target, change in opened.items():
             if target in still or target in reasons:
                 self._tell(Event(told.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards")))
             else:
-                self._ledger.repaired += 1
                 self._tell(Event(told.REPAIRED, change))
-        self._ledger.open = {target: change for target, change in still.items() if target in opened}
+                self._ledger.repaired += 1
         new, _ = self._ledger.update(left, None)
         for change in new:
             self._tell(Event(told.DRIFT, change, "the look after a repair"))
+        self._aim(facts)
         self._pace.looked(began, time.monotonic(), True)
-        self._pace.repaired(time.monotonic())
-
-    def _cpus_back(self, changes: list[Change]) -> None:
-        """CPUs that were online when the profile was applied; that is how they were found, so nothing is recorded."""
-        writes = [Write(change.target, "1", values.NUMBER) for change in changes]
-        if writes:
-            with journal.locked(self._host, _PATIENCE_S):
-                if journal.load(self._host) is not None:
-                    engine.settle(self._host, writes, lambda write: None, lambda write, found: None)
 
     def _reload(self) -> None:
         """The journal has changed: another apply, a restore, or our own repair."""
@@ -205,11 +204,14 @@ class Watcher:
         if record is None:
             return
         halted = _at_work(record)
+        self._targets = None
         if before is None or (before.time, before.source) != (record.time, record.source):
             self._profile = load(record.source)
         if self._halted and not halted:
             self._news.add(None, "the end of another quiet", time.monotonic())
             self._news.renew = True
+        if halted and not self._halted:
+            self._tell(Event(told.NOTE, text=_WAITING))
         self._halted = halted
 
     def _end(self, why: str, seconds: float, cpu_s: float) -> None:

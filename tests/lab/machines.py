@@ -52,10 +52,18 @@ ARM = (
 # Its processors run side by side, as real ones do: what to take where it matters who runs when. Without the boot
 # parameters an isolated CPU still runs RCU's callbacks, now and then in a thread of its own (ksoftirqd).
 BUSY = Machine("busy", "6.12", append="nohz_full=2-3 rcu_nocbs=2-3", threads="multi")
+# What `quiet watch` is shown: a governor that somebody may change, and a device that may come and go.
+WATCHED = Machine(
+    "watched",
+    "6.12",
+    qemu_options=("-cpu", "Nehalem", "-device", "virtio-rng-pci"),
+    cpufreq=True,
+    prelude=LOAD_CPUFREQ + "modprobe virtio-rng\n",
+)
 # Has a network device with as many queues as processors.
 NET = (
-    Machine("net", "6.12", queues=4),
-    Machine("net-6.1", "6.1", queues=4),
+    Machine("net", "6.12", queues=4, prelude="modprobe virtio_net"),
+    Machine("net-6.1", "6.1", queues=4, prelude="modprobe virtio_net"),
 )
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
@@ -64,4 +72,4 @@ GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, *NET, HOST, GRUB, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, WATCHED, *NET, HOST, GRUB, OWN)}

@@ -94,7 +94,7 @@ def _build(folder: Path) -> Kernel:
             shutil.rmtree(other)
     work.mkdir(exist_ok=True)
     source = _source(work)
-    make = ["nice", "-n", "19", "make", "-s", "-C", str(source), f"LOCALVERSION=-{tag}"]
+    make = ["nice", "make", "-s", "-C", str(source), f"LOCALVERSION=-{tag}"]
     with _step("configuring it"):
         _configure(source, make, work)
     jobs = len(os.sched_getaffinity(0))

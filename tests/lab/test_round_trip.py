@@ -11,11 +11,11 @@ import pytest
 
 from tests.lab import visits
 from tests.lab.guest import Machine
-from tests.lab.machines import ALL, MACHINES
+from tests.lab.machines import ALL, MACHINES, OWN
 
 pytestmark = [pytest.mark.lab, pytest.mark.visit]
 
-EVERYWHERE = pytest.mark.parametrize("machine", [machine.name for machine in ALL], indirect=True)
+EVERYWHERE = pytest.mark.parametrize("machine", [machine.name for machine in (*ALL, OWN)], indirect=True)
 WATCHED = pytest.mark.parametrize("machine", visits.WATCHED, indirect=True)
 
 

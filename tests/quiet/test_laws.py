@@ -34,6 +34,7 @@ NUMBERS = {
     "proc/sys/vm/dirty_writeback_centisecs": ("0", "500", "1500", "9000"),
     "proc/sys/kernel/printk": ("7\t4\t1\t7", "1 4 1 7", "0\t0\t0\t0"),
     "sys/module/kfence/parameters/sample_interval": ("0", "100"),
+    "sys/module/kfence/parameters/deferrable": ("0",),
     "sys/kernel/mm/numa/demotion_enabled": ("true", "false"),
     "sys/kernel/rcu_normal": ("0", "1"),
     "sys/kernel/mm/ksm/run": ("0", "1", "2"),

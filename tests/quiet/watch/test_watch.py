@@ -18,7 +18,7 @@ import pytest
 from quiet import apply, journal, restore
 from quiet.host import Host
 from quiet.profile import load
-from quiet.watch import told
+from quiet.watch import pace, told, watcher
 from quiet.watch.told import Event
 from quiet.watch.watcher import Wanted, Watcher
 from tests.quiet import kernels
@@ -35,6 +35,13 @@ isolated = "3"
 ksm = "quiet"
 "irq.default" = "quiet"
 """
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """News settle sooner than for users."""
+    for module in (pace, watcher):
+        monkeypatch.setattr(module, "SETTLE_S", 0.02)
 
 
 @pytest.fixture
@@ -98,7 +105,7 @@ def test_what_somebody_puts_right_again_was_still_seen(host: Host) -> None:
 
 
 def test_the_same_value_written_again_is_no_drift(host: Host) -> None:
-    code, heard = watch(host, put(host, STAT, "120"), seconds=0.5)
+    code, heard = watch(host, put(host, STAT, "120"), seconds=0.2)
     assert (code, said(heard)) == (0, [])
 
 
@@ -140,7 +147,7 @@ def test_repair_never_applies_what_was_restored(host: Host) -> None:
         restore.restore(host)
         put(host, STAT, "5")()
 
-    watch(host, both, repair=True, seconds=0.5)
+    watch(host, both, repair=True, seconds=0.2)
     assert journal.load(host) is None
     assert Path(host.root, STAT).read_text() == "5\n"
 
@@ -149,9 +156,22 @@ def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
     log = journal.Journal(host)
     log.restore((), ())
     log.close()
-    code, heard = watch(host, put(host, STAT, "1"), repair=True, seconds=0.5)
+    code, heard = watch(host, put(host, STAT, "1"), repair=True, seconds=0.2)
     assert said(heard) == []
     assert code == 0
+
+
+def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
+    def apply_by_another() -> None:
+        log = journal.Journal(host)
+        log.before([])
+        log.intent(f"file:/{STAT}", "120")  # it begins to write
+        put(host, STAT, "1")()
+        log.close()
+
+    code, heard = watch(host, apply_by_another, seconds=0.3)
+    assert (code, said(heard)) == (0, [])
+    assert any("another quiet is at work" in event.text for event in heard)
 
 
 def test_a_refused_repair_is_told_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
@@ -176,7 +196,7 @@ def test_times_that_make_no_sense_are_usage_errors(host: Host, quiet: Quiet, opt
 
 def test_each_line_of_json_is_one_object(host: Host, quiet: Quiet) -> None:
     put(host, KSM, "1")()
-    done = quiet("watch", "--root", host.root, "--duration", "0.3", "--json")
+    done = quiet("watch", "--root", host.root, "--duration", "0.1", "--json")
     lines: list[dict[str, Any]] = [json.loads(line) for line in done.out.splitlines()]
     assert done.code == 1
     assert [line["event"] for line in lines] == ["drift", "watching", "ended"]
@@ -188,7 +208,7 @@ def test_each_line_of_json_is_one_object(host: Host, quiet: Quiet) -> None:
 
 def test_a_line_for_people_has_the_time_and_the_values(host: Host, quiet: Quiet) -> None:
     put(host, KSM, "1")()
-    done = quiet("watch", "--root", host.root, "--duration", "0.3")
+    done = quiet("watch", "--root", host.root, "--duration", "0.1")
     assert "drift            ksm: /sys/kernel/mm/ksm/run: 1, wanted 0  (told by the first look)" in done.out
     assert done.out[:8].count(":") == 2
 
