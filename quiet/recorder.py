@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import os
+import stat
 import tarfile
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -21,17 +22,7 @@ from quiet.knobs import KNOBS
 from quiet.mask import Mask
 from quiet.profile import bundled, load
 
-# where a file's content is worth its room: of a kernel's image or a program it is enough that it is there
-_TOLD = (
-    "/sys/",
-    "/proc/",
-    "/etc/",
-    "/run/",
-    "/boot/loader/",
-    "/boot/extlinux/",
-    "/boot/grub",
-    "/boot/firmware/cmdline",
-)
+_SMALL = 1 << 16  # of a kernel's image or a program it is enough that it is there
 
 
 class Recording(Reader):
@@ -81,7 +72,7 @@ class Recording(Reader):
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if path.startswith(_TOLD) and found and not os.path.isdir(self.root + path) and path not in self.files:
+        if found and path not in self.files and self._is_small(path):
             self.text(path)
         if found:
             self._there(path)
@@ -91,6 +82,13 @@ class Recording(Reader):
         """As Reader.writable; a file that can only be written is remembered too."""
         self._there(path)
         return super().writable(path)
+
+    def _is_small(self, path: str) -> bool:
+        try:
+            facts = os.stat(self.root + path)
+        except OSError:
+            return False
+        return stat.S_ISREG(facts.st_mode) and facts.st_size <= _SMALL  # never a device: to open it may do something
 
     def _there(self, path: str) -> None:
         if os.path.isdir(self.root + path):
