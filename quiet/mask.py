@@ -27,6 +27,7 @@ _LONG_HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")  # ma
 _BUILDER = re.compile(r"\([^()\s]+@[^()\s]+\)")  # who built the kernel, /proc/version
 _SERIAL = re.compile(r"^(Serial\s*:|.*identification =) *\w+", re.MULTILINE)  # /proc/cpuinfo on Arm and s390
 _IDS = ("serial", "uuid", "wwid", "asset_tag", "phys_port_id", "phys_switch_id", "machine-id", "hostname", "domainname")
+_UNIT_SECRETS = re.compile(r"(?m)^(Environment|SetCredential|LoadCredential|Exec)\w*=.*\n?")
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _PARAMETERS = re.compile(r"(?im)^(\s*(?:GRUB_CMDLINE\w*=|options\s|append\s|parameters\s*=|linux\s+\S+\s))(.*)$")
 _KNOWN = re.compile(
@@ -68,6 +69,8 @@ class Mask:
             text = parameters(text)
         elif path.startswith(("/etc/", "/boot/", "/efi/")):
             text = _PARAMETERS.sub(lambda found: found[1] + _quoted(found[2]), text)
+        elif name.endswith((".service", ".conf")) and "/systemd/" in path:
+            text = _UNIT_SECRETS.sub("", text)
         elif path == "/proc/mounts":
             text = _mounts(text)
         elif path == "/proc/stat":

@@ -22,8 +22,6 @@ from quiet.knobs import KNOBS
 from quiet.mask import Mask
 from quiet.profile import bundled, load
 
-_SMALL = 1 << 16  # of a kernel's image or a program it is enough that it is there
-
 
 class Recording(Reader):
     """A reader that remembers what it was asked for, and the answers."""
@@ -72,7 +70,8 @@ class Recording(Reader):
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if found and path not in self.files and self._is_small(path):
+        # who asks for a file on a disk to be there does not ask what is in it: a unit may hold anything
+        if path.startswith(("/sys/", "/proc/")) and found and path not in self.files and self._is_regular(path):
             self.text(path)
         if found:
             self._there(path)
@@ -83,12 +82,11 @@ class Recording(Reader):
         self._there(path)
         return super().writable(path)
 
-    def _is_small(self, path: str) -> bool:
+    def _is_regular(self, path: str) -> bool:
         try:
-            facts = os.stat(self.root + path)
+            return stat.S_ISREG(os.stat(self.root + path).st_mode)
         except OSError:
             return False
-        return stat.S_ISREG(facts.st_mode) and facts.st_size <= _SMALL  # never a device: to open it may do something
 
     def _there(self, path: str) -> None:
         if os.path.isdir(self.root + path):
