@@ -65,12 +65,12 @@ class Mask:
         if parts[1] == "proc" and (parts[2].isdecimal() or parts[2] in ("self", "thread-self")):
             return self._of_task(path, parts[-1], text)
         name = parts[-1]
+        if "/systemd/" in path:
+            text = _UNIT_SECRETS.sub("", text)
         if path == "/proc/cmdline" or name in ("cmdline", "cmdline.txt"):
             text = parameters(text)
         elif path.startswith(("/etc/", "/boot/", "/efi/")):
             text = _PARAMETERS.sub(lambda found: found[1] + _quoted(found[2]), text)
-        elif name.endswith((".service", ".conf")) and "/systemd/" in path:
-            text = _UNIT_SECRETS.sub("", text)
         elif path == "/proc/mounts":
             text = _mounts(text)
         elif path == "/proc/stat":
