@@ -176,6 +176,9 @@ def _ask_every_knob(facts: Facts) -> None:
                     if not isinstance(item, Skip):
                         targets.get(facts.reader, item.target)
                         targets.identity(facts.reader, item.target)
+                        kind, name = targets.split(item.target)
+                        if kind == "workqueue":  # written to another file than it is read from
+                            facts.reader.text(targets.workqueue_path(name))
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])

@@ -111,6 +111,9 @@ class Memory(Host):
         self.files[path] = value
         if path.endswith("/cpumask") and f"{path}_requested" in self.files:
             self.files[f"{path}_requested"] = value
+            possible = cpulist.parse(self.files.get(f"{_CPU}/possible", ""))
+            if possible & cpulist.parse_mask(value):
+                self.files[path] = cpulist.format_mask(possible & cpulist.parse_mask(value))
         if path.startswith(f"{_CPU}/cpu") and path.endswith("/online"):
             self._online(path, value)
 
