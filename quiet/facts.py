@@ -133,9 +133,11 @@ class Facts:
     @cached_property
     def slow_cpus(self) -> CpuSet:
         """The CPUs of the smaller core types of a hybrid machine; empty on an even one."""
-        atom = self._list("/sys/devices/cpu_atom/cpus") or frozenset()
-        if atom and atom < self.online:
-            return atom
+        # efficient cores, and on some processors a few more that save still more power
+        listed = (self._list(f"/sys/devices/cpu_{kind}/cpus") for kind in ("atom", "lowpower"))
+        small = frozenset().union(*(cpus for cpus in listed if cpus)) & self.online
+        if small and small < self.online:
+            return small
         for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
             texts = {c: self.reader.text(f"{CPU}/cpu{c}/{name}") or "" for c in self.online}
             sizes = {c: int(text) for c, text in texts.items() if text.isdecimal()}

@@ -27,6 +27,7 @@ _LONG_HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")  # ma
 _BUILDER = re.compile(r"\([^()\s]+@[^()\s]+\)")  # who built the kernel, /proc/version
 _SERIAL = re.compile(r"^(Serial\s*:|.*identification =) *\w+", re.MULTILINE)  # /proc/cpuinfo on Arm and s390
 _IDS = ("serial", "uuid", "wwid", "asset_tag", "phys_port_id", "phys_switch_id", "machine-id", "hostname", "domainname")
+_UNIT_SECRETS = re.compile(r"(?m)^(Environment|SetCredential|LoadCredential|Exec)\w*=.*\n?")
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _PARAMETERS = re.compile(r"(?im)^(\s*(?:GRUB_CMDLINE\w*=|options\s|append\s|parameters\s*=|linux\s+\S+\s))(.*)$")
 _KNOWN = re.compile(
@@ -64,6 +65,8 @@ class Mask:
         if parts[1] == "proc" and (parts[2].isdecimal() or parts[2] in ("self", "thread-self")):
             return self._of_task(path, parts[-1], text)
         name = parts[-1]
+        if "/systemd/" in path:
+            text = _UNIT_SECRETS.sub("", text)
         if path == "/proc/cmdline" or name in ("cmdline", "cmdline.txt"):
             text = parameters(text)
         elif path.startswith(("/etc/", "/boot/", "/efi/")):

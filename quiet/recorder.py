@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import os
+import stat
 import tarfile
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -20,18 +21,6 @@ from quiet.knob import Scene, Skip
 from quiet.knobs import KNOBS
 from quiet.mask import Mask
 from quiet.profile import bundled, load
-
-# where a file's content is worth its room: of a kernel's image or a program it is enough that it is there
-_TOLD = (
-    "/sys/",
-    "/proc/",
-    "/etc/",
-    "/run/",
-    "/boot/loader/",
-    "/boot/extlinux/",
-    "/boot/grub",
-    "/boot/firmware/cmdline",
-)
 
 
 class Recording(Reader):
@@ -81,7 +70,8 @@ class Recording(Reader):
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if path.startswith(_TOLD) and found and not os.path.isdir(self.root + path) and path not in self.files:
+        # who asks for a file on a disk to be there does not ask what is in it: a unit may hold anything
+        if path.startswith(("/sys/", "/proc/")) and found and path not in self.files and self._is_regular(path):
             self.text(path)
         if found:
             self._there(path)
@@ -91,6 +81,12 @@ class Recording(Reader):
         """As Reader.writable; a file that can only be written is remembered too."""
         self._there(path)
         return super().writable(path)
+
+    def _is_regular(self, path: str) -> bool:
+        try:
+            return stat.S_ISREG(os.stat(self.root + path).st_mode)
+        except OSError:
+            return False
 
     def _there(self, path: str) -> None:
         if os.path.isdir(self.root + path):
@@ -180,6 +176,9 @@ def _ask_every_knob(facts: Facts) -> None:
                     if not isinstance(item, Skip):
                         targets.get(facts.reader, item.target)
                         targets.identity(facts.reader, item.target)
+                        kind, name = targets.split(item.target)
+                        if kind == "workqueue":  # written to another file than it is read from
+                            facts.reader.text(targets.workqueue_path(name))
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])

@@ -80,7 +80,11 @@ def model(facts: Facts) -> str:
 def performance_counters(facts: Facts) -> list[str]:
     """The core PMUs that perf_event can use; empty in most virtual machines."""
     names = facts.reader.names("/sys/bus/event_source/devices")
-    return [n for n in names if n in ("cpu", "cpu_core", "cpu_atom") or n.startswith(("armv", "arm_", "riscv"))]
+    return [
+        n
+        for n in names
+        if n in ("cpu", "cpu_core", "cpu_atom", "cpu_lowpower") or n.startswith(("armv", "arm_", "riscv"))
+    ]
 
 
 def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:

@@ -34,7 +34,7 @@ class Disk:
 
     def load(self, path: str) -> Saved | None:
         """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
-        self._reader.exists(path)  # a reader that records the host remembers what it was asked for
+        self._reader.text(path)  # a reader that records the host remembers what it was asked for
         try:
             fd = os.open(self._real(path), os.O_RDONLY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):

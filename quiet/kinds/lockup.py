@@ -22,7 +22,7 @@ def _get(reader: Reader, name: str) -> str | None:
 def _put(host: Host, name: str, value: str | None) -> None:
     if value is None:
         raise OSError(errno.EINVAL, "a detector cannot be made absent")
-    if value == "1":
+    if value == "1" and host.writable(_SYS + "watchdog"):  # not in a recorded tree: a look would change it
         host.write(_SYS + "watchdog", "1")
     host.write(f"{_SYS}{name}_watchdog", value)
 

@@ -70,6 +70,11 @@ def _every_mask(scene: Scene) -> Iterable[str]:
     return [f"task:{task.tid}" for task in _movable(scene)]
 
 
+def _elsewhere(scene: Scene) -> Iterable[str]:
+    # known before, so that a restore does not take one for a child that has inherited the narrowed mask
+    return [f"task:{task.tid}" for task in _movable(scene) if not cpulist.parse(task.cpus) & scene.cpus.away]
+
+
 def _tasks(scene: Scene) -> Iterable[Want | Skip]:
     inside = _members(scene)
     wanted: dict[str, str | None] = {}
@@ -138,6 +143,7 @@ KNOBS = (
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
         after=("smt", "slices", "cpuset", "cpuset.members"),
         clamps=True,
+        entangled=_elsewhere,
         refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
     ),
 )

@@ -15,7 +15,11 @@ from tests.lab.guest import boot
 from tests.lab.machines import MACHINES
 
 RECORDED = ("isolated-6.12", "smt", "numa", "cpufreq", "cgroup-v1", "a72", "host")
-SCRIPT = "quiet record /tmp/recorded.tar.gz && base64 /tmp/recorded.tar.gz >$LAB_OUT/recorded"
+# a guest's root is a view of the machine that it runs on, which may be a container: the guest is none
+SCRIPT = """
+rm -f /.dockerenv /run/.containerenv
+quiet record /tmp/recorded.tar.gz && base64 /tmp/recorded.tar.gz >$LAB_OUT/recorded
+"""
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from quiet.apply import Receipt, apply
 from quiet.choose import Choice
 from quiet.errors import QuietError, Refused
 from quiet.facts import Facts
+from quiet.journal import Record
+from quiet.knobs import BY_NAME
 from quiet.plan import Plan
 from quiet.restore import Outcome, restore
 from quiet.verify import plan_now
@@ -21,6 +23,8 @@ from tests.quiet.made_up import files, meddle, meddling, profiles, stubborn
 from tests.quiet.memory import Killed, Memory, dying
 from tests.trees import CPU
 
+# what a file's text may stand for; a unit's words would make all files alike
+MEANINGS = (values.TEXT, values.NUMBER, values.NUMBERS, values.CPULIST, values.CPUMASK, values.CHOICE)
 _ONLINE = f"/{CPU}/online"  # made by the kernel of what each CPU's own file says
 
 
@@ -36,6 +40,7 @@ class Life:
         self.wanted = profiles(random, cpus)
         self.first = dict(self.host.files)
         self.touched: set[str] = set()  # by somebody else
+        self.theirs: dict[str, str] = {}  # what somebody else wrote over what we had settled
 
     def live(self) -> None:
         """Raises AssertionError where a law does not hold."""
@@ -94,7 +99,12 @@ class Life:
         if random.random() < 0.7:
             self.host.laws.clear()
         record = journal.load(self.host)
+        before = dict(self.host.files)
         self.touched |= meddle(random, self.host, 2) if random.random() < 0.4 else set()
+        if record and record.complete and not self._gone():
+            self.theirs = {
+                p: self.host.files[p] for p in changed(before, self.host.files) if self._is_another(p, record)
+            }
         written = {e.target: e.before for e in record.entries.values() if e.wanted is not None} if record else {}
         with dying(random.choice([0, 0, random.randrange(1, 60)]), torn=random.random() < 0.5):
             try:
@@ -118,9 +128,20 @@ class Life:
                 # it may have been another's before it was ours: then it is as we found it
                 found = written.get(target(path), self.host.files[path])
                 assert found == self.host.text(path), f"{path} was ours, then another's, and nobody says so"
+        for path, value in self.theirs.items():
+            assert self.host.files[path] == value, f"{path} was somebody else's, and is overwritten"
         assert outcome.complete == (not named)
         assert (journal.load(self.host) is None) == outcome.complete
         self._tell("restored" if outcome.complete else "restored but for what is named")
+
+    def _is_another(self, path: str, record: Record) -> bool:
+        """Whether what is there now is neither as found, nor of our making, nor what the kernel changes by itself."""
+        entry = record.entries.get(target(path))
+        if entry is None:
+            return True
+        ours = (entry.before, entry.wanted, entry.after, record.settled[entry.target])
+        alike = any(values.same(entry.kind, self.host.text(path), value) for value in ours)
+        return not alike and not BY_NAME[entry.knob].drifts
 
     def _gone(self) -> set[str]:
         return set(self.first) - set(self.host.files)
@@ -143,9 +164,7 @@ def changed(first: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
     """The paths whose contents mean another thing than they did, or are there only now, or no more."""
     for path in first.keys() | now.keys():
         a, b = first.get(path), now.get(path)
-        if a != b and (
-            a is None or b is None or not any(values.same(kind, a.strip(), b.strip()) for kind in values.KINDS)
-        ):
+        if a != b and (a is None or b is None or not any(values.same(kind, a.strip(), b.strip()) for kind in MEANINGS)):
             yield path
 
 

@@ -279,7 +279,8 @@ def meddle(random: Random, host: Memory, most: int) -> set[str]:
     ]
     chosen = random.sample(names, min(len(names), random.randint(0, most)))
     for name in chosen:
-        host.files[f"/{name}"] = random.choice(NUMBERS.get(name, ("0", "0-1", "1200000")))
+        other = ("1200000", "2500000") if name.endswith("_freq") else ("0", "0-1")
+        host.files[f"/{name}"] = random.choice(NUMBERS.get(name, other))
     return {f"/{name}" for name in chosen}
 
 

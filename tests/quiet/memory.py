@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from quiet import cpulist
+from quiet import cpulist, targets
 from quiet.errors import UsageError
 from quiet.facts import Facts
 from quiet.host import Host
@@ -111,6 +111,9 @@ class Memory(Host):
         self.files[path] = value
         if path.endswith("/cpumask") and f"{path}_requested" in self.files:
             self.files[f"{path}_requested"] = value
+            possible = cpulist.parse(self.files.get(f"{_CPU}/possible", ""))
+            if possible & cpulist.parse_mask(value):
+                self.files[path] = cpulist.format_mask(possible & cpulist.parse_mask(value))
         if path.startswith(f"{_CPU}/cpu") and path.endswith("/online"):
             self._online(path, value)
 
@@ -142,10 +145,12 @@ class Memory(Host):
         self._step(path)
         for law in self.laws:
             law(self, path, cpus)
-        for name in (path, f"/proc/{tid}/task/{tid}/status"):
+        leader = (targets.status_field(self, path, "Tgid") or tid, tid)
+        for name in (path, "/proc/{}/task/{}/status".format(*leader)):
             if (text := self.files.get(name)) is not None:
                 head, key, tail = text.partition("\nCpus_allowed_list:\t")
-                self.files[name] = f"{head}{key}{self._cpus(cpus)}\n{tail.partition(chr(10))[2]}"
+                _, end, rest = tail.partition("\n")
+                self.files[name] = f"{head}{key}{self._cpus(cpus)}{end}{rest}"
 
     def signal(self, pid: int, name: str) -> None:
         """A process stops and goes on."""

@@ -222,3 +222,94 @@ def test_the_housekeeping_cpus_of_a_profile_are_never_chosen(tmp_path: Path) -> 
 def test_a_cpu_cannot_be_isolated_and_housekeeping(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--cpus and cpus.housekeeping both name CPU 3; a CPU can be only one"):
         choose(facts(tmp_path, machine(cpus=4)), "2-3", "siblings", 4, "--cpus", "0,3")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "where"),
+    [
+        ({0: "0-7", 1: ""}, "on the only NUMA node"),  # memory only: expanders, high-bandwidth memory
+        ({0: "", 1: "0-7"}, "on the only NUMA node"),
+        ({0: "0-3", 1: "4-7", 2: "", 3: ""}, "on NUMA node 1"),
+        ({0: "0-1", 1: "2-3", 2: "4-5", 3: "6-7"}, "on NUMA node 3"),  # sub-NUMA clusters of one package
+        ({0: "0-5", 4: "6-7"}, "on NUMA node 4"),
+    ],
+)
+def test_nodes_without_cpus_and_nodes_that_are_parts_of_packages(
+    tmp_path: Path, nodes: dict[int, str], where: str
+) -> None:
+    files = {name: text for name, text in machine(cpus=8).items() if "/node/" not in name}
+    files |= {f"sys/devices/system/node/node{node}/cpulist": cpus for node, cpus in nodes.items()}
+    assert where in pick(tmp_path, files).why
+
+
+@pytest.mark.parametrize("threads", [4, 8])
+def test_of_cores_with_many_threads_one_thread_each_stays(tmp_path: Path, threads: int) -> None:
+    found = pick(tmp_path, machine(cpus=4 * threads, threads=threads))
+    assert found.isolated == {2, 3}
+    assert len(found.offline) == 2 * (threads - 1)
+    assert len(found.housekeeping) == 2 * threads
+
+
+def test_the_first_cpu_may_be_asked_for(tmp_path: Path) -> None:
+    found = pick(tmp_path, machine(cpus=8, threads=2), "0-1")
+    assert (found.isolated, found.offline, found.housekeeping) == ({0, 1}, {4, 5}, {2, 3, 6, 7})
+
+
+def test_a_first_cpu_without_a_switch_is_not_taken_offline_with_its_sibling_isolated(tmp_path: Path) -> None:
+    found = pick(tmp_path, machine(cpus=8, threads=2), "4")
+    assert (found.isolated, found.offline) == ({4}, frozenset())
+    assert 0 in found.housekeeping
+
+
+def test_masks_of_more_than_a_thousand_cpus_are_read(tmp_path: Path) -> None:
+    base = {name: text for name, text in machine(cpus=1030).items() if "/cpu1" not in name}
+    both = ",".join(["0000003f", *["00000000"] * 32])
+    masks = {f"{CPU}/cpu{cpu}/topology/thread_siblings": both for cpu in (1024, 1029)}
+    known = facts(tmp_path, base | masks)
+    assert known.siblings(1029) == set(range(1024, 1030))
+    found = choose(known, "1025-1026", "leave", 4, "--cpus")
+    assert found.isolated == {1025, 1026}
+    assert cpulist.parse_mask(cpulist.format_mask(found.housekeeping)) == found.housekeeping
+
+
+def test_cores_that_save_power_are_slow_ones_too(tmp_path: Path) -> None:
+    kinds = {"sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"}
+    files = machine(cpus=10) | kinds | {"sys/devices/cpu_lowpower/cpus": "8-9"}
+    known = facts(tmp_path, files)
+    assert known.slow_cpus == set(range(4, 10))
+    assert pick(tmp_path, files).isolated == {1, 2, 3}
+
+
+def test_of_three_sizes_of_cores_the_largest_are_taken(tmp_path: Path) -> None:
+    sizes = {0: 160, 1: 160, 2: 160, 3: 160, 4: 498, 5: 498, 6: 498, 7: 1024}
+    found = pick(tmp_path, machine(cpus=8) | {f"{CPU}/cpu{cpu}/cpu_capacity": str(size) for cpu, size in sizes.items()})
+    assert found.isolated == {7}
+
+
+def test_books_and_drawers_are_no_cores(tmp_path: Path) -> None:
+    files = machine(cpus=8, threads=2)
+    for cpu in range(8):
+        files |= {f"{CPU}/cpu{cpu}/topology/{name}_siblings_list": "0-7" for name in ("book", "drawer", "core")}
+        files |= {f"{CPU}/cpu{cpu}/topology/cluster_cpus_list": "0-7"}
+    assert facts(tmp_path, files).siblings(1) == {1, 5}
+
+
+def test_smt_off_keeps_a_core_whose_first_thread_is_off_already_out(tmp_path: Path) -> None:
+    files = machine(cpus=8, threads=2) | {
+        f"{CPU}/online": "0-2,4-7",
+        f"{CPU}/smt/control": "on",
+        f"{CPU}/cpu3/online": "0",
+    }
+    found = pick(tmp_path, files, smt="off")
+    assert found.isolated == {1, 2}
+    assert 7 in found.offline
+    assert found.housekeeping == {0}
+    with pytest.raises(UsageError, match="CPU 7 goes offline with smt"):
+        pick(tmp_path, files, "7", smt="off")
+
+
+def test_cpus_that_are_only_possible_or_only_plugged_in_are_not_chosen(tmp_path: Path) -> None:
+    files = machine(cpus=4) | {f"{CPU}/possible": "0-127", f"{CPU}/present": "0-7", f"{CPU}/online": "0-3"}
+    assert pick(tmp_path, files).isolated == {2, 3}
+    with pytest.raises(UsageError, match="CPU 7 is offline"):
+        pick(tmp_path, files, "7")

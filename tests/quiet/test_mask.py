@@ -65,6 +65,7 @@ def test_command_lines_in_boot_loaders_files_are_masked_where_they_stand() -> No
         ("/proc/7/cmdline", "curl\0--user\0joe:pw", "joe"),
         ("/proc/7/comm", "joes-secret-job", "joe"),
         ("/proc/mounts", "//server/joe /home/joe cifs rw,username=joe 0 0\n/dev/mapper/joe / ext4 rw,joe 0 0", "joe"),
+        ("/etc/systemd/system/a.service", "[Service]\nEnvironment=TOKEN=joe\nExecStart=/x --key joe", "joe"),
         ("/proc/stat", "cpu  1 2 3\nbtime 1699999999", "1699999999"),
     ],
 )

@@ -1,10 +1,12 @@
 """Laws that hold on every machine: chosen CPUs run, are whole cores, and leave some; never a traceback.
 
-On small trees of our own, and on trees recorded by other projects where a folder of them stands beside the checkout.
+On small trees of our own, on the machines of tests/hosts, and on trees of other projects where a folder
+of them stands beside the checkout.
 """
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +15,21 @@ from typing import Any
 import pytest
 
 from quiet import cpulist
+from quiet.apply import apply
+from quiet.errors import Refused
 from quiet.facts import Facts
 from quiet.host import Reader
+from quiet.profile import bundled, load
+from quiet.restore import restore
+from quiet.verify import plan_now
+from tests import hosts
+from tests.hosts.record import RECORDED as RECORDED_IN_THE_LAB
 from tests.quiet.commands import Quiet
-from tests.trees import cpufreq, hybrid, machine, plant, sparse
+from tests.quiet.lives import changed
+from tests.quiet.memory import Memory
+from tests.trees import contents, cpufreq, hybrid, machine, plant, sparse
 
+HOSTS = {path.name.removesuffix(".tar.gz"): path for path in hosts.ARCHIVES}
 RECORDED = Path(__file__).parents[2].parent / "shared" / "hosts"
 ARCHIVES = sorted(RECORDED.glob("*.tar.*")) if RECORDED.is_dir() else []
 WANTED = (
@@ -39,11 +51,13 @@ OWN: dict[str, Callable[[], dict[str, str]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[*OWN, *(path.name for path in ARCHIVES)])
+@pytest.fixture(scope="module", params=[*OWN, *sorted(HOSTS), *(path.name for path in ARCHIVES)])
 def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("host")
     if request.param in OWN:
         return plant(root, OWN[request.param]())
+    if request.param in HOSTS:
+        return hosts.unpack(HOSTS[request.param], root)
     with tarfile.open(RECORDED / request.param) as tar:
         tar.extractall(root, filter=_plain)
     return next(path for path in root.iterdir() if path.is_dir())
@@ -101,3 +115,55 @@ def test_the_recorded_folder_is_read_wholly_or_not_there() -> None:
     if not RECORDED.is_dir():
         pytest.skip("no folder of recorded machines beside the checkout")
     assert ARCHIVES
+
+
+@pytest.fixture(params=sorted(HOSTS))
+def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return hosts.unpack(HOSTS[request.param], tmp_path / "copy")
+
+
+def test_every_recorded_machine_is_small_and_has_a_row_that_says_what_it_is() -> None:
+    rows = re.findall(r"^\| ([\w.-]+) \|", (hosts.FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert HOSTS
+    assert set(HOSTS) <= set(rows)
+    assert set(rows) - {"archive", "---"} - set(HOSTS) <= set(RECORDED_IN_THE_LAB)
+    assert all(path.stat().st_size < 100_000 for path in HOSTS.values())
+
+
+def test_a_recorded_machine_says_no_name_address_or_identifier(copy: Path) -> None:
+    for path, data in contents(copy).items():
+        text = data.decode("utf-8", "replace")
+        assert not re.search(r"(?<!0)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", text.replace("02:00:00:00:00:", "")), path
+        assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-(?!4000-8000)", text), path
+        assert not re.search(r"/(work|home|root)/\w", text), path
+
+
+@pytest.mark.parametrize("profile", bundled())
+def test_what_is_applied_to_a_recorded_machine_is_taken_back(copy: Path, tmp_path: Path, profile: str) -> None:
+    host = Memory(str(tmp_path), whole(copy), unwritable(copy))
+    found = dict(host.files)
+    try:
+        done = apply(host, load(profile))
+    except Refused:
+        assert host.files == found
+        return
+    assert done.changes
+    assert host.files != found
+    assert plan_now(host, load(profile), None)[0].changes == ()
+    outcome = restore(host)
+    assert (outcome.conflicts, outcome.failures) == ((), ())
+    assert list(changed(found, host.files)) == []
+
+
+def whole(root: Path) -> dict[str, str]:
+    """Every file and folder of a tree, for a host in memory."""
+    paths = [path for path in root.rglob("*") if "run/quiet/" not in str(path)]
+    return {
+        f"{path.relative_to(root)}{'/' * path.is_dir()}": "" if path.is_dir() else path.read_text().strip()
+        for path in paths
+    }
+
+
+def unwritable(root: Path) -> frozenset[str]:
+    """The files that the kernel does not offer for writing."""
+    return frozenset(f"/{p.relative_to(root)}" for p in root.rglob("*") if p.is_file() and not p.stat().st_mode & 0o200)

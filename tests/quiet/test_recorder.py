@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from quiet import shapes, surroundings
+from quiet.boot import plan as boot_plan
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
 from quiet.host import Reader
@@ -83,6 +84,26 @@ def test_a_link_is_recorded_with_what_it_leads_to_and_stays_in_the_tree(tmp_path
     alias = tmp_path / "again/etc/systemd/system/alias.service"
     assert alias.resolve() == tmp_path / "again/usr/lib/systemd/system/real.service"
     assert alias.exists()
+
+
+def test_what_a_boot_loader_reads_is_recorded_and_of_other_files_on_disk_only_that_they_are_there(
+    tmp_path: Path,
+) -> None:
+    root = tree(tmp_path / "machine")
+    plant(root, {"etc/debian_version": "12", "etc/default/grub": 'GRUB_CMDLINE_LINUX="quiet token=1"'})
+    plant(root, {"etc/default/grub.d/": "", "boot/grub/grub.cfg": "menu", "boot/vmlinuz-6.12": "image"})
+    plant(root, {"etc/systemd/system/mine.service": "Environment=TOKEN=hunter2"})
+    reader = Recording(str(root))
+    assert reader.exists("/etc/systemd/system/mine.service")
+    record(reader, str(tmp_path / "a.tar.gz"))
+    with tarfile.open(tmp_path / "a.tar.gz") as tar:
+        tar.extractall(tmp_path / "again", filter="data")
+    copy = tmp_path / "again"
+    assert (copy / "etc/default/grub").read_text() == 'GRUB_CMDLINE_LINUX="quiet"\n'
+    assert (copy / "etc/systemd/system/mine.service").read_text().strip() == ""
+    made = [boot_plan.make(Reader(str(place)), load("bench"), None) for place in (root, copy)]
+    assert made[0].loader.name == made[1].loader.name
+    assert made[0].wanted == made[1].wanted
 
 
 def test_half_an_archive_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
