@@ -73,7 +73,7 @@ def round_trip(report: Report, *, with_isolation: bool) -> None:
     report["verify"] = quiet_json("verify", "--duration", "0")
     report["restore"] = quiet("restore")
     report["left"] = differences(before)
-    report["held"] = holding.held(quiet, forked)
+    report["held"] = holding.held(quiet)
     report["left_by_held"] = differences(before)
     if with_isolation:
         isolation(report, cpus_of(report["plan"]["json"]["cpus"]["isolated"]))

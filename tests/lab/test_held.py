@@ -23,7 +23,7 @@ def found(machine: Machine) -> dict[str, Any]:
 @EACH
 def test_the_kernel_has_the_limit_from_apply_to_restore(machine: Machine) -> None:
     held = found(machine)
-    assert held["apply"] == 0
+    assert held["apply"]["code"] == 0, held["apply"]
     assert (held["before"], held["applied"], held["restored"]) == (SOMEBODYS, LIMIT_US, SOMEBODYS)
     assert held["verify"]["code"] == 0, held["verify"]
     assert held["restore"]["code"] == 0, held["restore"]
@@ -33,7 +33,6 @@ def test_the_kernel_has_the_limit_from_apply_to_restore(machine: Machine) -> Non
 @EACH
 def test_the_holder_is_one_process_in_no_cgroup_of_its_caller(machine: Machine) -> None:
     held = found(machine)
-    assert held["output_ends"]
     assert held["holders"] == 1
     assert {line.split(":")[2] for line in held["cgroups"][0]} == {"/"}
 
