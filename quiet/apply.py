@@ -107,7 +107,8 @@ class _Apply:
             self._round(made)
             made = self._plan()
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        written = tuple(c for c in changes.values() if c.target not in self.record.refused)
+        # neither refused nor left out because what it needs was
+        written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 
     def _settled(self, target: str) -> str | None:
@@ -120,10 +121,9 @@ class _Apply:
     def _round(self, made: Plan) -> None:
         self._record(made)
         # first what others need: with an atomic knob that is refused, they are not written at all
-        first = max((i + 1 for i, c in enumerate(made.changes) if BY_NAME[c.knob].atomic), default=0)
-        self._write(made.changes[:first])
-        taken_back = {self.record.entries[target].knob for target in self.record.refused}
-        self._write([c for c in made.changes[first:] if BY_NAME[c.knob].needs not in taken_back])
+        for part in _parts(made.changes):
+            taken_back = {self.record.entries[target].knob for target in self.record.refused}
+            self._write([c for c in part if BY_NAME[c.knob].needs not in taken_back])
         self._keep_affinities(made.entangled)
 
     def _write(self, changes: Sequence[Change]) -> None:
@@ -181,6 +181,8 @@ class _Apply:
             self.failures.append(Skipped(change.knob, change.target, reason, change.label))
         whole = [e.target for e in self._written(knob.name)] if knob.atomic else [change.target]
         for target in whole:
+            if knob.atomic and target in self.record.refused:
+                continue  # the first reason is the one that the others follow from
             self.record.refused[target] = reason
             self.record.entries[target].wanted = None
             self.log.refused(target, reason)
@@ -196,3 +198,12 @@ class _Apply:
                 continue
             write = Write(target, entry.before, entry.kind, clamps=True)
             engine.settle(self.host, [write], self._before, self._after)
+
+
+def _parts(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
+    """The changes in order, cut after each atomic knob's last one."""
+    start = 0
+    for number, (change, following) in enumerate(zip(changes, (*changes[1:], None), strict=True), 1):
+        if following is None or (BY_NAME[change.knob].atomic and following.knob != change.knob):
+            yield changes[start:number]
+            start = number

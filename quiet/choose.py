@@ -34,14 +34,15 @@ def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest:
     housekeeping CPUs, "auto" for all others. Raises UsageError for a bad wish and Refused when nothing can be isolated.
     """
     reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
+    leaving = _leaving(facts) if smt == "off" else frozenset()
     if wish == "auto":
-        isolated, why = _automatic(facts, max_cores, reserved)
+        isolated, why = _automatic(facts, max_cores, reserved, leaving)
     else:
         isolated, why = _checked(facts, wish, source), f"as asked for by {source}"
     if both := isolated & reserved:
         raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
     whole = isolated
-    isolated, offline = _without_siblings(facts, isolated, smt)
+    isolated, offline = _without_siblings(facts, isolated, smt, leaving)
     housekeeping = (reserved or facts.online - isolated) - offline
     if smt == "siblings" and not housekeeping and facts.online - whole:
         isolated, offline, housekeeping = whole, frozenset(), reserved or facts.online - whole
@@ -77,12 +78,17 @@ def _checked(facts: Facts, wish: str, source: str) -> CpuSet:
     return cpus
 
 
-def _automatic(facts: Facts, max_cores: int, reserved: CpuSet) -> tuple[CpuSet, str]:
-    boot = facts.boot_isolated - reserved
+def _leaving(facts: Facts) -> CpuSet:
+    """What switching SMT off takes away: smt/control keeps each core's first thread, whichever we would like."""
+    return frozenset() if facts.reader.text(f"{CPU}/smt/control") in _NOT_OFF else facts.secondary
+
+
+def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) -> tuple[CpuSet, str]:
+    boot = facts.boot_isolated - reserved - leaving
     if boot and facts.online - boot:
         return boot, "isolated at boot (isolcpus)"
     first = min(facts.online)
-    cores = [core for core in facts.cores if first not in core and not core & reserved]
+    cores = [core for core in facts.cores if first not in core and not core & reserved and not core <= leaving]
     if not cores:
         raise Refused(
             f"of the online CPUs {cpulist.format(facts.online)} no whole core is left besides CPU {first}'s"
@@ -109,17 +115,13 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     return node, by_node[node]
 
 
-def _without_siblings(facts: Facts, isolated: CpuSet, smt: str) -> tuple[CpuSet, CpuSet]:
+def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet) -> tuple[CpuSet, CpuSet]:
     """With smt "siblings" one thread of each isolated core stays, with "off" one of every core."""
-    if smt == "off" and facts.reader.text(f"{CPU}/smt/control") in _NOT_OFF:
-        return isolated, frozenset()
     if smt == "off":
-        # smt/control keeps the first thread of each core, whichever we would like
-        secondary = frozenset().union(*(core - {min(core)} for core in facts.cores))
-        if isolated & secondary and not isolated - secondary:
-            lost = cpulist.format(isolated & secondary)
+        if not isolated - leaving:
+            lost = cpulist.format(isolated)
             raise UsageError(f'CPU {lost} goes offline with smt = "off"; name the first thread of its core')
-        return isolated - secondary, secondary
+        return isolated - leaving, leaving
     if smt != "siblings":
         return isolated, frozenset()
     keep: set[int] = set()

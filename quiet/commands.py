@@ -24,7 +24,7 @@ def _print(shape: object) -> None:
 
 def status(root: str = "/", as_json: bool = False) -> int:
     """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
-    from quiet import journal, service, shapes
+    from quiet import commands_boot, journal, service, shapes
     from quiet.facts import Facts
     from quiet.host import Reader
     from quiet.kernel import check, config, fragments, told
@@ -32,6 +32,7 @@ def status(root: str = "/", as_json: bool = False) -> int:
     reader = Reader(root)
     state = shapes.status(Facts(reader), journal.load(reader))
     state["service"] = shapes.service(service.installed(reader))
+    state["boot"] = commands_boot.status(reader)
     built = config.running(reader)
     answers = check.check(fragments.load(), built, reader)
     if as_json:
@@ -118,6 +119,13 @@ def verify(
     if heard and options.timeline and heard.timeline:
         entry.save(options.timeline, heard.timeline, "--timeline")
     return 1 if made.changes or (heard and heard.exceeded) else 0
+
+
+def verify_plain(
+    profile: str | None = None, cpus: str | None = None, root: str = "/", duration: str = "", as_json: bool = False
+) -> int:
+    """As `verify`, with no other option of the measuring than how long."""
+    return verify(profile, cpus, root, {"duration": duration} if duration else {}, as_json)
 
 
 def noise(cpus: str, given: Mapping[str, str], as_json: bool) -> int:
@@ -243,15 +251,17 @@ def explain(knob: str | None, as_json: bool) -> int:
     from quiet.noise.remedies import stopped_by
 
     stops = list(dict.fromkeys(item.text for item in stopped_by(knob)))
-    if knob not in BY_NAME:
-        from quiet import commands_boot
+    from quiet import commands_boot
 
+    if knob not in BY_NAME:
+        stops = stops or [item.text for item in stopped_by(knob.replace("-", "_"))]
         if not commands_boot.explain(knob, stops, as_json):
             raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
     elif as_json:
-        _print({**shapes.knob(BY_NAME[knob]), "stops": stops})
+        _print({**shapes.knob(BY_NAME[knob]), "stops": stops, "boot": commands_boot.shape(knob)})
     else:
         render.explain(BY_NAME[knob], stops)
+        commands_boot.explain(knob, (), False)
     return 0
 
 

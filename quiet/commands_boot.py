@@ -9,6 +9,8 @@ from quiet.entry import emit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from quiet.host import Reader
+
 
 def _print(shape: object) -> None:
     import json
@@ -88,17 +90,36 @@ def once(
     return 0
 
 
+def status(reader: Reader) -> dict[str, object] | None:
+    """What an apply has put into the boot configuration; None when nothing of ours is there."""
+    from quiet.boot import FILE
+
+    if not reader.exists(FILE):
+        return None
+    from quiet.boot import record
+
+    return record.status(reader)
+
+
+def shape(word: str) -> dict[str, object] | None:
+    """The kernel parameter of this name; None when there is none."""
+    from quiet import shapes_boot
+    from quiet.boot.parameters import known
+
+    item = known(word)
+    return shapes_boot.parameter(item) if item else None
+
+
 def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
     """What a kernel parameter does and why; False when it is not known. `stops`: the interruptions that it removes."""
-    from quiet import render_boot, shapes_boot
+    from quiet import render_boot
     from quiet.boot.parameters import known
 
     item = known(word)
     if item is None and not stops:
         return False
     if as_json:
-        shape = shapes_boot.parameter(item) if item else {"name": word, "title": "kernel parameter"}
-        _print({**shape, "stops": list(stops)})
+        _print({**(shape(word) or {"name": word, "title": "kernel parameter"}), "stops": list(stops)})
     elif item:
         render_boot.explain(item, stops)
     else:

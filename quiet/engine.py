@@ -53,13 +53,14 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     for _ in range(MAX_PASSES):
         failures = {}
         wrote = False
-        for kind, group in groupby(writes, lambda write: targets.joins(write.target)):
-            due = (write for write in group if not _holds(write, targets.get(host, write.target)))
+        # as long as nothing is written again, the look after the last pass still holds
+        for kind, group in groupby(enumerate(writes), lambda item: targets.joins(item[1].target)):
+            due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
             for write, failure in (_several if kind else _each)(host, due, before, after):
                 wrote = True
                 if failure is not None:
                     failures[write.target] = failure
-        now = [targets.get(host, write.target) for write in writes]
+        now = last if last is not None and not wrote else [_look(host, write) for write in writes]
         if not wrote or now == last:
             break
         last = now
@@ -67,6 +68,10 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
         if not (write.clamps or write.target in failures or _holds(write, found)):
             failures[write.target] = _different(write, found)
     return list(failures.values())
+
+
+def _look(host: Host, write: Write) -> str | None:
+    return targets.get(host, write.target)
 
 
 def _holds(write: Write, found: str | None) -> bool:

@@ -98,6 +98,11 @@ class Facts:
                 groups.append(frozenset(group))
         return tuple(groups)
 
+    @cached_property
+    def secondary(self) -> CpuSet:
+        """The online CPUs that are not their core's first thread: those that go when SMT is switched off."""
+        return frozenset(cpu for core in self.cores for cpu in core if cpu != min(self.siblings(cpu)))
+
     def siblings(self, cpu: int) -> CpuSet:
         """The hardware threads of this CPU's core, itself included; a lone CPU when the kernel does not say."""
         base = f"{CPU}/cpu{cpu}/topology/"

@@ -9,8 +9,8 @@ import contextlib
 import errno
 import os
 import signal
+import stat
 import struct
-import subprocess
 from collections.abc import Callable, Sequence
 
 from quiet import cpulist
@@ -18,7 +18,12 @@ from quiet.errors import UsageError
 
 ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
 _CHUNK = 1 << 16
+_PAGE = 4096
+# one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
+_ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 _HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
+TIMESTAMPS = "timestamps"  # what can be held besides devices
+_SO_TIMESTAMP = 29  # include/uapi/asm-generic/socket.h
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 
 
@@ -43,8 +48,10 @@ class Reader:
             return None
         try:
             parts = []
-            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time, whatever is asked for
+            while more := os.read(fd, _CHUNK):  # /proc gives a page at a time at most, whatever is asked for
                 parts.append(more)
+                if len(more) < _PAGE and path.startswith(_ONE_VALUE):
+                    break
         except OSError:
             return None
         finally:
@@ -228,15 +235,22 @@ class Host(Reader):
 
     def systemctl(self, *args: str) -> str:
         """Run systemctl to its end, and what it printed; OSError when it fails or is not there."""
-        self._units = None
+        self._units = None  # it may change them
         return self.run("systemctl", *args, seconds=120)
 
     def run(self, *command: str, seconds: float = 600) -> str:
         """Run a program to its end, and what it printed; OSError when it fails, takes longer or is not there."""
+        import subprocess  # seldom needed, and slow to load
+
         self._only_live()
         said = " ".join(command)
+        # cron and services may start without the folders that hold what only root runs
+        folders = ":".join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/sbin:/usr/bin:/bin")))
+        environment = {**os.environ, "PATH": folders}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=seconds, env=environment
+            )
         except subprocess.TimeoutExpired:
             raise OSError(errno.ETIMEDOUT, f"{said} did not end within {seconds / 60:g} minutes") from None
         except FileNotFoundError:
@@ -246,29 +260,28 @@ class Host(Reader):
         return done.stdout
 
     def hold(self, name: str, value: int) -> None:
-        """Keep a number written to /dev/NAME, a device that forgets it when the file is closed.
+        """Keep a number written to /dev/NAME, a device that forgets it when the file is closed; or to a socket.
 
         A small process has the file open, and a locked record. Both are opened here and inherited, so there is no
         moment in which it lives and the lock does not tell. It keeps nothing else of the caller: no terminal, folder,
         cgroup or further file.
         """
         import fcntl
+        import subprocess
 
         self.release(name)
-        self._only_inside(f"/dev/{name}")
-        opened = [os.open(f"{self.root}/dev/{name}", os.O_WRONLY | os.O_CLOEXEC)]
+        opened = [self._forgetful(name, value)]
         try:
             opened.append(os.open(self.root + _HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
-            device, record = opened
+            held, record = opened
             os.write(record, f"{value}\n".encode())
-            os.write(device, struct.pack("i", value))
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
             # it waits for a line that nobody writes: it has the pipe's other end itself
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
                 stdin=opened[2],
-                stdout=device,
+                stdout=held,
                 stderr=record,
                 pass_fds=opened[3:],
                 start_new_session=True,
@@ -280,6 +293,24 @@ class Host(Reader):
                 os.close(fd)
         process.returncode = 0  # nobody waits for it here: it outlives this command
         self._leave_cgroups(process.pid)
+
+    def _forgetful(self, name: str, value: int) -> int:
+        """The open file that keeps the value: "timestamps" is a socket whose packets get time stamps."""
+        if name == TIMESTAMPS:
+            import socket
+
+            self._only_live()
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+                made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMP, value)
+                return made.detach()
+        self._only_inside(f"/dev/{name}")
+        device = os.open(f"{self.root}/dev/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(device, struct.pack("i", value))
+        except OSError:
+            os.close(device)
+            raise
+        return device
 
     def release(self, name: str) -> None:
         """End the processes that hold /dev/NAME for us, and return when they are gone; nothing when there are none."""
@@ -306,11 +337,16 @@ class Host(Reader):
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     ours = _mark(name).encode() in file.read()
-                if ours and os.path.samefile(f"/proc/{pid}/fd/1", f"{self.root}/dev/{name}"):
+                if ours and self._is_held(name, f"/proc/{pid}/fd/1"):
                     found.append(pid)
             except OSError:
                 continue  # it ended just now
         return found
+
+    def _is_held(self, name: str, output: str) -> bool:
+        if name == TIMESTAMPS:
+            return self.live and stat.S_ISSOCK(os.stat(output).st_mode)
+        return os.path.samefile(output, f"{self.root}/dev/{name}")
 
     def _leave_cgroups(self, pid: int) -> None:
         """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""
@@ -330,7 +366,7 @@ class Host(Reader):
             units = {}
             with contextlib.suppress(OSError):
                 kinds = "--type=service,timer,socket,path,target,mount"
-                listed = self.systemctl("list-units", "--all", "--full", "--plain", "--no-legend", kinds)
+                listed = self.run("systemctl", "list-units", "--all", "--full", "--plain", "--no-legend", kinds)
                 rows = (line.split(None, 4) for line in listed.splitlines())
                 units = {row[0]: (row[1], row[2]) for row in rows if len(row) > 3}
             self._units = units
@@ -338,7 +374,7 @@ class Host(Reader):
 
     def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
         """Properties of units as systemctl shows them, by the units' names."""
-        shown = self.systemctl("show", f"--property=Id,{','.join(properties)}", "--", *units)
+        shown = self.run("systemctl", "show", f"--property=Id,{','.join(properties)}", "--", *units)
         lines = (block.splitlines() for block in shown.split("\n\n"))
         blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)
         return {block.pop("Id"): block for block in blocks if "Id" in block}

@@ -65,6 +65,19 @@ class Record:
     foreign: set[str] = field(default_factory=set)
     back: set[str] = field(default_factory=set)  # put back by a restore that could not put back all
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Call targets by other names; where two become one, what was found first is what was found."""
+        entries, settled = self.entries, self.settled
+        self.entries, self.settled = {}, {}
+        for old, entry in entries.items():
+            entry.target = names.get(old, old)
+            if self.entries.setdefault(entry.target, entry) is entry and old in settled:
+                self.settled[entry.target] = settled[old]
+        for known in (self.conflicts, self.foreign, self.back):
+            renamed = {names.get(target, target) for target in known}
+            known.clear()
+            known.update(renamed)
+
     def accepted(self) -> dict[str, str]:
         """The values that the kernel made of our writes, by target, where they are not what was asked for."""
         found = ((e.target, e.after, e.wanted) for e in self.entries.values() if e.finished)

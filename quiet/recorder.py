@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quiet import plan, shapes, targets
+from quiet.boot import plan as boot_plan
 from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
@@ -20,6 +21,18 @@ from quiet.knobs import KNOBS
 from quiet.mask import Mask
 from quiet.profile import bundled, load
 
+# where a file's content is worth its room: of a kernel's image or a program it is enough that it is there
+_TOLD = (
+    "/sys/",
+    "/proc/",
+    "/etc/",
+    "/run/",
+    "/boot/loader/",
+    "/boot/extlinux/",
+    "/boot/grub",
+    "/boot/firmware/cmdline",
+)
+
 
 class Recording(Reader):
     """A reader that remembers what it was asked for, and the answers."""
@@ -28,6 +41,7 @@ class Recording(Reader):
         super().__init__(root)
         self.files: dict[str, tuple[str, int]] = {}
         self.folders: set[str] = set()
+        self.links: dict[str, str] = {}
         self.closed: set[str] = set()
 
     def text(self, path: str) -> str | None:
@@ -55,10 +69,19 @@ class Recording(Reader):
             self.files[f"{ANSWERS}/{name}"] = (found, 0o644)
         return found
 
+    def link(self, path: str) -> str | None:
+        """As Reader.link; the link is remembered as one that stays inside of the tree, with what it leads to."""
+        found = super().link(path)
+        if found is not None:
+            whole = os.path.normpath(os.path.join(os.path.dirname(path), found))
+            self.links[path] = os.path.relpath(whole, os.path.dirname(path))
+            self.exists(whole)
+        return found
+
     def exists(self, path: str) -> bool:
         """As Reader.exists; a folder is remembered as one, a file with its content."""
         found = super().exists(path)
-        if found and not os.path.isdir(self.root + path) and path not in self.files:
+        if path.startswith(_TOLD) and found and not os.path.isdir(self.root + path) and path not in self.files:
             self.text(path)
         if found:
             self._there(path)
@@ -93,6 +116,9 @@ def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
     facts = Facts(reader)
     shapes.status(facts, None)
     _ask_every_knob(facts)
+    for name in bundled():
+        with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
+            boot_plan.make(reader, load(name), None)
     try:
         with open(file, "xb") as archive:
             _write(reader, archive, file, masked)
@@ -110,21 +136,28 @@ def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: boo
             gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
         ):
-            for path in sorted(reader.folders - reader.files.keys()):
-                _add(tar, mask.path(path) if mask else path, 0o755, None)
+            for path in sorted(reader.folders - reader.files.keys() - reader.links.keys()):
+                if "/../" not in path:
+                    _add(tar, mask.path(path) if mask else path, 0o755, None)
             for path, (text, mode) in sorted(reader.files.items()):
+                if path in reader.links or "/../" in path:
+                    continue
                 shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
                 _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
+            for path, to in sorted(reader.links.items()):
+                _add(tar, path, 0o777, None, to)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(file)  # half an archive would look like one
         raise
 
 
-def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None) -> None:
+def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None, link: str = "") -> None:
     entry = tarfile.TarInfo(path.lstrip("/"))
     entry.mode = mode
-    if data is None:
+    if link:
+        entry.type, entry.linkname = tarfile.SYMTYPE, link
+    elif data is None:
         entry.type = tarfile.DIRTYPE
     else:
         entry.size = len(data)

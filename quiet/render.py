@@ -254,6 +254,14 @@ def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
         out(f"applied: **{applied['profile']}** on CPUs {isolated} since {since}, {applied['targets']} targets{done}")
     else:
         out("applied: nothing")
+    if isinstance(boot := state["boot"], dict):
+        words = (
+            f"{boot['profile']} on CPUs {boot['cpus']}, by {boot['loader']}" if boot["profile"] else "only root sees it"
+        )
+        open_end = (
+            "" if boot["state"] in ("applied", None) else "; not complete: run `quiet boot apply` or `boot remove`"
+        )
+        out(f"boot configuration: {words}{open_end}")
     if isinstance(service := state["service"], dict):
         on = f" on CPUs {service['cpus']}" if service["cpus"] else ""
         when = "after each boot" if service["at_boot"] else "only when it is started: it is disabled"

@@ -44,7 +44,10 @@ def plan(made: BootPlan) -> None:
     rows(made.merged.rows)
     out()
     if made.settled:
-        out("**no change**: the next boot has it all")
+        out(
+            "**no change**: "
+            + ("the running kernel has it all" if made.in_force else "**reboot**: the next boot has it all")
+        )
     for item in made.files:
         for line in shapes_boot.diff(item).splitlines():
             out(f"  {line}")
@@ -77,7 +80,7 @@ def applied(done: Done) -> None:
     if done.plan and done.plan.settled:
         out("no change: the boot configuration has it all")
     else:
-        _did(done)
+        _did(done, "wrote")
         out("**reboot** to have it; `quiet boot remove` puts every file back as it was found")
 
 
@@ -86,7 +89,7 @@ def removed(done: Done) -> None:
     if done.record is None:
         out("nothing of quiet's is in the boot configuration: **nothing left changed**")
         return
-    _did(done)
+    _did(done, "put back")
     for path, reason in done.conflicts:
         out(f"  {path}: {reason}")
     if done.conflicts:
@@ -95,9 +98,9 @@ def removed(done: Done) -> None:
         out("**nothing left changed**: every file is as it was found; the running kernel keeps its line until a reboot")
 
 
-def _did(done: Done) -> None:
+def _did(done: Done, verb: str) -> None:
     for path in done.files:
-        out(f"  wrote {path}")
+        out(f"  {verb} {path}")
     commands(done.ran, "  ran")
     if done.not_run:
         note(f"a recorded tree runs nothing; not run: {counted(len(done.not_run), 'command')}")

@@ -54,6 +54,9 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
 
 
 def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) -> Outcome:
+    renamed = {e.target: targets.now(host, e.target, e.identity) for e in record.entries.values()}
+    if any(old != new for old, new in renamed.items()):
+        record.rename(renamed)
     entries = record.entries
     found = {target: targets.get(host, target) for target in entries}
     gone = {e.target for e in entries.values() if _is_gone(host, e)}
@@ -68,7 +71,7 @@ def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) 
     leave = gone | theirs | (set() if force else conflicts | foreign)
     masks = _others_masks(host, record, leave - gone)
     todo = [entry for entry in _in_order(entries.values()) if entry.target not in leave]
-    differing = [e for e in todo if not values.same(e.kind, found[e.target], e.before)]
+    differing = {e.target for e in todo if not values.same(e.kind, found[e.target], e.before)}
     failures: list[Failure] = []
     for last in (False, True):
         writes = [_write(entry) for entry in todo if BY_NAME[entry.knob].restore_last is last]
@@ -81,7 +84,7 @@ def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) 
     back = [e for e in todo if values.same(e.kind, targets.get(host, e.target), e.before)]
     outcome = Outcome(
         record.profile,
-        sum(entry in differing for entry in back),
+        sum(entry.target in differing for entry in back),
         tuple(sorted(gone)),
         () if force or keep else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts)),
         () if keep else tuple(Skipped(entries[f.write.target].knob, f.write.target, _failure(f)) for f in left),

@@ -20,11 +20,12 @@ from quiet.profile import Profile
 from quiet.unit import MARK, NAME
 
 UNIT = f"{unit.FOLDER}/{NAME}"
+AFTER = f"{unit.FOLDER}/{unit.AFTER}"
 LINK = f"{unit.FOLDER}/{unit.TARGET}.wants/{NAME}"
 PROFILES = "/etc/quiet"
 _SYSTEMD = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd", unit.FOLDER)
 _RUNNING = "/run/systemd/system"  # sd_booted(3)
-_RELOAD, _STOP, _FORGET = "daemon-reload", f"stop {NAME}", f"reset-failed {NAME}"
+_RELOAD, _STOP, _FORGET = "daemon-reload", f"stop {NAME} {unit.AFTER}", f"reset-failed {NAME}"
 _FOR_ALL = 0o755
 _TAKES_ROOT = "a service takes root; run it with sudo"
 
@@ -71,6 +72,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None) -> Done:
     source, files = _profile(host, profile.source)
     old = installed(host)
     known = old.files if old else ()
+    files[AFTER] = unit.after(host)
     made = _with_folders(host, [UNIT, *files, LINK], known)
     files[UNIT] = unit.text(host, source, cpus, made)
     try:
@@ -141,6 +143,8 @@ def _check_name(host: Reader) -> None:
         if os.path.islink(host.root + path) and os.readlink(host.root + path) == "/dev/null":
             raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
         raise Refused(f"{path} is there already and was not made by quiet; it was left alone")
+    if os.path.lexists(host.root + AFTER) and not (host.text(AFTER) or "").startswith(MARK):
+        raise Refused(f"{AFTER} is there already and was not made by quiet; it was left alone")
 
 
 def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> None:

@@ -38,6 +38,7 @@ def plan(made: BootPlan) -> Json:
         "files": [file(item) for item in made.files],
         "commands": [] if made.settled else commands(made.steps.commands),
         "settled": made.settled,
+        "in_force": made.in_force,
         "applied": {"profile": applied.profile, "cpus": applied.cpus, "state": applied.state, "since": applied.time}
         if applied
         else None,

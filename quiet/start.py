@@ -15,6 +15,7 @@ from quiet.entry import ended, enter
 _PLAIN: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
     "plan": (commands.plan, ("profile", "cpus", "root")),
     "status": (commands.status, ("root",)),
+    "verify": (commands.verify_plain, ("profile", "cpus", "root", "duration")),
 }
 
 

@@ -135,6 +135,14 @@ def identity(reader: Reader, target: str) -> str | None:
     return KINDS[kind].identity(reader, name) if kind in KINDS else None
 
 
+def now(reader: Reader, target: str, recorded: str | None) -> str:
+    """What a target is called by now whose identity was recorded: interfaces can be renamed."""
+    kind, name = split(target)
+    if kind not in KINDS or recorded is None:
+        return target
+    return f"{kind}:{KINDS[kind].now(reader, name, recorded)}"
+
+
 def ends(target: str) -> bool:
     """Whether an absent target simply ended: tasks do, and nothing is left to write."""
     kind = target.partition(":")[0]

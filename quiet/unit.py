@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import quiet
 from quiet.host import Reader
 
-NAME = "quiet.service"
+NAME, AFTER = "quiet.service", "quiet-after.target"
 FOLDER = "/etc/systemd/system"
 TARGET = "multi-user.target"
 MARK = "# Made by `quiet install-service`; `quiet remove-service` takes it away."
@@ -48,7 +48,8 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
         *(f"#   {path}" for path in made),
         "[Unit]",
         f"Description=quiet: profile {word(profile)[1:-1]}",
-        f"After={' '.join(after(reader))}",
+        f"Wants={AFTER}",
+        f"After={' '.join([*_FIRST, AFTER, *([TARGET] if _late(reader) else [])])}",
         f"RequiresMountsFor={' '.join(word(path) for path in needed)}",
         "[Service]",
         "Type=oneshot",
@@ -63,15 +64,28 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
     return "\n".join([*lines, ""])
 
 
-def after(reader: Reader) -> list[str]:
-    """What has to be up first, because it would change again what is applied.
+def after(reader: Reader) -> str:
+    """The target that is reached when the daemons are up that would change settings again: those that are there.
 
-    Of the daemons only those that are there: one that waits for multi-user.target itself, as TLP does, makes a cycle
-    with whoever is only before that target, so then this waits for it too.
+    The service is not ordered after them itself. When it stops, restoring starts some of them, and systemd lets a
+    start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
     """
-    found = [(f"{name}.service", unit) for name in _RIVALS if (unit := _unit(reader, name)) is not None]
-    waits = [TARGET] if any(_is_after_target(unit) for _, unit in found) else []
-    return [*_FIRST, *waits, *(name for name, _ in found)]
+    lines = [MARK, "[Unit]", "Description=What quiet waits for, because it would change settings again"]
+    names = [name for name, _ in _rivals(reader)]
+    return "\n".join([*lines, *([f"After={' '.join(names)}"] if names else []), ""])
+
+
+def _rivals(reader: Reader) -> list[tuple[str, str]]:
+    return [(f"{name}.service", found) for name in _RIVALS if (found := _unit(reader, name)) is not None]
+
+
+def _late(reader: Reader) -> bool:
+    """Whether a rival waits for multi-user.target itself, as TLP does.
+
+    Then the service has to do that too, or there is a cycle; without need it should not, so that what waits for the
+    service can be part of that target.
+    """
+    return any(_is_after_target(found) for _, found in _rivals(reader))
 
 
 def _unit(reader: Reader, name: str) -> str | None:

@@ -5,3 +5,6 @@ wish        what a profile wants on this host              merge       the wish 
 loaders     where a boot loader keeps the line             plan        what apply would write and run
 disk        files with their modes, owners and times       record      what was changed, across reboots
 """
+
+HOME = "/var/lib/quiet"
+FILE = f"{HOME}/boot.json"  # the record; here, because `status` looks for it and loads nothing more without it

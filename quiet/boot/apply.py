@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass
 
 from quiet import cpulist, journal
+from quiet.boot import FILE, HOME
 from quiet.boot import record as records
 from quiet.boot.disk import Disk
 from quiet.boot.loader import Command
 from quiet.boot.plan import BootPlan, load_record, make
-from quiet.boot.record import APPLIED, HOME, REMOVING, Entry, Record
+from quiet.boot.record import APPLIED, REMOVING, Entry, Record
 from quiet.errors import Incomplete, Refused
 from quiet.host import Host
 from quiet.profile import Profile
@@ -42,7 +43,10 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
         if plan.record:
             _take_out(host, disk, plan.record, last=False)
             plan = make(host, profile, cpus, loader)
-        made = _begin(disk, plan, first)
+        try:
+            made = _begin(disk, plan, first)
+        except OSError as error:
+            raise Refused(f"{FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 disk.make_folders(edit.path)
@@ -59,9 +63,12 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
-    """Generated files as they were before our first apply, where nobody else has written them since."""
+    """Generated files as they were before our first apply, where nobody else has written them since.
+
+    An apply that was killed does not know what it had made of them: what was there before it is what counts.
+    """
     known = plan.record.generated if plan.record else []
-    return {entry.path: entry for entry in known if _data(disk, entry.path) == entry.after}
+    return {entry.path: entry for entry in known if entry.after in (None, _data(disk, entry.path))}
 
 
 def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
@@ -100,12 +107,19 @@ def _back(host: Host, disk: Disk, made: Record) -> None:
 
 def remove(host: Host) -> Done:
     """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
-    if load_record(host) is None:
+    disk = Disk(host)
+    if load_record(host) is None and not disk.torn(FILE):
         return Done()
     with journal.locked(host):
-        disk = Disk(host)
         known = load_record(host)
-        return _take_out(host, disk, known, last=True) if known else Done()
+        try:
+            if known:
+                return _take_out(host, disk, known, last=True)
+            records.sweep(disk)
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Incomplete(f"{where}{_said(error)}; run `quiet boot remove` again when it is mended") from None
+        return Done()
 
 
 def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
@@ -116,7 +130,7 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
     untouched = {entry.path for entry in known.generated if entry.after == _data(disk, entry.path)}
     changed, conflicts = _files_back(disk, known)
     if not last:
-        if known.commands and not known.generated and not known.files:
+        if known.commands and not known.files:
             _run(host, known.undo)  # a loader without files: its own command is the only way
         return Done(changed)
     failure = None

@@ -34,6 +34,7 @@ class Disk:
 
     def load(self, path: str) -> Saved | None:
         """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
+        self._reader.exists(path)  # a reader that records the host remembers what it was asked for
         try:
             fd = os.open(self._real(path), os.O_RDONLY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -83,6 +84,10 @@ class Disk:
     def clean(self, path: str) -> None:
         """Remove what a killed `save` left beside a file."""
         self.remove(path + _NEW)
+
+    def torn(self, path: str) -> bool:
+        """Whether a killed `save` left something beside a file."""
+        return os.path.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:
         """Make the folders of a file that are missing; returns them, the outer ones first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from quiet.boot.disk import Disk
 from quiet.boot.merge import Merged, merge
@@ -37,21 +38,38 @@ class Steps:
     drop: tuple[str, ...] = ()
 
 
+class Known(Protocol):
+    """What is known of an earlier apply (record.Record)."""
+
+    add: tuple[str, ...]
+    drop: tuple[str, ...]
+
+    def cleaned(self, path: str, data: bytes | None) -> bytes | None:
+        """A file's content without what was done to it."""
+
+
 class Files(Disk):
     """The boot configuration's files as text, an earlier apply's changes taken out of them."""
 
-    def __init__(self, reader: Reader, cleaned: Callable[[str, bytes | None], bytes | None] | None = None) -> None:
+    def __init__(self, reader: Reader, known: Known | None = None) -> None:
         super().__init__(reader)
         self.reader = reader
-        self._cleaned = cleaned
+        self._known = known
 
     def text(self, path: str) -> str | None:
         """A file's content; None when it is not there, or was not before an apply."""
         saved = self.load(path)
         data = saved.data if saved else None
-        if self._cleaned:
-            data = self._cleaned(path, data)
+        if self._known:
+            data = self._known.cleaned(path, data)
         return None if data is None else data.decode("utf-8", "surrogateescape")
+
+    def running(self) -> Line:
+        """The running kernel's line, without what an earlier apply added and what the boot loader says of itself."""
+        line = parse(self.reader.text("/proc/cmdline") or "")
+        if self._known and set(self._known.add) <= set(line.words):
+            line = line.changed(self._known.add, self._known.drop)
+        return line.changed([*line.of("BOOT_IMAGE"), *line.of("initrd")], ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,8 @@ class _Merger:
         if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone says it
             self.isolated["isolcpus"] = tuple(flag for flag in own if flag != "nohz") or ("domain",), isolated
             self.isolated["nohz_full"] = flags, found | isolated - {min(self.facts.online)}
-        for other in ("nohz=off", "highres=off"):
+        item = known("nohz_full")
+        for other in item.against if item else ():
             if other in self.line.words:
                 self._row(DROP, other, "", "it contradicts nohz_full=")
 
@@ -159,7 +160,8 @@ class _Merger:
         why = item.why if item else ""
         there = self.line.of(parameter)
         old_flags, old = self._present(parameter)
-        if len(there) == 1 and old == found and set(flags) <= set(old_flags or ("domain",)) and "nohz" not in old_flags:
+        same = old == found and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
+        if len(there) == 1 and same:
             self._row(KEEP, there[0], there[0], why)
             return
         if old - found:  # only the boot CPU can go

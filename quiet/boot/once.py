@@ -95,7 +95,7 @@ def _signed(reader: Reader) -> bool:
 def _running(reader: Reader, facts: Facts) -> Line:
     """The running line; what an earlier `boot apply` put there is taken out, or another choice would only add to it."""
     line = parse(facts.command_line)
-    known = plan.load_record(reader) if reader.live or reader.exists("/var/lib/quiet/boot.json") else None
+    known = plan.load_record(reader)
     if known and set(known.add) <= set(line.words):
         line = line.changed(known.add, known.drop)
     return line

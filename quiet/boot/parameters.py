@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quiet.boot import table_cpus, table_power, table_time
+from quiet.boot import table_cpus, table_memory, table_power, table_time
 from quiet.boot.parameter import Parameter
 from quiet.boot.words import name
 
-PARAMETERS: tuple[Parameter, ...] = (*table_cpus.TABLE, *table_time.TABLE, *table_power.TABLE)
+PARAMETERS: tuple[Parameter, ...] = (*table_cpus.TABLE, *table_time.TABLE, *table_power.TABLE, *table_memory.TABLE)
 BY_NAME: dict[str, Parameter] = {item.name.replace("-", "_"): item for item in PARAMETERS}
 
 

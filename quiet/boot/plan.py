@@ -35,6 +35,7 @@ class BootPlan:
     found: str
     others: tuple[str, ...]
     running: str
+    in_force: bool  # the running kernel was started with all of it
     wanted: tuple[str, ...]
     before: Line
     merged: Merged
@@ -60,15 +61,28 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
     known = load_record(reader)
     choice = profile.choose(facts, cpus)
     wanted = tuple(wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
-    files = Files(reader, known.cleaned if known else None)
+    files = Files(reader, known)
     kind, found, others = loaders.detect(files, loader or (known.loader if known else None))
     scene = Scene(files, facts, wanted)
     steps = kind.steps(scene)
     before = kind.line(scene)
     merged = scene.merged(str(before))
     changes = tuple(_changes(files, steps, known))
+    in_force = not profile.missing_boot(facts, choice)
     return BootPlan(
-        profile.name, choice, kind, found, others, facts.command_line, wanted, before, merged, steps, changes, known
+        profile.name,
+        choice,
+        kind,
+        found,
+        others,
+        facts.command_line,
+        in_force,
+        wanted,
+        before,
+        merged,
+        steps,
+        changes,
+        known,
     )
 
 

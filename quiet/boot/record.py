@@ -7,17 +7,17 @@ after a kill at any moment.
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from quiet import __version__
+from quiet.boot import FILE, HOME
 from quiet.boot.disk import Disk, Saved
-from quiet.boot.loader import BLOCK, OWN, WORDS, Command, without_block
-from quiet.boot.words import split
-from quiet.errors import UsageError
+from quiet.boot.loader import BLOCK, OWN, Command, without_block
+from quiet.errors import QuietError, UsageError
+from quiet.host import Reader
 
-HOME = "/var/lib/quiet"
-FILE = f"{HOME}/boot.json"
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
 _FORMAT = 1
 
@@ -64,18 +64,15 @@ class Record:
         text = data.decode("utf-8", "surrogateescape")
         if entry.how in (OWN, BLOCK):
             text = without_block(text)
-        elif entry.how == WORDS:
+        else:
             text = "".join(self._line_without_ours(line) for line in text.splitlines(keepends=True))
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def _line_without_ours(self, line: str) -> str:
-        places = [word for word in split(line) if word.strip('"') in self.add]
-        drop = " ".join(self.drop)
-        for number, word in enumerate(places):
-            bare = word.strip('"')
-            instead = drop if number == 0 else ""
-            before, after = (f" {bare}", f" {instead}" if instead else "") if f" {bare}" in line else (bare, instead)
-            line = line.replace(before, after, 1)
+        for number, word in enumerate(self.add):
+            instead = "".join(f" {away}" for away in self.drop) if number == 0 else ""
+            whole = rf"""(^|[\s"'])[ ]?(?<![^\s"']){re.escape(word)}(?![^\s"'])"""
+            line = re.sub(whole, lambda match, text=instead: match[1].rstrip(" ") + text, line, count=1)  # type: ignore[misc]
         return line
 
 
@@ -111,6 +108,16 @@ def load(disk: Disk) -> Record | None:
         raise UsageError(f"{FILE}: damaged; it holds what boot remove puts back, so mend it or move it away") from None
 
 
+def status(reader: Reader) -> dict[str, object]:
+    """The record in short: profile (None when only root can read it), cpus, loader, state and time."""
+    try:
+        record = load(Disk(reader))
+    except QuietError:
+        record = None
+    names = ("profile", "cpus", "loader", "state", "time")
+    return {name: getattr(record, name, None) for name in names}
+
+
 def store(disk: Disk, record: Record) -> None:
     """Write the record, to the disk itself."""
     import json
@@ -133,8 +140,15 @@ def store(disk: Disk, record: Record) -> None:
 def forget(disk: Disk, record: Record) -> None:
     """The end: nothing of ours is there any more."""
     disk.remove(FILE)
+    disk.clean(FILE)
     for folder in reversed(record.folders):
         disk.remove_folder(folder)
+
+
+def sweep(disk: Disk) -> None:
+    """Remove what an apply left that was killed before its record was whole: nothing else had been changed then."""
+    disk.clean(FILE)
+    disk.remove_folder(HOME)
 
 
 def _written(entry: Entry) -> dict[str, Any]:

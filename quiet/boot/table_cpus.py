@@ -70,6 +70,14 @@ TABLE: tuple[Parameter, ...] = (
         "1 makes expedited grace periods normal ones once the host is up: they interrupt CPUs that are in the kernel",
         risk="what asks for an expedited one (network configuration, tracing, BPF) waits for some 10 ms",
         example="1",
+        covered=("rcupdate.rcu_normal=1",),
+        runtime="/sys/kernel/rcu_normal",
+    ),
+    Parameter(
+        "rcupdate.rcu_normal",
+        "1 makes every expedited grace period a normal one, during boot too: no CPU is interrupted for one",
+        risk="as rcupdate.rcu_normal_after_boot, and a slower start",
+        example="1",
         runtime="/sys/kernel/rcu_normal",
     ),
     Parameter(

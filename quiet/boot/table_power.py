@@ -1,4 +1,4 @@
-"""Parameters of frequency, idling and the machine's own checks."""
+"""Parameters of frequency, idling, the machine's own checks and its links."""
 
 from __future__ import annotations
 
@@ -67,66 +67,17 @@ TABLE: tuple[Parameter, ...] = (
         runtime="/sys/devices/system/machinecheck/machinecheck0/ignore_ce and check_interval",
     ),
     Parameter(
-        "mitigations",
-        "off removes the work against speculation attacks from every entry into the kernel. No profile asks for it: "
-        "it changes what is measured, and it opens the machine",
-        risk="any program can read the memory of all others",
-        doc="admin-guide/hw-vuln, " + DOC + " (mitigations=)",
-        example="auto",
+        "cpufreq.default_governor",
+        "the governor that every policy starts with: performance keeps the frequency up from the start",
+        risk="heat and power while nothing is measured",
+        doc="admin-guide/pm/cpufreq, " + DOC + " (cpufreq.default_governor=)",
+        example="performance",
+        runtime="the knob cpufreq.governor",
     ),
     Parameter(
-        "split_lock_detect",
-        "off neither slows down nor reports a program whose atomic access crosses a cache line",
-        risk="such a program stops the memory bus of the whole machine unseen",
-        doc="arch/x86/buslock",
+        "pcie_aspm",
+        "off leaves PCIe links awake: a device answers without the delay of waking its link",
+        risk="more power at rest; on some firmware it leaves the firmware's setting as it is",
         example="off",
-        needs=x86,
-    ),
-    Parameter(
-        "randomize_kstack_offset",
-        "off ends the random stack offset of each system call, which varies its cost and its cache lines a little",
-        risk="one guard against attacks on the kernel's stack less",
-        example="off",
-    ),
-    Parameter(
-        "audit",
-        "0 takes the audit system out of the way of system calls",
-        risk="no audit log, which a policy may demand",
-        example="0",
-        runtime="auditctl -e 0",
-    ),
-    Parameter(
-        "transparent_hugepage",
-        "whether memory is made of huge pages unasked",
-        doc="admin-guide/mm/transhuge",
-        example="madvise",
-        runtime="the knobs thp and thp.khugepaged",
-    ),
-    Parameter(
-        "hugepages",
-        "sets huge pages aside while memory is still whole; hugepagesz= before it says their size",
-        risk="that memory serves nothing else",
-        doc="admin-guide/mm/hugetlbpage",
-        example="512",
-        runtime="nr_hugepages, as far as memory is not yet in pieces",
-    ),
-    Parameter(
-        "hugepagesz",
-        "the size that the following hugepages= means; 1G pages come at boot most surely",
-        doc="admin-guide/mm/hugetlbpage",
-        example="1G",
-    ),
-    Parameter(
-        "numa_balancing",
-        "disable ends the page faults by which the kernel learns who uses which memory",
-        risk="badly placed memory stays where it is",
-        example="disable",
-        runtime="the knob numa_balancing",
-    ),
-    Parameter(
-        "iommu",
-        "pt leaves devices' own accesses untranslated: fewer invalidations and interrupts",
-        risk="a faulty device can write anywhere; passing devices to guests still works",
-        example="pt",
     ),
 )

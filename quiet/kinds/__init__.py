@@ -6,19 +6,18 @@ word that it does not know itself. A kind sees the host through a Reader or a Ho
 
 from __future__ import annotations
 
-from quiet.kinds import held, slices, unit
+from quiet.kinds import held, lockup, net, resctrl, sched, slices, swap, unit
 from quiet.kinds.kind import Kind
-from quiet.kinds.lockup import LOCKUP
-from quiet.kinds.net import NET
-from quiet.kinds.sched import SCHED
-from quiet.kinds.swap import SWAP
 
 KINDS: dict[str, Kind] = {
     "held": held.KIND,
-    "lockup": LOCKUP,
-    "net": NET,
-    "sched": SCHED,
+    "lockup": lockup.KIND,
+    "mount": resctrl.MOUNT,
+    "net": net.NET,
+    "resctrl": resctrl.KIND,
+    "sched": sched.KIND,
+    "schemata": resctrl.SCHEMATA,
     "slice": slices.KIND,
-    "swap": SWAP,
+    "swap": swap.KIND,
     "unit": unit.KIND,
 }

@@ -1,5 +1,7 @@
 """held:cpu_dma_latency - a number in a device that lasts only while somebody has the device open.
 
+held:timestamps - a socket whose packets get time stamps: while there is one, the kernel's code for them stays on.
+
 Absent is None: nobody holds it for us. What others hold is theirs; of all that is asked for the kernel takes the
 strictest (power/pm_qos_interface.rst).
 """

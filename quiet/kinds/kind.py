@@ -12,6 +12,10 @@ def _no_identity(reader: Reader, name: str) -> str | None:
     return None
 
 
+def _not_renamed(reader: Reader, name: str, identity: str) -> str:
+    return name
+
+
 class Kind(NamedTuple):
     """How the targets of one kind are read and written; `name` is what follows the colon.
 
@@ -19,7 +23,8 @@ class Kind(NamedTuple):
     absent again; raises OSError with the kernel's errno. `identity(reader, name)`: what must still be the same for a
     recorded value to belong to this target, or None. `ends`: an absent target simply ended, and nothing is left to do.
     `together(host, [(name, value), ...])`: write several at once, where that is cheaper; it may raise OSError with some
-    of them written, and then each is written alone.
+    of them written, and then each is written alone. `now(reader, name, identity)`: the name that the target has by
+    now, where its thing can be renamed.
     """
 
     get: Callable[[Reader, str], str | None]
@@ -27,3 +32,4 @@ class Kind(NamedTuple):
     identity: Callable[[Reader, str], str | None] = _no_identity
     ends: bool = False
     together: Callable[[Host, Sequence[tuple[str, str | None]]], None] | None = None
+    now: Callable[[Reader, str, str], str] = _not_renamed

@@ -1,7 +1,7 @@
 """lockup:soft: the soft-lockup detector, "1" or "0" (/proc/sys/kernel/soft_watchdog).
 
-While neither detector runs, reading kernel.watchdog also switches the common switch behind it off, in kernels before
-6.9 (kernel/watchdog.c, proc_watchdog_common): any `sysctl -a` does. Writing 1 to soft_watchdog alone then has no
+While neither detector runs, reading kernel.watchdog also switches the common switch behind it off, in kernels of before
+late 2024 (kernel/watchdog.c, proc_watchdog_common): any `sysctl -a` does. Writing 1 to soft_watchdog alone then has no
 effect, so the common switch goes first.
 """
 
@@ -27,4 +27,4 @@ def _put(host: Host, name: str, value: str | None) -> None:
     host.write(f"{_SYS}{name}_watchdog", value)
 
 
-LOCKUP = Kind(_get, _put)
+KIND = Kind(_get, _put)

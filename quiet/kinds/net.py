@@ -111,8 +111,16 @@ def _put_table(interface: str, wanted: list[int]) -> None:
 
 
 def _identity(reader: Reader, name: str) -> str | None:
-    # a number that no other device gets while the machine runs, so a renamed or replugged one is told apart
+    # a number that no other device gets while the machine runs: names are given again
     return reader.text(f"{folder(name.partition('/')[0])}/ifindex")
 
 
-NET = Kind(_get, _put, _identity, ends=True)
+def _now(reader: Reader, name: str, identity: str) -> str:
+    if _identity(reader, name) == identity:
+        return name
+    renamed = (new for new in reader.names(CLASS) if _identity(reader, new) == identity)
+    interface, _, what = name.partition("/")
+    return f"{next(renamed, interface)}/{what}"
+
+
+NET = Kind(_get, _put, _identity, ends=True, now=_now)

@@ -38,4 +38,4 @@ def _identity(reader: Reader, name: str) -> str | None:
     return fields[19] if len(fields) > 19 else None  # starttime
 
 
-SCHED = Kind(_get, _put, _identity, ends=True)
+KIND = Kind(_get, _put, _identity, ends=True)

@@ -50,4 +50,4 @@ def _put(host: Host, name: str, value: str | None) -> None:
     host.swap(name, None if state == "off" else int(priority or -1))
 
 
-SWAP = Kind(_get, _put)
+KIND = Kind(_get, _put)

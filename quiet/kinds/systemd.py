@@ -6,7 +6,7 @@ files alone they are presumed active when they are enabled. A Host, which is wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from quiet.host import Host, Reader
 
@@ -20,6 +20,12 @@ PATHS = (  # the first one wins
 )
 _CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
 _WITHOUT_CGROUP = (".timer", ".path", ".socket")
+_INSTALL = {
+    "WantedBy": "{other}.wants/{name}",
+    "RequiredBy": "{other}.requires/{name}",
+    "UpheldBy": "{other}.upholds/{name}",
+    "Alias": "{other}",
+}
 # what takes this unit along when it stops
 _NEEDED_BY = ("RequiredBy", "BoundBy", "ConsistsOf")
 
@@ -29,34 +35,22 @@ def booted(reader: Reader) -> bool:
     return reader.exists(RUNTIME) or any(reader.exists(f"{root}/system.slice") for root in _CGROUPS)
 
 
-def installed(reader: Reader) -> dict[str, str]:
-    """The file in force of every unit that has one, by its name."""
-    found: dict[str, str] = {}
-    for folder in PATHS:
-        for name in reader.names(folder):
-            found.setdefault(name, f"{folder}/{name}")
-    return found
+def places(reader: Reader) -> list[str]:
+    """The folders of unit files that are there, the first one winning. They are not listed: they are long."""
+    return [folder for folder in PATHS if reader.exists(folder)]
 
 
-def files(reader: Reader, name: str) -> list[str]:
-    """The files of a unit, the one in force first; an instance may have its template's."""
-    return [path for folder in PATHS for each in (name, template(name)) if reader.exists(path := f"{folder}/{each}")]
+def files(reader: Reader, name: str, folders: Sequence[str] | None = None) -> list[str]:
+    """The files of a unit, the one in force first; an instance may have its template's. `folders`: see places()."""
+    names = dict.fromkeys((name, template(name)))
+    where = places(reader) if folders is None else folders
+    return [path for folder in where for each in names if reader.exists(path := f"{folder}/{each}")]
 
 
 def template(name: str) -> str:
     """ "foo@.service" for "foo@bar.service"; other names as they are."""
     stem, at, rest = name.partition("@")
     return f"{stem}@.{rest.rpartition('.')[2]}" if at else name
-
-
-def enabled(reader: Reader) -> dict[str, str]:
-    """The units that another one pulls in by a link of the administrator's, with that link."""
-    found: dict[str, str] = {}
-    for folder in ("/etc/systemd/system", RUNTIME):
-        for each in reader.names(folder):
-            if each.endswith((".wants", ".requires")):
-                found.update((name, f"{folder}/{each}/{name}") for name in reader.names(f"{folder}/{each}"))
-    return found
 
 
 def runs(reader: Reader, name: str) -> bool:
@@ -66,20 +60,19 @@ def runs(reader: Reader, name: str) -> bool:
     return any(reader.exists(f"{root}/system.slice/{inner}{name}") for root in _CGROUPS)
 
 
-def state(reader: Reader, name: str, links: Mapping[str, str] | None = None) -> str | None:
-    """Such as "active enabled" or "inactive static masked"; None when there is no such unit.
+def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> str | None:
+    """Such as "active enabled" or "inactive static masked"; None when there is no such unit. `folders`: see places().
 
-    `links` is what enabled() gave, when it is at hand. "stale": systemd has not read its files since they changed.
+    "stale": systemd has not read its files since they changed.
     """
-    found = files(reader, name)
+    found = files(reader, name, folders)
     running = runs(reader, name)
     loaded = reader.unit_states() if isinstance(reader, Host) and reader.live else {}
     if not found and not running and name not in loaded:
         return None
     texts = [reader.text(path) for path in found]
     masked = bool(texts) and texts[0] == ""
-    link = (enabled(reader) if links is None else links).get(name)
-    install = _enablement([text for text in texts if text], link is not None and reader.exists(link))
+    install = _enablement(reader, name, next(filter(None, texts), None))
     stale = False
     if loaded:
         load, active = loaded.get(name, ("", "inactive"))
@@ -91,14 +84,18 @@ def state(reader: Reader, name: str, links: Mapping[str, str] | None = None) -> 
     return " ".join(filter(None, (activity, install, "masked" if masked else "", "stale" if stale else "")))
 
 
-def _enablement(texts: list[str], linked: bool) -> str:
-    """systemctl is-enabled, as far as files and the administrator's links tell."""
-    if linked:
-        return "enabled"
-    if not texts:
+def _enablement(reader: Reader, name: str, text: str | None) -> str:
+    """As systemctl is-enabled, by the links that the unit's [Install] section asks for."""
+    if text is None:
         return ""
-    lines = texts[0].splitlines()
-    return "disabled" if any(line.startswith(("WantedBy=", "RequiredBy=", "Alias=")) for line in lines) else "static"
+    links = []
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if folder := _INSTALL.get(key.strip()):
+            links += [folder.format(other=other, name=name) for other in value.split()]
+    if any(reader.exists(f"{base}/{link}") for base in ("/etc/systemd/system", RUNTIME) for link in links):
+        return "enabled"
+    return "disabled" if links else "static"
 
 
 def needed_by(host: Host, names: Iterable[str]) -> Mapping[str, frozenset[str]]:

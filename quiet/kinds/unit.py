@@ -33,26 +33,50 @@ def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
     if absent := [name for name, words in wanted.items() if not words]:
         raise OSError(errno.EINVAL, f"{absent[0]} cannot be made absent")
     stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
-    _check_needed(host, stop)
+    needed = _needed(host, stop)
+    stop = [name for name in stop if name not in needed]
     reload = any("stale" in words for words in now.values())
     for name, words in wanted.items():
-        if ("masked" in words) is not ("masked" in now[name]):
+        if name not in needed and ("masked" in words) is not ("masked" in now[name]):
             reload = True
             (_mask if "masked" in words else _unmask)(host, name)
     if reload:
         host.systemctl("daemon-reload")
-    if stop:
-        host.systemctl("stop", *stop)
-    if start := [name for name in now if "active" in wanted[name] and "active" not in now[name]]:
-        host.systemctl("start", *start)
+    start = [name for name in now if "active" in wanted[name] and "active" not in now[name]]
+    again = _listened_for(host, start)
+    if stop or again:
+        host.systemctl("stop", *stop, *again)
+    if start:
+        host.systemctl("start", *sorted([*start, *again], key=_starting))
+    for name, others in needed.items():
+        raise OSError(errno.EBUSY, f"{', '.join(sorted(others))} would stop with {name}")
 
 
-def _check_needed(host: Host, stop: list[str]) -> None:
-    if not stop:
-        return
-    for name, others in systemd.needed_by(host, stop).items():
-        if others := others - set(stop):
-            raise OSError(errno.EBUSY, f"{', '.join(sorted(others))} would stop with {name}")
+def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
+    """Those of the units to stop that would take along one which is not to be stopped, with that."""
+    needed: dict[str, frozenset[str]] = {}
+    users = systemd.needed_by(host, stop) if stop else {}
+    while more := {
+        name: others
+        for name in users.keys() - needed.keys()
+        if (others := users[name] - users.keys() | users[name] & needed.keys())
+    }:
+        needed.update(more)
+    return needed
+
+
+def _listened_for(host: Host, start: list[str]) -> list[str]:
+    """The services that run, and have to start anew for a socket of theirs: no socket starts beside its service."""
+    sockets = [name for name in start if name.endswith(".socket")]
+    shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
+    services = {service for each in shown.values() for service in each.get("Triggers", "").split()}
+    states = host.unit_states() if services else {}
+    return sorted(service for service in services if states.get(service, ("", ""))[1] == "active")
+
+
+def _starting(name: str) -> int:
+    """The order in which units start: sockets before what they listen for, then what begins further jobs."""
+    return (".socket", ".service", ".path", ".timer").index("." + name.rpartition(".")[2])
 
 
 def _mask(host: Host, name: str) -> None:

@@ -12,7 +12,7 @@ from quiet.knob import Knob, Scene, Skip, Want, file_rule, least_rule
 
 _HUNG = "/proc/sys/kernel/hung_task_timeout_secs"
 _STALLED = "/sys/module/workqueue/parameters/watchdog_thresh"
-_KFENCE = "/sys/module/kfence/parameters/sample_interval"
+_KFENCE = "/sys/module/kfence/parameters/"
 _EDAC = "/sys/module/edac_core/parameters/edac_mc_poll_msec"
 _HOUR = 3_600_000  # milliseconds
 
@@ -23,6 +23,18 @@ def _soft_lockups(scene: Scene) -> Iterable[Want | Skip]:
         yield Skip("lockup:soft", "this kernel has no soft-lockup detector")
     else:
         yield Want("lockup:soft", "0", current=current)
+
+
+def _sampling(scene: Scene) -> Iterable[Want | Skip]:
+    path = _KFENCE + "sample_interval"
+    current = scene.text(path)
+    if current is None:
+        yield Skip(f"file:{path}", "this kernel has no KFENCE")
+    elif current != "0" and not scene.facts.reader.exists(_KFENCE + "deferrable"):
+        # that parameter came with the same release as switching it on again did
+        yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
+    else:
+        yield Want(f"file:{path}", "0", current=current)
 
 
 KNOBS = (
@@ -61,9 +73,9 @@ KNOBS = (
         title="sampling of memory errors (KFENCE)",
         why="ten times a second an allocation is guarded; where that is a static key, each time interrupts every CPU",
         doc="dev-tools/kfence.rst (kfence.sample_interval)",
-        rule=file_rule(_KFENCE, "0", "this kernel has no KFENCE"),
+        rule=_sampling,
         kind=values.NUMBER,
-        targets=f"file:{_KFENCE}",
+        targets=f"file:{_KFENCE}sample_interval",
         refusals={22: "KFENCE has found an error and stays off until the next boot"},
     ),
     Knob(

@@ -151,7 +151,7 @@ KNOBS = (
         choices=_SCOPE,
         targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies",
         after=("smt", "cpufreq.driver"),
-        refusals={16: _EBUSY},
+        refusals={2: "the driver's mode does not have it", 16: _EBUSY},
     ),
     Knob(
         name="cpufreq.governor",

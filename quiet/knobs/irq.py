@@ -24,18 +24,24 @@ def _irqs(scene: Scene) -> Iterable[Want | Skip]:
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
     for number, current in scene.facts.irq_cpus.items():
         allowed = cpulist.parse(current)
-        name = text(f"/sys/kernel/irq/{number}/actions") or "no handler"
         target = f"irq:{number}"
         if not allowed & away:
             fires = cpulist.parse(text(f"/proc/irq/{number}/effective_affinity_list") or "")
             if fires & away:
+                name = _actions(scene, number)
                 yield Skip(target, "still routed to an isolated CPU until its next interrupt", name)
-        elif not scene.facts.reader.writable(f"/proc/irq/{number}/smp_affinity_list"):
+            continue
+        name = _actions(scene, number)
+        if not scene.facts.reader.writable(f"/proc/irq/{number}/smp_affinity_list"):
             yield Skip(target, _FIXED, name)
         else:
             if current not in wanted:
                 wanted[current] = cpulist.format(moved_away(scene, allowed))
             yield Want(target, wanted[current], f"{name} may interrupt an isolated CPU", current=current, label=name)
+
+
+def _actions(scene: Scene, number: int) -> str:
+    return scene.text(f"/sys/kernel/irq/{number}/actions") or "no handler"
 
 
 def _default(scene: Scene) -> Iterable[Want | Skip]:

@@ -80,7 +80,7 @@ def _with_channels(scene: Scene) -> Iterator[str]:
 
 
 def _rss(scene: Scene) -> Iterable[Want | Skip]:
-    reader = scene.facts.reader
+    reader, most = scene.facts.reader, len(scene.cpus.housekeeping & scene.facts.online)
     for name in devices(scene):
         there = stuck(scene, name)
         if not there:
@@ -93,6 +93,7 @@ def _rss(scene: Scene) -> Iterable[Want | Skip]:
         target = f"net:{name}/rss"
         current = targets.get(reader, target)
         free = [n for n in range(len(queues(scene, name, "rx"))) if n not in there]
+        free = [n for n in free if n < most] or free  # the others may go (net.channels)
         if current is None or not free:
             why = _NO_ANSWER if current is None else "no other queue is left"
             yield Skip(target, f"queue {min(there)}: {_isolated(there[min(there)])}; {why}")

@@ -95,7 +95,7 @@ KNOBS = (
         kind=values.NUMBER,
         targets=f"file:{_INTEL}/hwp_dynamic_boost",
         after=("smt", "cpufreq.driver"),
-        refusals={22: "the driver does not let it be set in this mode"},
+        refusals={2: "the driver's mode does not have it", 22: "the driver does not let it be set in this mode"},
     ),
     Knob(
         name="cpufreq.efficiency",

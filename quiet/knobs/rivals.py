@@ -43,9 +43,8 @@ def running(facts: Facts) -> list[str]:
 
 
 def _once(facts: Facts) -> list[str]:
-    links = systemd.enabled(facts.reader)
-    states = {unit: systemd.state(facts.reader, unit, links) or "" for unit in ONCE if unit in links}
-    return [unit for unit, state in states.items() if "masked" not in state]
+    states = {unit: (systemd.state(facts.reader, unit) or "").split() for unit in ONCE}
+    return [unit for unit, words in states.items() if "enabled" in words and "masked" not in words]
 
 
 def _rivals(scene: Scene) -> Iterable[Want | Skip]:

@@ -44,6 +44,8 @@ def _multiplexing(scene: Scene) -> Iterable[Want | Skip]:
     for name in names:
         path = f"{_PMUS}/{name}/{_MUX}"
         current = scene.text(path) or ""
+        if current == "0":
+            continue  # counts in software, and 0 could not be written back
         if scene.choice != "quiet":
             yield Want(f"file:{path}", scene.choice, current=current)
         elif not current.isdecimal() or int(current) < 1000:

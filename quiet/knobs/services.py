@@ -188,15 +188,16 @@ def _services(scene: Scene) -> Iterable[Want | Skip]:
 def hold(scene: Scene, table: Iterable[Service], keep: Iterable[str] = ()) -> Iterator[Want | Skip]:
     """Stop and mask every unit of a table that runs, or that anything could start."""
     reader = scene.facts.reader
-    there, links = systemd.installed(reader), systemd.enabled(reader)
+    folders = systemd.places(reader)
     keep = set(keep)
     for service in table:
         for unit in service.units.split():
-            path = there.get(systemd.template(unit))
-            if unit in keep or _alias(scene, path, unit) or not (path or systemd.runs(reader, unit)):
+            if unit in keep:
                 continue
-            current = systemd.state(reader, unit, links)
-            words = (current or "").split()
+            current = systemd.state(reader, unit, folders)
+            if current is None or _alias(scene, unit, folders):
+                continue
+            words = current.split()
             if "active" in words and "masked" in words:
                 yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, nobody could start it again")
             elif "active" in words or not {"masked", "disabled"} & set(words):
@@ -206,9 +207,10 @@ def hold(scene: Scene, table: Iterable[Service], keep: Iterable[str] = ()) -> It
                 yield Skip(f"unit:{job}", "at work just now, and left to come to its end: wait for it")
 
 
-def _alias(scene: Scene, path: str | None, name: str) -> bool:
+def _alias(scene: Scene, name: str, folders: list[str]) -> bool:
     """Whether a unit's file is another unit's second name: that one is what is stopped."""
-    target = scene.facts.reader.link(path) if path else None
+    reader = scene.facts.reader
+    target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 

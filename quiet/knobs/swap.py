@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import values
-from quiet.kinds.swap import areas
+from quiet.kinds.swap import Area, areas
 from quiet.knob import Knob, Scene, Skip, Want, most_rule
 from quiet.knobs.cpuset import GROUP
 
@@ -39,14 +39,20 @@ def _devices(scene: Scene) -> Iterable[Want | Skip]:
     if used > _available(scene) // 2:
         yield Skip("swap:", f"{used} KiB are swapped out, and memory would be short with them back in it")
         return
-    # what goes last comes back first, and so gets the better one of the priorities that the kernel chooses
-    for area in sorted(found, key=lambda area: area.priority):
+    for area in reversed(_as_they_come_back(found)):
         target = f"swap:{area.path}"
         if area.deleted:
             yield Skip(target, "its file was deleted, so nobody could switch it on again")
         else:
             state = "on" if area.priority < 0 else f"on {area.priority}"
             yield Want(target, "off", current=state, label=area.kind)
+
+
+def _as_they_come_back(found: Iterable[Area]) -> list[Area]:
+    """In the order of /proc/swaps; of those whose priority the kernel chose, the first to come gets the highest."""
+    found = list(found)
+    chosen = iter(sorted((area for area in found if area.priority < 0), key=lambda area: -area.priority))
+    return [next(chosen) if area.priority < 0 else area for area in found]
 
 
 def _available(scene: Scene) -> int:
@@ -67,6 +73,7 @@ KNOBS = (
         rule=_cgroup,
         targets=f"{_MAX}, and cgroup:/+memory for it",
         after=("smt", "cpuset"),
+        atomic=True,
         needs="cpuset",
         refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?), or this kernel does not account swap'},
     ),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist, targets, values
-from quiet.knob import Knob, Scene, Skip, Want, moved_away
+from quiet.knob import Knob, Scene, Skip, Want, file_rule, moved_away
 
 _BASE = "/sys/devices/virtual/workqueue"
+_SCOPE = "/sys/module/workqueue/parameters/default_affinity_scope"
 
 
 def _workqueues(scene: Scene) -> Iterable[Want | Skip]:
@@ -35,5 +36,14 @@ KNOBS = (
         kind=values.CPUMASK,
         targets="workqueue:global and workqueue:NAME; read from cpumask_requested where the kernel has it",
         after=("smt", "cpuset"),
+    ),
+    Knob(
+        name="workqueue.scope",
+        title="how near to its caller unbound work runs",
+        why="'cpu' or 'smt' keeps it on the core that queued it, 'system' lets it run on any housekeeping CPU",
+        doc="core-api/workqueue.rst (affinity scopes)",
+        rule=file_rule(_SCOPE, "cache"),
+        choices=("cpu", "smt", "cache", "numa", "system", "leave"),
+        targets=f"file:{_SCOPE}",
     ),
 )

@@ -53,8 +53,11 @@ REMEDIES = (
     Remedy(HRTIMER, r"sched_rt_period_timer", KNOB, "rt_throttling", "the real-time bandwidth limit"),
     Remedy(HRTIMER, r"sched_cfs_.*", USER, "", "a cgroup with a CPU limit (cpu.max) has run here; take the limit away"),
     Remedy(
+        HRTIMER, r"perf_mux_hrtimer_handler", KNOB, "perf.mux_interval", "more perf events than counters take turns"
+    ),
+    Remedy(
         HRTIMER,
-        r"perf_swevent_hrtimer|perf_mux_hrtimer_handler",
+        r"perf_swevent_hrtimer",
         USER,
         "",
         "somebody's perf event on this CPU; end the profiler",
@@ -93,13 +96,7 @@ REMEDIES = (
         "tsc=nowatchdog",
         "the check of the time stamp counter, on each CPU in turn",
     ),
-    Remedy(
-        TIMER,
-        r"mce_timer_fn",
-        USER,
-        "",
-        "polling for corrected machine checks: echo 0 > /sys/devices/system/machinecheck/machinecheck0/check_interval",
-    ),
+    Remedy(TIMER, r"mce_timer_fn", KNOB, "mce.interval", "polling for corrected machine checks"),
     Remedy(
         TIMER,
         r"delayed_work_timer_fn",
@@ -112,6 +109,7 @@ REMEDIES = (
     Remedy(TIMER, r".*", NONE, "", "a kernel timer of something that ran on this CPU; it stays where it was started"),
     # work
     Remedy(WORK, r"vmstat_update", KNOB, "vm.stat_interval", "folding this CPU's memory counters into the global ones"),
+    Remedy(WORK, r"fb_flashcursor", KNOB, "console.blink", "the blinking cursor of the screen's console"),
     Remedy(WORK, r"(dbs_work_handler|cs_dbs_.*|od_.*)", KNOB, "cpufreq.governor", "a frequency governor that samples"),
     Remedy(
         WORK,
@@ -142,6 +140,7 @@ REMEDIES = (
     Remedy(
         CALL, SHOOTDOWNS, KNOB, "thp.khugepaged", "khugepaged collapses pages of what runs here", by=r".*khugepaged.*"
     ),
+    Remedy(CALL, SHOOTDOWNS, KNOB, "vm.compaction", "kcompactd moves pages of what runs here", by=r".*kcompactd.*"),
     Remedy(CALL, SHOOTDOWNS, KNOB, "ksm", "ksmd merges equal pages of what runs here", by=r".*ksmd.*"),
     Remedy(
         CALL,
@@ -173,15 +172,17 @@ REMEDIES = (
         r"code patching|do_sync_core|text_poke.*|__sync_core",
         USER,
         "",
-        "the kernel changed its own code: tracing or probes switched, a module loaded, a static key",
+        "the kernel changed its own code: tracing or probes switched, a module loaded, a static key (see the knobs "
+        "static_keys.timestamps and kfence)",
     ),
     Remedy(
         CALL,
         r"expedited RCU|rcu_exp_handler|rcu_exp_need_qs",
-        USER,
-        "",
-        "an expedited RCU grace period: boot with rcupdate.rcu_normal=1, or echo 1 > /sys/kernel/rcu_normal",
+        KNOB,
+        "rcu.normal",
+        "an expedited RCU grace period; rcupdate.rcu_normal=1 on the kernel's command line does the same",
     ),
+    Remedy(CALL, r"trc_read_check_handler", KNOB, "rcu.tasks_ipi", "RCU Tasks Trace looks at what runs here"),
     Remedy(CALL, r"rcu_barrier_(handler|func)", NONE, "", "somebody waits for the RCU callbacks of all CPUs"),
     Remedy(CALL, r"remote_function|__perf_.*|event_function", USER, "", "perf changes its events on this CPU"),
     Remedy(CALL, r"__(rd|wr)msr_.*|__rdmsr.*", USER, "", "somebody reads this CPU's registers (turbostat, monitoring)"),
@@ -241,7 +242,8 @@ REMEDIES = (
     # tasks
     Remedy(THREAD, r"migration/\d+", NONE, "", "the kernel stops this CPU to move a task or to change its own code"),
     Remedy(THREAD, r"ksoftirqd/\d+", KNOB, "irq", "softirqs that were too many for the interrupt's end"),
-    Remedy(THREAD, r"(rcuc|rcuop|rcuos|rcuog|rcub)/\d+", BOOT, "rcu_nocbs={cpus}", "RCU's callbacks"),
+    Remedy(THREAD, r"rcuo[pgs]/\d+", KNOB, "tasks", "RCU's callbacks, in a thread that may run elsewhere"),
+    Remedy(THREAD, r"(rcuc|rcub)/\d+", BOOT, "rcu_nocbs={cpus}", "RCU's callbacks"),
     Remedy(
         THREAD,
         r"(cpuhp|idle_inject|irq_work|ktimers|backlog_napi)/\d+",

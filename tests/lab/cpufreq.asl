@@ -1,4 +1,5 @@
-// One processor's part of an ACPI table that gives an emulated machine frequency scaling (@N@ stands for the number).
+// One processor's part of an ACPI table that gives an emulated machine frequency scaling and an idle state (@N@ stands
+// for the processor's number).
 //
 // Both performance registers are the scratch register of the second serial port (0x2FF): it stores what is written
 // and gives it back, and each state's status value equals its control value, so every change of frequency "succeeds".
@@ -19,5 +20,11 @@
         })
         // A domain of its own (number @N@, one processor), coordinated by the operating system
         Name (_PSD, Package () { Package () { 5, 0, @N@, 0xFC, 1 } })
+        // One idle state, C1, entered by halting: type, us to wake from it, mW. Beside it Linux has one that polls
+        Name (_CST, Package ()
+        {
+            1,
+            Package () { ResourceTemplate () { Register (FFixedHW, 0, 0, 0) }, 1, 2, 500 }
+        })
         Method (_PPC, 0, NotSerialized) { Return (0) }
     }

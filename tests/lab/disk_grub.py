@@ -43,7 +43,7 @@ GRUB_SERIAL_COMMAND="serial --unit=0 --speed=115200"
 """
 # Until update-grub has written its own, which takes a running system.
 FIRST_MENU = """\
-linux /boot/vmlinuz-{version} root={root} ro quiet {line}
+linux /boot/vmlinuz-{version} root={root} ro {line} quiet
 initrd /boot/initrd.img-{version}
 boot
 """
@@ -101,7 +101,7 @@ def _write(image: Path, root: Path, core: bytes) -> None:
     boot = bytearray((root / MODULES / "boot.img").read_bytes())
     # Active, from and to beyond what cylinders can say, Linux, first sector, number of sectors.
     entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", FIRST, (SIZE_MIB << 20) // SECTOR)
-    boot[446 : 446 + len(entry)] = entry
+    boot[446:510] = entry.ljust(64, b"\0")  # of four; boot.img has code for floppies there
     with open(image, "r+b") as file:
         file.write(boot)
         file.write(core)

@@ -20,7 +20,7 @@ AHEAD = 1 << 20  # of the first partition
 DISK = "/dev/vda"
 
 
-def take(top: str = "/", disk: str = DISK) -> State:
+def take(top: str = "/", disk: str = "") -> State:
     device = os.lstat(top).st_dev
     found: State = {}
     for folder, folders, names in os.walk(top):
@@ -29,7 +29,7 @@ def take(top: str = "/", disk: str = DISK) -> State:
             path = os.path.join(folder, name)
             if _kept(path, device):
                 found[path] = _one(path)
-    if os.path.exists(disk):
+    if disk:
         with open(disk, "rb") as file:
             found[f"the first MiB of {disk}"] = hashlib.sha256(file.read(AHEAD)).hexdigest()
     return found

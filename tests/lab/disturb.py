@@ -11,16 +11,39 @@ import time
 from pathlib import Path
 
 CPU = Path("/sys/devices/system/cpu")
+LIMIT_US = 200  # of the idle states, as somebody holds it
 SETTINGS = {
     "/proc/sys/kernel/perf_event_max_sample_rate": "70000",
     "/proc/sys/kernel/randomize_va_space": "1",
     "/proc/sys/kernel/sched_rt_runtime_us": "900000",
     "/proc/sys/vm/stat_interval": "3",
     "/sys/devices/system/machinecheck/machinecheck0/check_interval": "100",
+    "/proc/sys/kernel/bpf_stats_enabled": "1",
+    "/proc/sys/kernel/hung_task_timeout_secs": "77",
+    "/proc/sys/kernel/printk": "5 3 2 6",
+    "/proc/sys/kernel/sched_schedstats": "1",
+    "/proc/sys/kernel/task_delayacct": "1",
+    "/proc/sys/vm/compaction_proactiveness": "33",
+    # one of the two pairs in bytes, which makes the other unit 0
+    "/proc/sys/vm/dirty_bytes": "268435456",
+    "/proc/sys/vm/dirty_background_ratio": "7",
+    "/proc/sys/vm/dirty_expire_centisecs": "2000",
+    "/proc/sys/vm/dirty_writeback_centisecs": "700",
+    "/proc/sys/vm/laptop_mode": "2",
+    "/proc/sys/vm/swappiness": "77",
+    "/proc/sys/vm/watermark_boost_factor": "12000",
+    "/proc/sys/vm/zone_reclaim_mode": "1",
+    "/sys/kernel/mm/numa/demotion_enabled": "true",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs": "9000",
+    "/sys/kernel/rcu_expedited": "1",
+    "/sys/module/kfence/parameters/sample_interval": "50",
+    "/sys/module/rcupdate/parameters/rcu_task_ipi_delay": "3",
+    "/sys/module/workqueue/parameters/watchdog_thresh": "20",
+    "/sys/bus/event_source/devices/software/perf_event_mux_interval_ms": "9",
     "/sys/devices/system/machinecheck/machinecheck0/cmci_disabled": "1",
     "/sys/module/pcie_aspm/parameters/policy": "powersave",
-    f"{CPU}/cpu0/cpuidle/state1/disable": "1",
-    f"{CPU}/cpu1/power/pm_qos_resume_latency_us": "n/a",
+    f"{CPU}/cpu0/cpuidle/state0/disable": "1",
+    f"{CPU}/cpu1/power/pm_qos_resume_latency_us": "30",
     f"{CPU}/cpu3/power/pm_qos_resume_latency_us": "50",
     "/sys/kernel/mm/ksm/run": "1",
     "/sys/kernel/mm/transparent_hugepage/defrag": "defer",
@@ -51,6 +74,13 @@ def write(path: str, text: str, done: dict[str, str]) -> None:
             done[path] = f"refused: {error.strerror}"
 
 
+def swap_on(done: dict[str, str]) -> None:
+    """Swap to a disk in memory, where the kernel has one."""
+    steps = ("modprobe brd rd_nr=1 rd_size=16384", "mkswap /dev/ram0", "swapon -p 5 /dev/ram0")
+    if all(subprocess.run(step.split(), capture_output=True, check=False).returncode == 0 for step in steps):
+        done["/proc/swaps"] = "/dev/ram0"
+
+
 def device_interrupts() -> list[int]:
     """The interrupts of the emulated PCI devices: each can be sent to any CPU."""
     lines = Path("/proc/interrupts").read_text().splitlines()
@@ -65,6 +95,7 @@ def disturb() -> dict[str, str]:
     done: dict[str, str] = {}
     for path, text in SETTINGS.items():
         write(path, text, done)
+    swap_on(done)
     first, second, *_ = device_interrupts()
     last = (os.cpu_count() or 1) - 1
     write(f"/proc/irq/{first}/smp_affinity_list", f"{last}", done)
@@ -72,7 +103,7 @@ def disturb() -> dict[str, str]:
     for cpus in ({0, last}, {last}, {last - 1, last}, None):
         sleeper(cpus)
     with open("/dev/cpu_dma_latency", "wb") as device:  # somebody's own limit, to stay as it is
-        device.write((200).to_bytes(4, sys.byteorder))
+        device.write(LIMIT_US.to_bytes(4, sys.byteorder))
         device.flush()
         subprocess.Popen(["sleep", "100000"], stdout=device)
     stopped = sleeper({1, last})

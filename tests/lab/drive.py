@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from quiet import apply, cli, restore, start, targets  # noqa: F401 - loaded once for all forks
-from tests.lab import disturb, snapshot
+from tests.lab import disturb, holding, snapshot
 from tests.lab.observe import busy_loops, watched
 
 BENCH = ("--profile", "bench")
@@ -73,6 +73,8 @@ def round_trip(report: Report, *, with_isolation: bool) -> None:
     report["verify"] = quiet_json("verify", "--duration", "0")
     report["restore"] = quiet("restore")
     report["left"] = differences(before)
+    report["held"] = holding.held(quiet, forked)
+    report["left_by_held"] = differences(before)
     if with_isolation:
         isolation(report, cpus_of(report["plan"]["json"]["cpus"]["isolated"]))
         report["left_by_run"] = differences(before)

@@ -35,19 +35,25 @@ StandardOutput=truncate:{BEFORE}
 """
 # An emulated CPU is away whenever the emulator is: only interrupts say how quiet it is.
 SHORT = ("verify", "--duration", "3", "--max-lost", "100%", "--max-gap", "10s", "--max-interrupts", "20")
-Report = dict[str, Any]
 
 
-def run(*command: str) -> Report:
+class Report(dict[str, Any]):
+    """What was seen, step by step; each is told when it is there, for whoever waits outside."""
+
+    def __setitem__(self, name: str, found: Any) -> None:
+        super().__setitem__(name, found)
+        print(f"boot {os.environ['LAB_BOOT']}, {Path('/proc/uptime').read_text().split()[0]} s: {name}", flush=True)
+
+
+def run(*command: str) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
 
 
 def furnish(report: Report) -> None:
     """Put on the disk what the later boots need, and have the boot loader write its own menu."""
-    (SITE / "checkout.pth").unlink()
-    shutil.copytree("quiet", SITE / "quiet", ignore=shutil.ignore_patterns("__pycache__", "*.c", "*.o"))
-    report["compiled"] = run("python3", "-m", "compileall", "-q", str(SITE / "quiet"))
+    shutil.copytree("quiet", SITE / "quiet", ignore=shutil.ignore_patterns("*.c", "*.o"))
+    report["compiled"] = run("python3", "-m", "compileall", "-q", str(SITE / "quiet"))  # what is not already
     shutil.copy("tests/lab/snapshot.py", "/srv")
     (UNITS / "lab-before.service").write_text(LOOKS_FIRST)
     (UNITS / "multi-user.target.wants/lab-before.service").symlink_to(UNITS / "lab-before.service")
@@ -61,14 +67,14 @@ def first_state() -> disk_state.State:
 
 def changed(report: Report, name: str) -> None:
     started = time.monotonic()
-    report[name] = disk_state.compare(first_state(), disk_state.take())
+    report[name] = disk_state.compare(first_state(), disk_state.take(disk=disk_state.DISK))
     report["state_seconds"] = time.monotonic() - started
 
 
 def round_trip(profile: str) -> Report:
     """As drive.round_trip, where systemd is the first process."""
     options = ("--profile", profile)
-    found: Report = {}
+    found = Report()
     before = snapshot.take()
     found["plan"] = quiet_json("plan", *options)
     found["apply"] = quiet("apply", *options)
@@ -82,20 +88,19 @@ def round_trip(profile: str) -> Report:
 
 
 def one(report: Report) -> None:
-    """The first state; the run-time round trip; then the service, and the command line for the next boot."""
+    """The first state; then the service, and the command line for the next boot."""
     furnish(report)
-    (OUT / "state.json").write_text(json.dumps(disk_state.take()))
-    report["disturbed"] = disturb.disturb()
-    for profile in ("bench", "strict"):
-        report[profile] = round_trip(profile)
-    changed(report, "changed_by_round_trips")
+    (OUT / "state.json").write_text(json.dumps(disk_state.take(disk=disk_state.DISK)))
     report["install"] = quiet_json("install-service", "--profile", "bench")
+    report["boot_plan"] = quiet_json("boot", "plan", "--profile", "bench")
+    report["boot_apply"] = quiet_json("boot", "apply", "--profile", "bench")
     changed(report, "changed")
 
 
 def two(report: Report) -> None:
-    """The unit has applied the profile; it is stopped and taken away."""
+    """The running kernel has the words, the unit has applied the profile. It is stopped, and all is taken away."""
     report["status"] = quiet_json("status")
+    report["plan"] = quiet_json("plan", "--profile", "bench")
     report["verify"] = quiet_json("verify", "--duration", "0")
     report["short"] = quiet_json(*SHORT)
     report["unit"] = run("systemctl", "show", "quiet.service", "-p", "ActiveState,SubState,Result,UnitFileState")
@@ -104,19 +109,41 @@ def two(report: Report) -> None:
     report["status_stopped"] = quiet_json("status")
     report["remove"] = quiet_json("remove-service")
     report["unit_removed"] = run("systemctl", "show", "quiet.service", "-p", "LoadState,ActiveState,Result")
+    report["boot_remove"] = quiet_json("boot", "remove")
+
+
+def three(report: Report) -> None:
+    """As it was first. The next start is one by kexec: `quiet boot once` ends this boot itself."""
     changed(report, "changed")
 
 
-STEPS = [one, two]
+def four(report: Report) -> None:
+    """The kernel that kexec has started."""
+    changed(report, "changed")
+    report["plan"] = quiet_json("plan", "--profile", "bench")
+
+
+def five(report: Report) -> None:
+    """The boot after it. Last, the round trip at run time, from a state that is nowhere the default."""
+    changed(report, "changed")
+    report["disturbed"] = disturb.disturb()
+    for profile in ("bench", "strict"):
+        report[profile] = round_trip(profile)
+
+
+STEPS = [one, two, three, four, five]
+LEAVE = {3: ["quiet", "boot", "once", "--profile", "bench"]}
 
 
 def main() -> int:
     number = int(os.environ["LAB_BOOT"])
     last = number >= len(STEPS)
-    report: Report = {"command_line": Path("/proc/cmdline").read_text().strip()}
+    report = Report(command_line=Path("/proc/cmdline").read_text().strip())
+    (SITE / "checkout.pth").unlink()  # the lab's, made at each boot; this process has read it
     started = time.monotonic()
     try:
         report["came_up"] = run("systemctl", "is-system-running", "--wait")
+        report["failed_units"] = run("systemctl", "--failed", "--no-legend", "--plain")
         report["waited"] = time.monotonic() - started
         report["uptime"] = Path("/proc/uptime").read_text().split()[0]
         STEPS[number - 1](report)
@@ -127,7 +154,8 @@ def main() -> int:
     (OUT / f"boot-{number}.json").write_text(json.dumps(report, indent=1))
     if last:
         return 0
-    subprocess.run(["systemctl", "reboot"], check=True)
+    leave = LEAVE.get(number, ["systemctl", "reboot"])
+    (OUT / f"leave-{number}.json").write_text(json.dumps(run(*leave)))
     time.sleep(600)  # systemd ends this
     return 1
 

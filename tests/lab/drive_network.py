@@ -20,6 +20,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyroute2.netlink.generic.ethtool  # noqa: F401 - loaded once for all forks
+
 from quiet import cpulist
 from tests.lab import drive
 from tests.lab.drive import Report, called, quiet, quiet_json
@@ -140,8 +142,9 @@ def counted(name: str) -> dict[str, Counter[int]]:
 
 
 def watched(name: str, cpus: set[int], seconds: float = 4) -> Report:
-    before = counted(name)
     with traffic(cpus):
+        time.sleep(1)  # an interrupt moves when it next arrives, where it arrived before
+        before = counted(name)
         time.sleep(seconds)
     after = counted(name)
     return {what: {str(cpu): after[what][cpu] - before[what][cpu] for cpu in range(4)} for what in after}

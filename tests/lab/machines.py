@@ -62,8 +62,8 @@ WATCHED = Machine(
 )
 # Has a network device with as many queues as processors.
 NET = (
-    Machine("net", "6.12", queues=4),
-    Machine("net-6.1", "6.1", queues=4),
+    Machine("net", "6.12", queues=4, prelude="modprobe virtio_net"),
+    Machine("net-6.1", "6.1", queues=4, prelude="modprobe virtio_net"),
 )
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)

@@ -305,4 +305,4 @@ def test_a_hangup_that_is_ignored_stays_ignored(cpu: int) -> None:
 def test_a_kernel_parameter_that_is_a_remedy_is_explained_too(quiet: Quiet) -> None:
     assert "scheduler's tick" in quiet("explain", "nohz_full").out
     assert any("callbacks" in text for text in quiet("explain", "rcu_nocbs", "--json").json["stops"])
-    assert "unknown knob 'nohz'" in quiet("explain", "nohz").err
+    assert "unknown knob 'nohzz'" in quiet("explain", "nohzz").err

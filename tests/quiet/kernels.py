@@ -21,8 +21,6 @@ KNOBS = (
     *("thp", "thp.defrag", "thp.khugepaged", "ksm", "vm.stat_interval"),
     *("kfence", "vm.compaction", "vm.demotion", "thp.scan", "writeback.interval", "console.loglevel", "rcu.normal"),
 )
-
-
 VM = {"stat_interval": "1", "compaction_proactiveness": "20", "dirty_writeback_centisecs": "500"}
 
 
@@ -48,6 +46,7 @@ def settings() -> dict[str, str]:
     files["proc/sys/kernel/printk"] = "7\t4\t1\t7"
     files |= {f"proc/sys/vm/{name}": text for name, text in VM.items()}
     files |= {"sys/kernel/rcu_normal": "0", "sys/kernel/mm/numa/demotion_enabled": "true"}
+    files["sys/module/kfence/parameters/deferrable"] = "0"
     files |= {"sys/module/kfence/parameters/sample_interval": "100", f"{pages}/khugepaged/scan_sleep_millisecs": "9"}
     files |= {f"{pages}/enabled": "always", f"{pages}/defrag": "defer", f"{pages}/khugepaged/defrag": "1"}
     return files | {"sys/kernel/mm/ksm/run": "1"}

@@ -87,7 +87,7 @@ def test_a_driver_switched_to_another_mode_gets_all_of_its_settings_back(tmp_pat
     names = {"status": "active", "no_turbo": "1", "min_perf_pct": "40", "max_perf_pct": "80", "hwp_dynamic_boost": "1"}
     files = {f"{CPU}/intel_pstate/{name}": text for name, text in names.items()}
     files |= cpufreq(4, "intel_pstate", energy_performance_preference="balance_power", scaling_max_freq="2000000")
-    defaults = {"no_turbo": "0", "min_perf_pct": "26", "max_perf_pct": "100", "hwp_dynamic_boost": "0"}
+    defaults = {"no_turbo": "0", "min_perf_pct": "26", "max_perf_pct": "100"}
     fresh = {"scaling_governor": "powersave", "scaling_max_freq": "3000000", "scaling_min_freq": "800000"}
 
     def starts_again(kernel: Kernel, path: str, value: str) -> str:
@@ -97,9 +97,15 @@ def test_a_driver_switched_to_another_mode_gets_all_of_its_settings_back(tmp_pat
             for number in range(4):
                 for name, text in fresh.items():
                     Host.write(kernel, f"/{CPU}/cpufreq/policy{number}/{name}", text)
+            boost = Path(f"{kernel.root}/{CPU}/intel_pstate/hwp_dynamic_boost")
+            if value == "passive":  # the file goes with the active mode
+                boost.unlink()
+            else:
+                boost.write_text("0\n")
         return value
 
     knobs = {"cpufreq.driver": "passive", "cpufreq.governor": "quiet", "cpufreq.turbo": "quiet"}
+    knobs |= {"cpufreq.hwp_boost": "quiet"}
     there_and_back(tmp_path, files, wish(**knobs), starts_again)
 
 

@@ -20,26 +20,47 @@ from tests.trees import hybrid, plant
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
     *("quiet", "errors", "entry", "cpulist", "host"),
-    *("kinds.kind", "kinds.held", "kinds.lockup", "kinds.sched", "kinds.swap"),
+    *("kinds.kind", "kinds.held", "kinds.lockup", "kinds.resctrl", "kinds.sched", "kinds.swap"),
     *("kinds.ethtool", "kinds.netlink", "kinds.net"),
     *("kinds.systemd", "kinds.slices", "kinds.unit"),
     "kinds",
     *("values", "targets", "facts", "surroundings", "confined", "unreachable", "choose", "knob"),
-    *("boot", "boot.words", "boot.parameter", "boot.table_cpus", "boot.table_time", "boot.table_power"),
+    *(
+        "boot",
+        "boot.words",
+        "boot.parameter",
+        "boot.table_cpus",
+        "boot.table_time",
+        "boot.table_power",
+        "boot.table_memory",
+    ),
     *("boot.parameters", "boot.merge", "boot.wish"),
     *("knobs.services", "knobs.rivals", "knobs.slices"),
     *("knobs.cpufreq", "knobs.smt", "knobs.cpuset", "knobs.irq", "knobs.workqueue", "knobs.kernel", "knobs.memory"),
     *("knobs.pstate", "knobs.power", "knobs.idle", "knobs.mce"),
     *("knobs.network", "knobs.steering"),
     *("knobs.checks", "knobs.scheduling", "knobs.kthreads", "knobs.reclaim", "knobs.writeback", "knobs.swap"),
-    *("knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules"),
+    *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules", "knobs.static_keys"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
     *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
     *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
-    *("boot.disk", "boot.loader", "boot.loaders.grub", "boot.loaders", "boot.record", "boot.plan", "boot.apply"),
+    *(
+        "boot.disk",
+        "boot.loader",
+        "boot.shell",
+        "boot.loaders.lines",
+        "boot.loaders.grub",
+        "boot.loaders.entries",
+        "boot.loaders.small",
+        "boot.loaders.ostree",
+        "boot.loaders",
+        "boot.record",
+        "boot.plan",
+        "boot.apply",
+    ),
     *("boot.image", "boot.kexec", "boot.once"),
     *("kernel", "kernel.fragments", "kernel.config", "kernel.check", "kernel.told"),
     *(
@@ -135,6 +156,21 @@ def test_a_room_without_a_key_opens_no_file(name: str) -> None:
 
 def test_nobody_but_the_host_starts_programs() -> None:
     assert {name for name in ROOMS if "subprocess" in imported(name)} == {"host"}
+
+
+def test_only_the_boot_room_changes_what_a_boot_loader_reads() -> None:
+    writers = {name for name in ROOMS if {"boot.disk", "boot.loader", "boot.apply"} & imported(name)}
+    assert {name for name in writers if not name.startswith("boot.")} <= {"shapes_boot", "render_boot", "commands_boot"}
+    named = {
+        name
+        for name in ROOMS
+        for node in ast.walk(SOURCES[name])
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if any(
+            node.value.startswith(path) for path in ("/etc/default/grub", "/etc/kernel/", "/boot/grub", "/boot/loader")
+        )
+    }
+    assert all(name.startswith("boot.") for name in named), named
 
 
 def test_planning_loads_nothing_heavy(tmp_path: Path) -> None:

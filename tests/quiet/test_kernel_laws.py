@@ -65,7 +65,7 @@ def test_a_number_of_printk_that_somebody_else_changes_is_a_conflict(tmp_path: P
 
 
 class Detectors(Kernel):
-    """Both lockup detectors of kernel/watchdog.c before Linux 6.9: reading a switch sets it to what runs."""
+    """Both lockup detectors of kernel/watchdog.c before late 2024: reading a switch sets it to what runs."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -141,4 +141,14 @@ def test_without_the_partition_no_limit_is_asked_for(tmp_path: Path) -> None:
     assert done.failures == ()
     assert "makes no sense without" in {skip.target: skip.reason for skip in done.skips}["cgroup:/+memory"]
     assert restore(kernel).complete
+    assert contents(tmp_path) == before
+
+
+def test_without_the_group_at_all_the_controller_stays_off_too(tmp_path: Path) -> None:
+    kernel = swapping(tmp_path)
+    before = contents(tmp_path)
+    knobs = {"cpuset": "leave", "swap.cgroup": "quiet"}
+    done = apply(kernel, check({"cpus": {"isolated": "3"}, "knobs": knobs}, "test", "test"))
+    assert (done.changes, done.failures) == ((), ())
+    assert "there is no such cgroup" in done.skips[-1].reason
     assert contents(tmp_path) == before

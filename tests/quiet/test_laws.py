@@ -6,7 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from quiet.profile import Profile
 from quiet.restore import restore
 from quiet.verify import plan_now
 from tests.quiet.kernels import KNOBS, profile
+from tests.quiet.lives import Life
 from tests.trees import contents, cpufreq, machine, plant
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -31,6 +34,7 @@ NUMBERS = {
     "proc/sys/vm/dirty_writeback_centisecs": ("0", "500", "1500", "9000"),
     "proc/sys/kernel/printk": ("7\t4\t1\t7", "1 4 1 7", "0\t0\t0\t0"),
     "sys/module/kfence/parameters/sample_interval": ("0", "100"),
+    "sys/module/kfence/parameters/deferrable": ("0",),
     "sys/kernel/mm/numa/demotion_enabled": ("true", "false"),
     "sys/kernel/rcu_normal": ("0", "1"),
     "sys/kernel/mm/ksm/run": ("0", "1", "2"),
@@ -135,3 +139,35 @@ def plan_of(root: Path, found: dict[str, bytes], wanted: Profile) -> tuple:  # t
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         return plan_now(Host(folder), wanted, None)[0].changes
+
+
+@QUICK
+@given(st.randoms(use_true_random=False))
+def test_a_made_up_machine_lives_by_the_laws(random: Random) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Life(random, Path(folder), {}).live()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_machines_of_known_seeds_live_by_the_laws(seed: int, tmp_path: Path) -> None:
+    Life(Random(seed), tmp_path, {}).live()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_ten_thousand_machines_live_by_the_laws(part: int, tmp_path: Path) -> None:
+    told: dict[str, int] = {}
+    for seed in range(100_000 + part * 1000, 100_000 + part * 1000 + 1000):
+        try:
+            Life(Random(seed), tmp_path, told).live()
+        except Exception as error:
+            raise AssertionError(f"the machine of seed {seed}: {error}") from error
+    # every way through a life is walked, and most machines go all of it
+    assert told["hosts"] == 1000
+    assert told["applied"] > 300
+    assert told["killed while applying"] > 30
+    assert told["killed while restoring"] > 10
+    assert told["restored"] > 400
+    assert told["restored but for what is named"] > 5
+    assert told["confined"] > 10
+    assert told["no CPUs to isolate"] > 100

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from quiet import plan, targets
+from quiet import cpulist, plan, targets
 from quiet.apply import apply
 from quiet.facts import Facts
 from quiet.host import Host, Reader
@@ -43,11 +46,13 @@ def driver(kernel: Kernel, path: str, value: str) -> str:
         plant(base, {f"tx-{n}/xps_cpus": f"{1 << n:02x}" for n in range(count)})
         Path(f"{kernel.root}{ANSWERS}/eth0/rss").write_text(f"8: {' '.join(map(str, range(count)))}\n")
         for queue in range(4):
-            Path(f"{kernel.root}/proc/irq/{40 + queue}/smp_affinity_list").write_text("0-3\n")
+            mask = Path(f"{kernel.root}/proc/irq/{40 + queue}/smp_affinity_list")
+            if mask.stat().st_mode & 0o200:
+                mask.write_text("0-3\n")
     return value
 
 
-def settings(root: Path) -> dict[str, bytes]:
+def found(root: Path) -> dict[str, bytes]:
     return {name: text for name, text in contents(root).items() if not name.startswith("run/quiet/")}
 
 
@@ -57,7 +62,7 @@ def host(tmp_path: Path) -> Kernel:
 
 
 def test_fewer_channels_take_their_queues_along_and_restore_brings_all_back(host: Kernel, tmp_path: Path) -> None:
-    before = settings(tmp_path)
+    before = found(tmp_path)
     done = apply(host, profile("irq", *NET, cpus="2-3"))
     assert not done.failures
     assert host.text(f"{ANSWERS}/eth0/channels") == "combined 2"
@@ -66,7 +71,7 @@ def test_fewer_channels_take_their_queues_along_and_restore_brings_all_back(host
     made = plan.make(host, profile("irq", *NET, cpus="2-3"), done.cpus)
     assert made.changes == ()
     assert restore(host).complete
-    assert settings(tmp_path) == before
+    assert found(tmp_path) == before
 
 
 def test_channels_change_before_what_their_queues_have(host: Kernel) -> None:
@@ -97,6 +102,19 @@ def test_another_device_of_the_same_name_keeps_what_it_has(host: Kernel, tmp_pat
     assert host.text(f"{ANSWERS}/eth0/channels") == "combined 2"
 
 
+def test_an_interface_that_was_renamed_gets_what_it_had_under_its_new_name(host: Kernel, tmp_path: Path) -> None:
+    before = found(tmp_path)
+    wanted = profile("net.rps", "net.xps", "net.defer", cpus="2-3")
+    apply(host, wanted)
+    for folder in ("sys/class/net", "run/quiet-recorded/net"):
+        (tmp_path / folder / "eth0").rename(tmp_path / folder / "lan0")
+    plant(tmp_path, nic("eth0", index=7, rx=1, irqs=60))
+    newcomer = {name for name in found(tmp_path) if "/eth0/" in name or "/6" in name}
+    assert restore(host).complete
+    after = found(tmp_path)
+    assert {name.replace("/lan0/", "/eth0/"): text for name, text in after.items() if name not in newcomer} == before
+
+
 def test_an_interface_that_goes_while_it_is_changed_is_no_failure(tmp_path: Path) -> None:
     def unplug(kernel: Kernel, path: str, value: str) -> str:
         if path.endswith("rx-1/rps_cpus"):
@@ -118,6 +136,39 @@ def test_a_mask_of_cpus_that_are_all_kept_free_is_refused_with_the_reason(tmp_pa
     done = apply(Kernel(plant(tmp_path, device()), kept_free), profile("net.rps", cpus="2-3"))
     assert done.failures == ()
     assert {skip.reason for skip in done.skips} == {"all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
+
+
+@st.composite
+def devices(draw: st.DrawFn) -> tuple[dict[str, str], frozenset[int]]:
+    """A device with any masks, and the interrupts of it that nobody can move."""
+    told = {"rss": f"8: {' '.join(str(draw(st.integers(0, 3))) for _ in range(3))} 0"}
+    files = device(**told, adaptive=f"rx {draw(st.integers(0, 1))} tx {draw(st.integers(0, 1))}")
+    for name in (name for name in files if name.endswith("ps_cpus")):
+        files[name] = f"{draw(st.integers(0, 15)):02x}"
+    return files, draw(st.frozensets(st.integers(40, 43), max_size=3))
+
+
+@settings(max_examples=12)
+@given(devices(), st.sampled_from([NET, NET[1:], ("irq", *NET)]), st.sampled_from(["3", "2-3", "1-3"]))
+def test_whatever_a_device_has_no_queue_reaches_an_isolated_cpu_and_all_comes_back(
+    made: tuple[dict[str, str], frozenset[int]], knobs: tuple[str, ...], cpus: str
+) -> None:
+    files, fixed = made
+    with tempfile.TemporaryDirectory() as folder:
+        root = plant(Path(folder), files)
+        for number in fixed:
+            (root / f"proc/irq/{number}/smp_affinity_list").chmod(0o444)
+        host, before = Kernel(root, driver), found(root)
+        wanted = profile(*knobs, cpus=cpus)
+        done = apply(host, wanted)
+        assert done.failures == ()
+        assert plan.make(host, wanted, done.cpus).changes == ()
+        for queue in host.names(f"{CLASS}/eth0/queues"):
+            file = "rps_cpus" if queue.startswith("rx") else "xps_cpus"
+            mask = cpulist.parse_mask(host.text(f"{CLASS}/eth0/queues/{queue}/{file}") or "")
+            assert not mask & done.cpus.isolated
+        assert restore(host).complete
+        assert found(root) == before
 
 
 @pytest.mark.parametrize(
@@ -157,8 +208,8 @@ def test_a_recorded_device_has_its_drivers_answers(tmp_path: Path) -> None:
     record(Recording(str(machine_root)), str(tmp_path / "tree.tar.gz"))
     with tarfile.open(tmp_path / "tree.tar.gz") as tar:
         tar.extractall(tmp_path / "copy", filter="data")
-    found = Reader(str(tmp_path / "copy"))
+    copy = Reader(str(tmp_path / "copy"))
     for name in ("channels", "rss", "adaptive", "rules", "interrupts"):
         original = targets.get(Reader(str(machine_root)), f"net:eth0/{name}")
         assert original
-        assert targets.get(found, f"net:eth0/{name}") == original
+        assert targets.get(copy, f"net:eth0/{name}") == original

@@ -71,6 +71,20 @@ def test_what_is_only_listed_is_there_in_the_recording(tmp_path: Path) -> None:
     assert surroundings.performance_counters(Facts(Reader(str(copy)))) == ["cpu"]
 
 
+def test_a_link_is_recorded_with_what_it_leads_to_and_stays_in_the_tree(tmp_path: Path) -> None:
+    root = tree(tmp_path / "machine")
+    plant(root, {"usr/lib/systemd/system/real.service": "[Unit]", "etc/systemd/system/": ""})
+    (root / "etc/systemd/system/alias.service").symlink_to("/usr/lib/systemd/system/real.service")
+    reader = Recording(str(root))
+    assert reader.link("/etc/systemd/system/alias.service") == "/usr/lib/systemd/system/real.service"
+    record(reader, str(tmp_path / "a.tar.gz"))
+    with tarfile.open(tmp_path / "a.tar.gz") as tar:
+        tar.extractall(tmp_path / "again", filter="data")
+    alias = tmp_path / "again/etc/systemd/system/alias.service"
+    assert alias.resolve() == tmp_path / "again/usr/lib/systemd/system/real.service"
+    assert alias.exists()
+
+
 def test_half_an_archive_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -19,6 +19,7 @@ from tests.trees import machine, plant
 
 UNITS = "etc/systemd/system"
 UNIT = f"{UNITS}/quiet.service"
+AFTER = f"{UNITS}/quiet-after.target"
 LINK = f"{UNITS}/multi-user.target.wants/quiet.service"
 MINE = 'name = "mine"\n[knobs]\nksm = "quiet"\n'
 
@@ -45,10 +46,10 @@ def listing(root: Path) -> dict[str, tuple[int, str]]:
     return found
 
 
-def unit(root: Path) -> configparser.ConfigParser:
+def unit(root: Path, file: str = UNIT) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(root / UNIT)
+    parser.read(root / file)
     return parser
 
 
@@ -95,7 +96,7 @@ def test_removal_leaves_every_folder_as_it_was(quiet: Quiet, root: Path, mine: P
 
 def test_it_says_which_files_it_made_and_which_it_took_away(quiet: Quiet, root: Path, mine: Path) -> None:
     made = quiet("install-service", "--profile", mine, "--root", root, "--json").json
-    assert made["files"] == [f"/{UNIT}", "/etc/quiet/", "/etc/quiet/mine.toml", f"/{LINK}"]
+    assert made["files"] == [f"/{UNIT}", "/etc/quiet/", "/etc/quiet/mine.toml", f"/{AFTER}", f"/{LINK}"]
     assert quiet("remove-service", "--root", root, "--json").json["files"] == made["files"][::-1]
 
 
@@ -104,7 +105,8 @@ def test_on_a_tree_the_commands_are_shown_and_not_run(quiet: Quiet, root: Path) 
     assert (done["commands"], done["ran"]) == (["systemctl daemon-reload"], False)
     assert "to run on that host: systemctl daemon-reload" in quiet("install-service", "--root", root).out
     done = quiet("remove-service", "--root", root, "--json").json
-    assert (done["commands"], done["ran"]) == (["systemctl stop quiet.service", "systemctl daemon-reload"], False)
+    stop = "systemctl stop quiet.service quiet-after.target"
+    assert (done["commands"], done["ran"]) == ([stop, "systemctl daemon-reload"], False)
 
 
 def test_a_profile_of_ones_own_is_copied_to_where_only_root_writes(quiet: Quiet, root: Path, mine: Path) -> None:
@@ -121,7 +123,7 @@ def test_a_profile_in_etc_is_used_where_it_is_and_stays(quiet: Quiet, root: Path
     before = listing(root)
     done = quiet("install-service", "--profile", root / "etc/quiet/site.toml", "--root", root, "--json").json
     assert start(root)[-1] == "/etc/quiet/site.toml"
-    assert done["files"] == [f"/{UNIT}", f"/{LINK}"]
+    assert done["files"] == [f"/{UNIT}", f"/{AFTER}", f"/{LINK}"]
     quiet("remove-service", "--root", root)
     assert listing(root) == before
 
@@ -258,17 +260,34 @@ def test_status_says_what_the_service_does(quiet: Quiet, root: Path) -> None:
 def test_it_waits_for_what_would_change_settings_again(quiet: Quiet, root: Path) -> None:
     plant(root, {"usr/lib/systemd/system/tuned.service": "[Unit]\nAfter=network.target", "etc/init.d/cpufrequtils": ""})
     quiet("install-service", "--root", root)
-    after = unit(root)["Unit"]["After"].split()
-    assert {"systemd-sysctl.service", "network-online.target", "tuned.service", "cpufrequtils.service"} <= set(after)
-    assert "tlp.service" not in after  # it is not there
-    assert "multi-user.target" not in after  # so what waits for this can itself be part of that target
+    own = unit(root)["Unit"]["After"].split()
+    assert {"systemd-sysctl.service", "network-online.target", "quiet-after.target"} <= set(own)
+    assert unit(root)["Unit"]["Wants"] == "quiet-after.target"
+    assert unit(root, AFTER)["Unit"]["After"].split() == ["tuned.service", "cpufrequtils.service"]  # what is there
+    assert "multi-user.target" not in own  # so what waits for this can itself be part of that target
+
+
+def test_it_is_not_ordered_with_a_daemon_that_restoring_starts(quiet: Quiet, root: Path) -> None:
+    """Or the start would wait for the stop that waits for it (systemd.unit(5), Before=, After=)."""
+    plant(root, {"usr/lib/systemd/system/irqbalance.service": "[Service]\nExecStart=/usr/sbin/irqbalance"})
+    quiet("install-service", "--root", root)
+    assert "irqbalance.service" not in (root / UNIT).read_text()
+    assert unit(root, AFTER)["Unit"]["After"] == "irqbalance.service"
 
 
 def test_with_a_daemon_that_waits_for_the_target_it_waits_too(quiet: Quiet, root: Path) -> None:
     plant(root, {"usr/lib/systemd/system/tlp.service": "[Unit]\nAfter=multi-user.target NetworkManager.service"})
     quiet("install-service", "--root", root)
-    after = unit(root)["Unit"]["After"].split()
-    assert {"multi-user.target", "tlp.service"} <= set(after)
+    assert "multi-user.target" in unit(root)["Unit"]["After"].split()
+    assert unit(root, AFTER)["Unit"]["After"] == "tlp.service"
+
+
+@pytest.mark.parametrize("name", ["quiet.service", "quiet-after.target"])
+def test_nothing_of_that_name_that_is_not_ours_is_written_over(quiet: Quiet, root: Path, name: str) -> None:
+    plant(root, {f"{UNITS}/{name}": "[Unit]"})
+    before = listing(root)
+    assert quiet("install-service", "--root", root).code == 3
+    assert listing(root) == before
 
 
 def test_names_with_spaces_and_systemds_own_letters_arrive_as_they_are(

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from quiet import surroundings
 from quiet.boot.loader import Files, Loader
-from quiet.boot.loaders import grub
+from quiet.boot.loaders import entries, grub, ostree, small
 from quiet.errors import Refused, UsageError
+from quiet.facts import Facts
 
-LOADERS: tuple[Loader, ...] = (grub.LOADER,)
+LOADERS: tuple[Loader, ...] = (
+    ostree.LOADER,
+    small.RASPBERRY,
+    entries.BLS,
+    entries.SYSTEMD,
+    grub.LOADER,
+    small.ZIPL,
+    small.EXTLINUX,
+)
 
 
 def detect(files: Files, wish: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
@@ -22,9 +32,18 @@ def detect(files: Files, wish: str | None = None) -> tuple[Loader, str, tuple[st
     if wish and not chosen:
         raise Refused(f"--loader {wish}: none of its files are here")
     if not chosen:
-        raise Refused(
-            "no boot loader that is known here was found; `quiet boot once` needs none, or add the words of "
-            "`quiet plan` to the kernel command line yourself"
-        )
+        raise Refused(_nowhere(files))
     loader, reason = chosen[0]
     return loader, reason, tuple(other.name for other, _ in here if other is not loader)
+
+
+def _nowhere(files: Files) -> str:
+    kind = surroundings.virtual(Facts(files.reader))
+    if "container" in kind:
+        return "this is a container: its kernel and the command line are the host's; run `quiet boot` there"
+    if "WSL" in kind:
+        return "WSL has no boot loader here; the words of `quiet plan` go to kernelCommandLine= in Windows' .wslconfig"
+    return (
+        "no boot loader that is known here was found; `quiet boot once` needs none, or add the words of "
+        "`quiet plan` to the kernel command line yourself"
+    )

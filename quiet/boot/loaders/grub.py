@@ -10,20 +10,19 @@ from __future__ import annotations
 import re
 
 from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
+from quiet.boot.shell import variables
 from quiet.boot.words import Line, parse
 
 _DEFAULT = "/etc/default/grub"
 _FOLDER = "/etc/default/grub.d"
 DROP_IN = f"{_FOLDER}/zz-quiet.cfg"
 _GENERAL, _ORDINARY = "GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"
-_SET = re.compile(r"\s*(?:export\s+)?(GRUB_\w+)(\+?=)(.*)")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _CONFIGS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
 def found(files: Files) -> str:
     """How GRUB was recognised."""
-    config = first(files, *_CONFIGS)
+    config = _config(files)
     if config and files.reader.exists(_DEFAULT):
         return f"{_DEFAULT} and {config} are there"
     return ""
@@ -63,7 +62,7 @@ def _block(drop: tuple[str, ...], add: tuple[str, ...]) -> str:
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
         if drop:  # whole words only, wherever somebody set them
-            words = (f"s| {_escaped(word)} | |" for word in drop)
+            words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")
     if add:
@@ -76,49 +75,25 @@ def _escaped(word: str) -> str:
 
 
 def _regenerate(files: Files) -> tuple[tuple[str, ...], str]:
-    config = first(files, *_CONFIGS) or _CONFIGS[0]
+    config = _config(files)
     if first(files, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
         return ("update-grub",), config
     tool = "grub2-mkconfig" if first(files, "/usr/sbin/grub2-mkconfig", "/usr/bin/grub2-mkconfig") else "grub-mkconfig"
     return (tool, "-o", config), config
 
 
+def _config(files: Files) -> str:
+    """The grub.cfg with the menu; the one on the EFI partition is only a pointer to it nowadays."""
+    own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
+    here = [path for path in (*_CONFIGS, *own) if files.reader.exists(path)]
+    return next((path for path in here if "menuentry" in (files.reader.text(path) or "")), here[0] if here else "")
+
+
 def _values(files: Files) -> dict[str, str]:
-    """The variables after all the files were read. Only plain assignments: what a command prints stays unknown."""
-    values: dict[str, str] = {}
     names = [_DEFAULT]
     if reads_folder(files):
         names += [f"{_FOLDER}/{name}" for name in files.reader.names(_FOLDER) if name.endswith(".cfg")]
-    for path in names:
-        for raw in (files.text(path) or "").replace("\\\n", "").splitlines():
-            match = _SET.match(raw)
-            if match:
-                text = _unquoted(match[3], values)
-                values[match[1]] = values.get(match[1], "") + text if match[2] == "+=" else text
-    return values
-
-
-def _unquoted(text: str, values: dict[str, str]) -> str:
-    """One shell word: quotes taken off, variables put in except between single quotes."""
-    made, position, quote = "", 0, ""
-    while position < len(text):
-        letter = text[position]
-        position += 1
-        if letter == quote:
-            quote = ""
-        elif not quote and letter in "'\"":
-            quote = letter
-        elif not quote and letter in " \t;#":
-            break
-        elif letter == "\\" and quote != "'" and position < len(text):
-            made += text[position]
-            position += 1
-        elif letter == "$" and quote != "'" and (match := _VARIABLE.match(text, position - 1)):
-            made += values.get(match[1] or match[2], "")
-            position = match.end()
-        else:
-            made += letter
-    return made
+    return variables(files.text(path) or "" for path in names)
 
 
 LOADER = Loader("grub", "GRUB", found, line, steps)

@@ -1,0 +1,147 @@
+"""Boot Loader Specification entries: systemd-boot's own, and Fedora's and RHEL's through grubby.
+
+Sources: the Boot Loader Specification of uapi-group.org ("options" may stand several times); man pages
+kernel-install(8), systemd-boot(7), grubby(8), loader.conf(5).
+"""
+
+from __future__ import annotations
+
+import re
+
+from quiet.boot.loader import OWN, WORDS, Command, Edit, Files, Loader, Scene, Steps, encode, first
+from quiet.boot.loaders.lines import edit, first_line, rewritten
+from quiet.boot.words import Line, parse
+from quiet.errors import Refused
+
+_OPTIONS = re.compile(r"^options[ \t]+(?P<line>.*)$", re.MULTILINE)
+_CMDLINE = "/etc/kernel/cmdline"
+_PARTITIONS = ("/boot", "/efi", "/boot/efi", "/boot/firmware")
+_GRUBBY = ("/usr/sbin/grubby", "/sbin/grubby", "/usr/bin/grubby")
+_INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+
+
+def entries(files: Files) -> list[str]:
+    """The paths of the entries, on whichever partition they lie."""
+    folders = [f"{place}/loader/entries" for place in _PARTITIONS]
+    return [f"{path}/{name}" for path in folders for name in files.reader.names(path) if name.endswith(".conf")]
+
+
+def _bls_found(files: Files) -> str:
+    tool = first(files, *_GRUBBY)
+    default = files.text("/etc/default/grub") or ""
+    zipl = files.reader.exists("/etc/zipl.conf")
+    blscfg = re.search(r"^\s*GRUB_ENABLE_BLSCFG=[\"']?true", default, re.MULTILINE)
+    if not blscfg and not (tool and zipl and entries(files)):
+        return ""
+    what = "GRUB_ENABLE_BLSCFG=true" if blscfg else "/etc/zipl.conf with entries"
+    return f"{what}, with {tool}" if tool else f"{what}, without grubby"
+
+
+def _bls_line(scene: Scene) -> Line:
+    # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
+    paths = [path for path in entries(scene.files) if "$kernelopts" not in (scene.files.text(path) or "")]
+    return first_line(scene.files, paths, _OPTIONS, together=True)
+
+
+def _bls_steps(scene: Scene) -> Steps:
+    merged = scene.merged(str(_bls_line(scene)))
+    if not merged.add and not merged.drop:
+        return Steps()
+    files = scene.files
+    if not first(files, *_GRUBBY):
+        return _without_grubby(scene)
+    extra: tuple[Command, ...] = (("zipl",),) if files.reader.exists("/etc/zipl.conf") else ()
+    watched = [*entries(files), "/etc/default/grub", _CMDLINE]
+    watched = [path for path in watched if files.reader.exists(path)]
+    return Steps(
+        commands=(_grubby(merged.drop, merged.add), *extra),
+        undo=(_grubby(merged.add, merged.drop), *extra),
+        generated=tuple(watched),
+    )
+
+
+def _without_grubby(scene: Scene) -> Steps:
+    """The words in the entries themselves. Raises Refused for entries that take them from elsewhere."""
+    if not entries(scene.files):
+        raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
+    if any("$kernelopts" in (scene.files.text(path) or "") for path in entries(scene.files)):
+        raise Refused("the boot loader entries take their line from grubenv; install grubby, which changes it")
+    return _systemd_steps(scene)
+
+
+def _grubby(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
+    remove = (f"--remove-args={' '.join(away)}",) if away else ()
+    return ("grubby", "--update-kernel=ALL", *remove, *((f"--args={' '.join(here)}",) if here else ()))
+
+
+def _systemd_found(files: Files) -> str:
+    info = (files.reader.text(_INFO) or "").replace("\0", "")
+    if "systemd-boot" in info:
+        return "the firmware's LoaderInfo says so"
+    if info and "GRUB" in info:
+        return ""
+    for place in _PARTITIONS:
+        if files.reader.exists(f"{place}/EFI/systemd") and files.reader.exists(f"{place}/loader/loader.conf"):
+            return f"{place}/EFI/systemd and {place}/loader/loader.conf are there"
+    return ""
+
+
+def _systemd_line(scene: Scene) -> Line:
+    if scene.files.text(_CMDLINE):
+        return parse(_cmdline(scene.files))
+    return first_line(scene.files, _ordinary(scene.files), _OPTIONS, together=True)
+
+
+def _systemd_steps(scene: Scene) -> Steps:
+    """The entries that are there, and the line that kernel-install takes for later ones; images that hold it anew."""
+    files = scene.files
+    made = [found for path in _ordinary(files) if (found := edit(scene, path, _OPTIONS, together=True))[1]]
+    edits = [item for item, _ in made if item]
+    here = files.text(_CMDLINE)
+    line = _cmdline(files) if here else str(files.running())
+    merged = scene.merged(line)
+    if (merged.add or merged.drop) and (here is not None or _installs(files)):
+        text = rewritten(line, merged).rstrip("\n") + "\n"
+        edits.append(Edit(_CMDLINE, encode(text), WORDS if here is not None else OWN))
+    every = [each for _, each in made if each] + [merged]
+    commands = tuple(_unified(files)) if edits else ()
+    return Steps(
+        tuple(edits),
+        commands,
+        commands,
+        add=tuple(dict.fromkeys(word for each in every for word in each.add)),
+        drop=tuple(dict.fromkeys(word for each in every for word in each.drop)),
+    )
+
+
+def _ordinary(files: Files) -> list[str]:
+    """The entries without those for repairs, which stay as they are: a way back."""
+    return [path for path in entries(files) if not re.search("rescue|recovery|fallback", path)]
+
+
+def _installs(files: Files) -> bool:
+    """Whether kernel-install makes entries here, which then asks the file or, without one, the running line."""
+    names = [path.rpartition("/")[2] for path in entries(files)]
+    made = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
+    return bool(_unified(files)) or any(name.endswith(tail) for tail in made for name in names)
+
+
+def _cmdline(files: Files) -> str:
+    """The file's words; kernel-install joins its lines and leaves comments out."""
+    lines = (files.text(_CMDLINE) or "").splitlines()
+    return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def _unified(files: Files) -> list[Command]:
+    """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
+    images = [n for place in _PARTITIONS for n in files.reader.names(f"{place}/EFI/Linux") if n.endswith(".efi")]
+    found: list[Command] = []
+    for release in files.reader.names("/usr/lib/modules"):
+        image = f"/usr/lib/modules/{release}/vmlinuz"
+        if any(release in name for name in images) and files.reader.exists(image):
+            found.append(("kernel-install", "add", release, image))
+    return found
+
+
+BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps)
+SYSTEMD = Loader("systemd-boot", "systemd-boot", _systemd_found, _systemd_line, _systemd_steps)

@@ -1,0 +1,59 @@
+"""Command lines inside other files: found by what stands before them, changed by as few letters as possible."""
+
+from __future__ import annotations
+
+import re
+
+from quiet.boot.loader import WORDS, Edit, Files, Scene, encode
+from quiet.boot.merge import Merged
+from quiet.boot.words import Line, parse
+
+
+def rewritten(text: str, merged: Merged) -> str:
+    """A line with the words to drop taken out and the new ones at the end, ahead of init's own; blanks stay."""
+    for word in merged.drop:
+        text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
+    if not merged.add:
+        return text
+    body, init = text, ""
+    end = re.search(r"(^|\s)--(\s|$)", text)
+    if end and parse(text).init:
+        body, init = text[: end.start()], text[end.start() :]
+    tail = body[len(body.rstrip()) :]
+    return f"{body.rstrip()} {' '.join(merged.add)}".lstrip() + (init or tail)
+
+
+def edit(
+    scene: Scene, path: str, pattern: re.Pattern[str], together: bool = False
+) -> tuple[Edit | None, Merged | None]:
+    """An edit of every line of a file that the pattern finds: its group "line" is the command line.
+
+    Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line.
+    """
+    text = scene.files.text(path) or ""
+    found = list(pattern.finditer(text))
+    if not found:
+        return None, None
+    whole = scene.merged(" ".join(match["line"] for match in found))
+    made = [whole] * len(found) if together else [scene.merged(match["line"]) for match in found]
+    parts, end = [], 0
+    for number, (match, merged) in enumerate(zip(found, made, strict=True)):
+        part = merged._replace(add=()) if together and number < len(found) - 1 else merged
+        parts += [text[end : match.start("line")], rewritten(match["line"], part)]
+        end = match.end("line")
+    after = "".join(parts) + text[end:]
+    add = tuple(dict.fromkeys(word for merged in made for word in merged.add))
+    drop = tuple(dict.fromkeys(word for merged in made for word in merged.drop))
+    return (Edit(path, encode(after), WORDS) if after != text else None), whole._replace(add=add, drop=drop)
+
+
+def first_line(files: Files, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> Line:
+    """The first line that the pattern finds in the files; the running one without ours when there is none.
+
+    With `together` all that it finds in a file are parts of one line.
+    """
+    for path in paths:
+        found = [match["line"] for match in pattern.finditer(files.text(path) or "")]
+        if found:
+            return parse(" ".join(found) if together else found[0])
+    return files.running()

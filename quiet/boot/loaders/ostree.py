@@ -1,0 +1,44 @@
+"""ostree: the line belongs to a deployment, and rpm-ostree makes a new one with other words. No file is ours to write.
+
+Source: man page rpm-ostree(1), kargs.
+"""
+
+from __future__ import annotations
+
+from quiet.boot.loader import Command, Files, Loader, Scene, Steps, first
+from quiet.boot.words import Line
+
+_TOOLS = ("/usr/bin/rpm-ostree",)
+
+
+def found(files: Files) -> str:
+    """How it was recognised."""
+    if files.reader.exists("/run/ostree-booted") and first(files, *_TOOLS):
+        return "/run/ostree-booted and rpm-ostree are there"
+    return ""
+
+
+def line(scene: Scene) -> Line:
+    """The running line, which is the booted deployment's, without what an earlier apply added."""
+    words = scene.files.running()
+    return words.changed([word for word in words.words if word.startswith("ostree=")], ())
+
+
+def steps(scene: Scene) -> Steps:
+    """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
+    merged = scene.merged(str(line(scene)))
+    if not merged.add and not merged.drop:
+        return Steps()
+    return Steps(commands=(_kargs(merged.drop, merged.add),), undo=(_kargs(merged.add, merged.drop),))
+
+
+def _kargs(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
+    return (
+        "rpm-ostree",
+        "kargs",
+        *(f"--delete-if-present={word}" for word in away),
+        *(f"--append-if-missing={word}" for word in here),
+    )
+
+
+LOADER = Loader("ostree", "ostree", found, line, steps)

@@ -1,0 +1,103 @@
+"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl.
+
+Sources: Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8);
+zipl.conf(5) and zipl(8).
+"""
+
+from __future__ import annotations
+
+import re
+
+from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
+from quiet.boot.loaders.lines import edit, first_line
+from quiet.boot.shell import variables
+from quiet.boot.words import Line, parse
+
+_RASPBERRY = ("/boot/firmware/current/cmdline.txt", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
+_ONLY = re.compile(r"\A\s*(?P<line>.+)$", re.MULTILINE)
+_EXTLINUX = ("/boot/extlinux/extlinux.conf", "/boot/firmware/extlinux/extlinux.conf", "/extlinux/extlinux.conf")
+_APPEND = re.compile(r"^[ \t]*append[ \t]+(?P<line>.*)$", re.MULTILINE | re.IGNORECASE)
+_MENU = "/etc/default/u-boot"
+_MENU_FOLDER = "/etc/u-boot-menu/conf.d"
+_UPDATE = ("/usr/sbin/u-boot-update", "/sbin/u-boot-update", "/usr/bin/u-boot-update")
+_ZIPL = "/etc/zipl.conf"
+_PARAMETERS = re.compile(r"""^\s*parameters[ \t]*=[ \t]*(?P<q>["']?)(?P<line>.*?)(?=(?P=q)\s*$)""", re.MULTILINE)
+
+
+def _raspberry_found(files: Files) -> str:
+    path = first(files, *_RASPBERRY)
+    if path and files.reader.exists(f"{path.rpartition('/')[0]}/config.txt"):
+        return f"{path} and config.txt are there"
+    return ""
+
+
+def _raspberry_line(scene: Scene) -> Line:
+    return first_line(scene.files, [first(scene.files, *_RASPBERRY)], _ONLY)
+
+
+def _raspberry_steps(scene: Scene) -> Steps:
+    return _one(scene, first(scene.files, *_RASPBERRY), _ONLY)
+
+
+def _one(scene: Scene, path: str, pattern: re.Pattern[str], command: tuple[str, ...] = ()) -> Steps:
+    made, merged = edit(scene, path, pattern)
+    if made is None or merged is None:
+        return Steps()
+    commands = (command,) if command else ()
+    return Steps((made,), commands, commands, add=merged.add, drop=merged.drop)
+
+
+def _extlinux_found(files: Files) -> str:
+    path = first(files, *_EXTLINUX)
+    return f"{path} is there" if path else ""
+
+
+def _extlinux_line(scene: Scene) -> Line:
+    if first(scene.files, *_UPDATE):
+        return parse(_menu_line(scene.files))
+    return first_line(scene.files, [first(scene.files, *_EXTLINUX)], _APPEND)
+
+
+def _extlinux_steps(scene: Scene) -> Steps:
+    """Debian's u-boot-menu makes extlinux.conf from shell files; elsewhere it is the user's own."""
+    files = scene.files
+    path = first(files, *_EXTLINUX)
+    tool = first(files, *_UPDATE)
+    if not tool:
+        return _one(scene, path, _APPEND)
+    merged = scene.merged(_menu_line(files))
+    if not merged.add and not merged.drop:
+        return Steps()
+    block = f'{BEGIN}\nU_BOOT_PARAMETERS="{merged.line}"\n{END}\n'
+    if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):
+        made = Edit(f"{_MENU_FOLDER}/zz-quiet.conf", encode(block), OWN)
+    else:
+        text = files.text(_MENU) or ""
+        made = Edit(_MENU, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
+    return Steps((made,), (("u-boot-update",),), (("u-boot-update",),), (path,))
+
+
+def _menu_line(files: Files) -> str:
+    folders = ("/usr/share/u-boot-menu/conf.d", _MENU_FOLDER)
+    shipped, own = ([f"{folder}/{name}" for name in files.reader.names(folder)] for folder in folders)
+    texts = (files.text(path) or "" for path in (*shipped, _MENU, *own))
+    return variables(texts).get("U_BOOT_PARAMETERS", "ro quiet")  # u-boot-update's own default
+
+
+def _zipl_found(files: Files) -> str:
+    if _PARAMETERS.search(files.text(_ZIPL) or ""):
+        return f"{_ZIPL} has parameters"
+    return ""
+
+
+def _zipl_line(scene: Scene) -> Line:
+    return first_line(scene.files, [_ZIPL], _PARAMETERS)
+
+
+def _zipl_steps(scene: Scene) -> Steps:
+    return _one(scene, _ZIPL, _PARAMETERS, ("zipl",))
+
+
+RASPBERRY = Loader("raspberry", "Raspberry Pi's firmware", _raspberry_found, _raspberry_line, _raspberry_steps)
+EXTLINUX = Loader("extlinux", "extlinux (U-Boot)", _extlinux_found, _extlinux_line, _extlinux_steps)
+ZIPL = Loader("zipl", "zipl", _zipl_found, _zipl_line, _zipl_steps)

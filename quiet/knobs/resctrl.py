@@ -1,0 +1,235 @@
+"""A part of the caches for the isolated CPUs alone, where the processor can divide them (CAT).
+
+Source: filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from quiet import cpulist, targets, values
+from quiet.cpulist import CpuSet
+from quiet.facts import CPU
+from quiet.kinds.resctrl import ROOT, groups, lines
+from quiet.knob import Knob, Scene, Skip, Want
+
+GROUP = "/quiet"
+_MOUNT = f"mount:{ROOT}"
+_TARGET = f"resctrl:{GROUP}"
+Masks = dict[int, int]  # the ways of a cache as bits, by the cache's id
+
+
+class Cache(NamedTuple):
+    """A cache that can be divided. With CDP it has two resources, for code and data, that get the same ways."""
+
+    level: str
+    resources: tuple[str, ...]
+    fewest: int  # ways that a group must have at least
+    shareable: int  # ways that devices may fill too
+    sparse: bool  # whether a group's ways need not be neighbours
+
+
+def read_masks(line: str) -> Masks:
+    """{0: 0xff0, 1: 0xf} of "0=ff0;1=00f"."""
+    pairs = (domain.partition("=") for domain in line.split(";"))
+    return {int(name): int(mask, 16) for name, _, mask in pairs if mask}
+
+
+def write_masks(masks: Masks) -> str:
+    """The line of a schemata file, without its name."""
+    return ";".join(f"{name}={mask:x}" for name, mask in sorted(masks.items()))
+
+
+def _run(mask: int) -> bool:
+    """Whether the bits of a mask are neighbours, and there is one at least."""
+    low = mask & -mask
+    return mask > 0 and (mask // low) & (mask // low + 1) == 0
+
+
+def split(whole: int, usable: int, ways: int, cache: Cache) -> int:
+    """`ways` neighbours of `usable`, or fewer, so that the rest of `whole` is lawful too; 0 if there is none."""
+    for count in range(ways, cache.fewest - 1, -1):
+        for start in range(whole.bit_length()):
+            mask = ((1 << count) - 1) << start
+            rest = whole & ~mask
+            lawful = rest.bit_count() >= cache.fewest and (cache.sparse or _run(rest))
+            if mask & usable == mask and lawful:
+                return mask
+    return 0
+
+
+def _caches(scene: Scene) -> list[Cache]:
+    reader = scene.facts.reader
+    found: dict[str, Cache] = {}
+    for name in reader.names(f"{ROOT}/info"):
+        base = f"{ROOT}/info/{name}/"
+        if not reader.exists(base + "cbm_mask"):
+            continue
+        level = name.removesuffix("CODE").removesuffix("DATA")
+        before = found[level].resources if level in found else ()
+        fewest = int(scene.text(base + "min_cbm_bits") or 1)
+        shareable = int(scene.text(base + "shareable_bits") or "0", 16)
+        found[level] = Cache(level, (*before, name), fewest, shareable, scene.text(base + "sparse_masks") == "1")
+    return list(found.values())
+
+
+def _users(scene: Scene, level: str) -> dict[int, CpuSet]:
+    """The online CPUs of each cache of a level ("L3"), by the cache's id."""
+    found: dict[int, CpuSet] = {}
+    seen: set[int] = set()
+    for cpu in sorted(scene.facts.online):
+        if cpu in seen:
+            continue
+        for index in scene.facts.reader.numbered(f"{CPU}/cpu{cpu}/cache", "index"):
+            base = f"{CPU}/cpu{cpu}/cache/index{index}/"
+            number = scene.text(base + "id")
+            if scene.text(base + "level") != level[1:] or not number or scene.text(base + "type") == "Instruction":
+                continue
+            cpus = cpulist.parse(scene.text(base + "shared_cpu_list") or str(cpu)) & scene.facts.online
+            found[int(number)] = cpus
+            seen |= cpus
+    return found
+
+
+def _divided(scene: Scene, cache: Cache, schemata: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[Masks, Masks]]:
+    """What the default group and ours are to have of each resource of a cache; empty when it cannot be divided."""
+    users = _users(scene, cache.level)
+    mine: Masks = {}
+    default = {name: read_masks(schemata[""].get(name, "")) for name in cache.resources}
+    ours = {name: read_masks(schemata[GROUP].get(name, "")) for name in cache.resources}
+    for domain in default[cache.resources[0]]:
+        wholes = [_whole(default[name], ours[name], domain, bool(schemata[GROUP])) for name in cache.resources]
+        taken = cache.shareable
+        for group in schemata.keys() - {"", GROUP}:
+            for name in cache.resources:
+                taken |= read_masks(schemata[group].get(name, "")).get(domain, 0)
+        whole = wholes[0]
+        for other in wholes[1:]:
+            whole &= other
+        cpus = users.get(domain, frozenset())
+        # an exclusive group must have ways of its own in every cache, also where none of its CPUs are
+        ways = cache.fewest
+        if cpus & scene.cpus.isolated:
+            half = whole.bit_count() // 2
+            ways = max(cache.fewest, half if cpus - scene.cpus.isolated else whole.bit_count() - cache.fewest)
+        mine[domain] = split(whole, whole & ~taken, ways, cache)
+        if not mine[domain]:
+            return {}
+    rests = {
+        name: {d: _whole(default[name], ours[name], d, bool(schemata[GROUP])) & ~mine[d] for d in mine}
+        for name in cache.resources
+    }
+    return {name: (rests[name], mine) for name in cache.resources}
+
+
+def _whole(default: Masks, ours: Masks, domain: int, made: bool) -> int:
+    """What there was to divide: what the default group has, and what our group has of it already."""
+    return default[domain] | (ours.get(domain, 0) if made else 0)
+
+
+def _group(scene: Scene) -> Iterable[Want | Skip]:
+    reader = scene.facts.reader
+    if not reader.exists(ROOT):
+        yield Skip(_TARGET, "this processor or kernel cannot divide its caches (no resctrl)")
+        return
+    if targets.get(reader, _MOUNT) is None:
+        if _cannot(scene):
+            yield Skip(_TARGET, "this processor can watch its caches, but not divide them (no CAT)")
+            return
+        yield Want(_MOUNT, "resctrl", "the caches are divided through this file system", creates=True)
+        yield Skip(_TARGET, "which ways the group gets can be seen once resctrl is mounted, which apply does")
+        return
+    yield from _exclusive(scene)
+
+
+def _cannot(scene: Scene) -> bool:
+    """Whether an x86 processor says that it has no cache to divide; others do not say."""
+    text = scene.text("/proc/cpuinfo") or ""
+    start = text.find("\nflags")
+    flags = text[start + 1 :].partition("\n")[0].split() if start >= 0 else []
+    return bool(flags) and not {"cat_l2", "cat_l3"} & set(flags)
+
+
+def _exclusive(scene: Scene) -> Iterator[Want | Skip]:
+    reader = scene.facts.reader
+    caches = _caches(scene)
+    if not caches:
+        yield Skip(_TARGET, "no cache of this processor can be divided (no CAT)")
+        return
+    names = groups(reader)
+    for name in names:
+        owned = cpulist.parse(scene.text(f"{ROOT}/{name}/cpus_list") or "") & scene.cpus.isolated
+        if owned:
+            yield Skip(_TARGET, f"CPU {cpulist.format(owned)} is in the resctrl group {name} already")
+            return
+    schemata = {group: lines(reader, group) for group in ("", GROUP, *(f"/{name}" for name in names))}
+    divided: dict[str, tuple[Masks, Masks]] = {}
+    for cache in caches:
+        parts = _divided(scene, cache, schemata)
+        if not parts:
+            yield Skip(_TARGET, f"no ways of {cache.level} are free for it: the other groups or devices have them")
+            return
+        divided |= parts
+    # restored backwards: the group goes before the default group can have its ways again, the mount goes last
+    for name, (rest, _) in divided.items():
+        why = f"what is left of {name} for all other CPUs"
+        yield Want(f"schemata:/{name}", write_masks(rest), why, kind=values.SCHEMATA)
+    isolated = cpulist.format(scene.cpus.isolated)
+    yield Want(_TARGET, "present", "the group of the isolated CPUs", creates=True)
+    yield Want(f"{_TARGET}/cpus_list", isolated, "the CPUs of the group", True, kind=values.CPULIST)
+    for name, (_, mine) in divided.items():
+        why = f"the part of {name} that only the isolated CPUs fill"
+        yield Want(f"schemata:{GROUP}/{name}", write_masks(mine), why, True, kind=values.SCHEMATA)
+    yield Want(f"{_TARGET}/mode", "exclusive", "the kernel gives the same ways to no other group", True)
+
+
+def _bandwidth(scene: Scene) -> Iterable[Want | Skip]:
+    target = "schemata:/MB"
+    line = lines(scene.facts.reader, "").get("MB")
+    if line is None:
+        yield Skip(target, "memory bandwidth cannot be divided here, or resctrl is not mounted")
+        return
+    domains = {name: int(value) for name, _, value in (part.partition("=") for part in line.split(";"))}
+    if max(domains.values()) > 100:
+        yield Skip(target, "this processor counts bandwidth in units of its own, or resctrl is mounted with mba_MBps")
+        return
+    most = int(scene.choice) if scene.choice.isdecimal() else 100
+    wanted = ";".join(f"{name}={min(value, most)}" for name, value in domains.items())
+    yield Want(target, wanted, current=line)
+
+
+KNOBS = (
+    Knob(
+        name="resctrl",
+        title="a part of the caches for the isolated CPUs alone",
+        why="all CPUs of a cache fill the same ways, so others' work throws out what the measured work has there",
+        doc="filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16)",
+        rule=_group,
+        targets=f"{_MOUNT}, schemata:/RESOURCE, {_TARGET} with its cpus_list, schemata and mode",
+        after=("smt", "cpuset"),
+        atomic=True,
+        refusals={
+            2: "its group could not be made",
+            28: "the processor has no class of service left for another group",
+            16: "resctrl is in use in another way",
+        },
+        verdicts={"verlap": "others have the same ways of the cache", "exclusive": "another group is exclusive"},
+        risk="all other CPUs of these caches have half of them left",
+    ),
+    Knob(
+        name="resctrl.bandwidth",
+        title="per cent of the memory bandwidth for all other CPUs",
+        why="what the others read and write delays the measured work's own misses",
+        doc="filesystems/resctrl.rst (memory bandwidth allocation)",
+        rule=_bandwidth,
+        kind=values.SCHEMATA,
+        choices=("leave",),
+        numeric=True,
+        targets="schemata:/MB",
+        after=("resctrl",),
+        clamps=True,  # the kernel rounds up to a step of the processor
+        refusals={22: "less than the processor can do"},
+        risk="every other program of the machine waits longer for memory",
+    ),
+)

@@ -1,0 +1,16 @@
+"""Recorded machines: what `quiet record` made of guests of the lab and of real hosts; see README.md."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ARCHIVES = sorted(FOLDER.glob("*.tar.gz"))
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """The tree of an archive, to write in. Returns its root."""
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="tar")
+    return folder

@@ -1,0 +1,277 @@
+"""Apply and remove where the loader's commands run: generated files, failures, kills, and what others change."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quiet.boot.apply import apply, remove
+from quiet.boot.plan import load_record, make
+from quiet.errors import Incomplete, Refused
+from quiet.profile import Profile, load
+from tests.quiet.boot.live import Alive, killed
+from tests.quiet.boot.trees import grow, states
+from tests.quiet.commands import Quiet
+
+DROP_IN = "etc/default/grub.d/zz-quiet.cfg"
+CONFIG = "boot/grub/grub.cfg"
+WANTED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 skew_tick=1"
+
+
+@pytest.fixture
+def bench() -> Profile:
+    return load("bench")
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> Path:
+    root = grow("debian", tmp_path)
+    Alive(root).run("update-grub")  # its first state is what its own files make
+    return root
+
+
+def test_grub_cfg_is_made_anew_and_comes_back_with_its_time(debian: Path, bench: Profile) -> None:
+    found = states(debian)
+    host = Alive(debian)
+    apply(host, bench, None)
+    assert f"quiet nomodeset {WANTED}\n" in (debian / CONFIG).read_text()
+    done = remove(host)
+    assert host.ran == ["update-grub", "update-grub"]
+    assert not done.conflicts
+    assert states(debian) == found
+
+
+def test_words_that_contradict_are_taken_out_of_both_variables_by_the_shell(debian: Path, bench: Profile) -> None:
+    path = debian / "etc/default/grub"
+    path.write_text(
+        'GRUB_CMDLINE_LINUX="nohz=off console=ttyS0 skew_tick=0"\n'
+        'GRUB_CMDLINE_LINUX_DEFAULT="nohz=off nohz=off isolcpus=1 isolcpus=10 quiet"\n'
+    )
+    plan = make(Alive(debian), bench, None)
+    apply(Alive(debian), bench, None)
+    line = (debian / CONFIG).read_text().splitlines()[1].split("ro ", 1)[1]
+    assert line.split() == str(plan.merged.line).split()
+    assert "nohz=off" not in line
+    assert "isolcpus=1 " not in line
+
+
+@pytest.mark.parametrize("word", ["a.b=c|d", "x=a&b", "y=[z]", "p=a*b", "q=1.5"])
+def test_letters_that_sed_reads_otherwise_are_only_letters(debian: Path, word: str) -> None:
+    from quiet.boot.loaders.grub import _block
+
+    script = _block((word,), ("new=1",)) + 'printf "%s\\n" "$GRUB_CMDLINE_LINUX|$GRUB_CMDLINE_LINUX_DEFAULT"'
+    lines = {"GRUB_CMDLINE_LINUX": f"one {word} two", "GRUB_CMDLINE_LINUX_DEFAULT": f"{word} {word} {word}x"}
+    lines["PATH"] = "/usr/bin:/bin"
+    done = subprocess.run(["sh", "-ec", script], env=lines, capture_output=True, text=True, check=True)
+    assert done.stdout == f"one two|{word}x new=1\n"
+
+
+def test_a_first_grub_cfg_that_its_inputs_would_not_make_is_put_back_too(debian: Path, bench: Profile) -> None:
+    (debian / CONFIG).write_text("menuentry 'by hand' { }\n")
+    found = states(debian)
+    apply(Alive(debian), bench, None)
+    assert not remove(Alive(debian)).conflicts
+    assert states(debian) == found
+
+
+def test_a_kernel_that_came_meanwhile_stays_in_grub_cfg(debian: Path, bench: Profile) -> None:
+    apply(Alive(debian), bench, None)
+    (debian / "etc/default/grub").write_text('GRUB_CMDLINE_LINUX_DEFAULT="newer"\n')
+    Alive(debian).run("update-grub")
+    done = remove(Alive(debian))
+    assert [path for path, _ in done.conflicts] == [f"/{CONFIG}"]
+    assert "newer" in (debian / CONFIG).read_text()
+    assert "isolcpus" not in (debian / CONFIG).read_text()
+    assert load_record(Alive(debian)) is None
+
+
+def test_a_command_that_fails_leaves_everything_as_it_was(debian: Path, bench: Profile) -> None:
+    found = states(debian)
+    with pytest.raises(Refused, match="update-grub: it is broken; everything was put back"):
+        apply(Alive(debian, broken=("update-grub",)), bench, None)
+    assert states(debian) == found
+
+
+def test_a_remove_whose_command_fails_still_puts_back_what_nobody_else_changed(debian: Path, bench: Profile) -> None:
+    found = states(debian)
+    apply(Alive(debian), bench, None)
+    remove(Alive(debian, broken=("update-grub",)))
+    assert states(debian) == found
+
+
+def test_where_it_cannot_the_record_stays_for_the_next_try(debian: Path, bench: Profile) -> None:
+    apply(Alive(debian), bench, None)
+    (debian / CONFIG).write_text("menuentry 'other' { linux isolcpus=2-3 }\n")
+    with pytest.raises(Incomplete, match="mend it and run boot remove again"):
+        remove(Alive(debian, broken=("update-grub",)))
+    assert load_record(Alive(debian))
+    remove(Alive(debian))
+    assert "isolcpus" not in (debian / CONFIG).read_text()
+
+
+def test_what_somebody_wrote_into_our_file_stays(debian: Path, bench: Profile) -> None:
+    apply(Alive(debian), bench, None)
+    with (debian / DROP_IN).open("a") as file:
+        file.write('GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n')
+    done = remove(Alive(debian))
+    assert done.conflicts[0] == (f"/{DROP_IN}", "somebody else had changed it; only our part was taken out")
+    assert (debian / DROP_IN).read_text() == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX mine"\n'
+
+
+def test_what_somebody_wrote_beside_our_block_stays(tmp_path: Path, bench: Profile) -> None:
+    root = grow("opensuse", tmp_path)
+    path = root / "etc/default/grub"
+    before = path.read_text()
+    apply(Alive(root), bench, None)
+    path.write_text(path.read_text().replace("mitigations=auto", "mitigations=auto,nosmt"))
+    done = remove(Alive(root))
+    assert "only our part" in done.conflicts[0][1]
+    assert path.read_text() == before.replace("mitigations=auto", "mitigations=auto,nosmt")
+
+
+def test_of_a_line_that_somebody_changed_only_our_words_go_and_the_old_ones_return(
+    tmp_path: Path, bench: Profile
+) -> None:
+    root = grow("raspberry", tmp_path)
+    path = root / "boot/firmware/cmdline.txt"
+    before = path.read_text()
+    apply(Alive(root), bench, None)
+    path.write_text(path.read_text().replace("console=tty1", "console=tty2"))
+    remove(Alive(root))
+    assert path.read_text() == before.replace("console=tty1", "console=tty2")
+
+
+def test_a_changed_file_is_the_first_state_of_a_second_apply(tmp_path: Path, bench: Profile) -> None:
+    root = grow("ubuntu-s390x", tmp_path)
+    path = root / "etc/zipl.conf"
+    apply(Alive(root), bench, None)
+    path.write_text(path.read_text().replace("crashkernel=196M", "crashkernel=1G"))
+    changed = path.read_text()
+    apply(Alive(root), bench, "2")
+    assert path.read_text() == changed.replace("2-3", "2").replace("irqaffinity=0-1", "irqaffinity=0-1,3")
+    done = remove(Alive(root))
+    assert not done.conflicts
+    assert 'parameters = "root=UUID=0b0b crashkernel=1G"\n' in path.read_text()
+
+
+def test_our_file_removed_by_somebody_is_no_reason_to_stop(debian: Path, bench: Profile) -> None:
+    found = states(debian)
+    apply(Alive(debian), bench, None)
+    (debian / DROP_IN).unlink()
+    remove(Alive(debian))
+    assert states(debian) == found
+
+
+def test_grubby_takes_out_what_it_put_in_and_the_entries_come_back(tmp_path: Path, bench: Profile) -> None:
+    root = grow("fedora", tmp_path)
+    found = states(root)
+    host = Alive(root)
+    apply(host, bench, None)
+    assert WANTED in next((root / "boot/loader/entries").iterdir()).read_text()
+    apply(host, bench, "3")
+    assert "nohz_full=3 " in next((root / "boot/loader/entries").iterdir()).read_text()
+    assert "2-3" not in next((root / "boot/loader/entries").iterdir()).read_text()
+    assert not remove(host).conflicts
+    assert states(root) == found
+
+
+def test_an_entry_that_came_meanwhile_loses_only_our_words(tmp_path: Path, bench: Profile) -> None:
+    root = grow("fedora", tmp_path)
+    apply(Alive(root), bench, None)
+    old = next((root / "boot/loader/entries").iterdir())
+    new = old.with_name("0b0b-7.0.conf")
+    new.write_text(old.read_text() + "# new\n")
+    remove(Alive(root))
+    assert "options root=UUID=0b0b ro rootflags=subvol=root rhgb quiet\n" in new.read_text()
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", ["debian", *(pytest.param(n, marks=SLOW) for n in ("opensuse", "arch", "fedora"))])
+def test_an_apply_killed_at_any_step_is_taken_back(tmp_path: Path, bench: Profile, name: str) -> None:
+    for step in itertools.count(1):
+        root = grow(name, tmp_path / str(step))
+        found = states(root)
+        died = killed(lambda root=root: apply(Alive(root), bench, None), step)  # type: ignore[misc]
+        remove(Alive(root))
+        left = {path: state for path, state in states(root).items() if found.get(path) != state}
+        # grub.cfg may be what its inputs make; nothing else differs, and nothing of ours is in it
+        assert not {path for path in left if not path.endswith("grub.cfg")}, f"step {step}"
+        assert not [path for path, (data, _, _) in left.items() if b"isolcpus" in data], f"step {step}"
+        if not died:
+            break
+    assert step > 6
+
+
+@SLOW
+@pytest.mark.parametrize("name", ["debian", "arch"])
+def test_an_apply_killed_and_done_again_still_knows_the_first_state(tmp_path: Path, bench: Profile, name: str) -> None:
+    for step in itertools.count(1):
+        root = grow(name, tmp_path / str(step))
+        Alive(root).run("update-grub") if name == "debian" else None
+        found = states(root)
+        died = killed(lambda root=root: apply(Alive(root), bench, None), step)  # type: ignore[misc]
+        apply(Alive(root), bench, None)
+        assert not remove(Alive(root)).conflicts, f"step {step}"
+        assert states(root) == found, f"step {step}"
+        if not died:
+            break
+    assert step > 6
+
+
+@pytest.mark.parametrize("name", ["arch", pytest.param("debian", marks=SLOW)])
+def test_a_remove_killed_at_any_step_is_ended_by_the_next(tmp_path: Path, bench: Profile, name: str) -> None:
+    for step in itertools.count(1):
+        root = grow(name, tmp_path / str(step))
+        found = states(root)
+        apply(Alive(root), bench, None)
+        died = killed(lambda root=root: remove(Alive(root)), step)  # type: ignore[misc]
+        remove(Alive(root))
+        left = {path: state for path, state in states(root).items() if found.get(path) != state}
+        assert not {path for path in left if not path.endswith("grub.cfg")}, f"step {step}"
+        assert not [path for path, (data, _, _) in left.items() if b"isolcpus" in data], f"step {step}"
+        if not died:
+            break
+    assert step > 5
+
+
+@SLOW
+def test_another_choice_killed_at_any_step_is_taken_back_whole(tmp_path: Path, bench: Profile) -> None:
+    for step in itertools.count(1):
+        root = grow("arch", tmp_path / str(step))
+        found = states(root)
+        apply(Alive(root), bench, None)
+        died = killed(lambda root=root: apply(Alive(root), bench, "2"), step)  # type: ignore[misc]
+        remove(Alive(root))
+        assert states(root) == found, f"step {step}"
+        if not died:
+            break
+    assert step > 8
+
+
+def test_the_record_tells_no_secret_that_the_files_did_not(debian: Path, bench: Profile) -> None:
+    (debian / CONFIG).chmod(0o600)
+    apply(Alive(debian), bench, None)
+    assert (debian / "var/lib/quiet/boot.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_status_tells_what_is_in_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:
+    assert quiet("status", "--root", debian, "--json").json["boot"] is None
+    apply(Alive(debian), bench, None)
+    assert "boot configuration: bench on CPUs 2-3, by grub\n" in quiet("status", "--root", debian).out
+    (debian / "var/lib/quiet/boot.json").write_text("{")
+    assert quiet("status", "--root", debian, "--json").json["boot"]["profile"] is None
+
+
+def test_a_damaged_record_is_named_and_kept(debian: Path, bench: Profile) -> None:
+    from quiet.errors import UsageError
+
+    apply(Alive(debian), bench, None)
+    (debian / "var/lib/quiet/boot.json").write_text("{")
+    with pytest.raises(UsageError, match=r"/var/lib/quiet/boot\.json: damaged"):
+        remove(Alive(debian))
+    assert (debian / DROP_IN).exists()

@@ -1,0 +1,120 @@
+"""A wish merged with what stands on the line: no duplicate, no contradiction, a CPU left for everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quiet import cpulist
+from quiet.boot import words
+from quiet.boot.merge import cpus, merge
+from quiet.errors import Refused
+from quiet.facts import Facts
+from quiet.host import Reader
+from tests.trees import machine, plant
+
+WISH = ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1"]
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    files = {"proc/cpuinfo": "vendor_id\t: GenuineIntel"}
+    return Facts(Reader(str(plant(tmp_path_factory.mktemp("machine"), machine(4) | files))))
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "planned"),
+    [
+        pytest.param("ro quiet", "skew_tick=1", "ro quiet skew_tick=1", id="a new word comes at the end"),
+        pytest.param("ro -- single", "skew_tick=1", "ro skew_tick=1 -- single", id="and ahead of init's"),
+        pytest.param("skew_tick=1 ro", "skew_tick=1", "skew_tick=1 ro", id="what is there stays where it is"),
+        pytest.param("skew-tick=1", "skew_tick=1", "skew-tick=1", id="in whichever spelling"),
+        pytest.param("skew_tick=0 ro skew_tick=1", "skew_tick=1", "ro skew_tick=1", id="two of a name become one"),
+        pytest.param('x="a b" ro', "skew_tick=1", 'x="a b" ro skew_tick=1', id="quoted values stay whole"),
+        pytest.param("tsc=reliable", "tsc=nowatchdog", "tsc=reliable", id="a stronger word does it already"),
+        pytest.param("nowatchdog", "nosoftlockup", "nowatchdog", id="so does a wider one"),
+        pytest.param("clocksource=hpet", "tsc=nowatchdog", "tsc=nowatchdog", id="what contradicts goes"),
+        pytest.param("nohz=off", "nohz_full=2-3", "nohz_full=2-3", id="no tick stops with nohz=off"),
+        pytest.param("rcu_nocbs=1", "rcu_nocbs=2-3", "rcu_nocbs=1-3", id="callbacks: both lists together"),
+        pytest.param("rcu_nocbs=all", "rcu_nocbs=2-3", "rcu_nocbs=all", id="all CPUs hold these two"),
+        pytest.param("rcu_nocbs", "rcu_nocbs=2-3", "rcu_nocbs=2-3", id="a bare word names no CPU"),
+        pytest.param("rcu_nocbs=1 rcu-nocbs=2", "rcu_nocbs=3", "rcu_nocbs=1-3", id="several are taken together"),
+        pytest.param("isolcpus=1", "isolcpus=managed_irq,3", "isolcpus=managed_irq,domain,1,3", id="bare means domain"),
+        pytest.param("isolcpus=1-N", "isolcpus=3", "isolcpus=1-N", id="N is the last CPU"),
+        pytest.param("isolcpus=nohz,3", "isolcpus=2", "isolcpus=nohz,2-3", id="flags stay"),
+        pytest.param("isolcpus=nohz,3", "isolcpus=nohz,3", "isolcpus=nohz,3", id="the same flags are the same"),
+        pytest.param("nohz_full=3", "nohz_full=0,2", "nohz_full=2-3", id="the boot CPU keeps its tick"),
+        pytest.param("irqaffinity=0", "irqaffinity=0-1", "irqaffinity=0", id="fewer CPUs for interrupts are as good"),
+        pytest.param("irqaffinity=0-3", "irqaffinity=0-1", "irqaffinity=0-1", id="more are not"),
+        pytest.param("mitigations=off", "skew_tick=1", "mitigations=off skew_tick=1", id="others' words stay"),
+    ],
+)
+def test_a_word(facts: Facts, there: str, wanted: str, planned: str) -> None:
+    assert str(merge(words.parse(there), wanted.split(), facts).line) == planned
+
+
+def test_of_two_lists_for_one_tick_the_kernel_would_drop_one_so_they_become_one(facts: Facts) -> None:
+    merged = merge(words.parse("isolcpus=nohz,domain,1"), ["nohz_full=2-3"], facts)
+    assert str(merged.line) == "isolcpus=domain,1 nohz_full=1-3"
+
+
+def test_interrupts_keep_off_what_the_user_had_isolated_already(facts: Facts) -> None:
+    merged = merge(words.parse("isolcpus=1"), ["isolcpus=domain,2-3", "irqaffinity=0-1"], facts)
+    assert merged.line.words == ("isolcpus=domain,1-3", "irqaffinity=0")
+
+
+def test_no_cpu_left_is_refused_with_the_words_that_take_them(facts: Facts) -> None:
+    with pytest.raises(Refused, match="together with isolcpus=0-1 no CPU would be left"):
+        merge(words.parse("isolcpus=0-1"), ["isolcpus=2-3"], facts)
+    with pytest.raises(Refused, match="no CPU would be left"):
+        merge(words.parse("nohz_full=1-3"), ["isolcpus=0"], facts)
+
+
+def test_every_row_says_what_becomes_of_its_parameter_and_why(facts: Facts) -> None:
+    merged = merge(words.parse("skew_tick=0 nohz=off rcu_nocbs=2-3 amd"), [*WISH, "amd_pstate=passive"], facts)
+    found = {row.parameter: row.action for row in merged.rows}
+    wanted = {"isolcpus": "add", "nohz_full": "add", "rcu_nocbs": "keep", "irqaffinity": "add", "skew_tick": "change"}
+    assert found == wanted | {"nohz": "drop", "amd_pstate": "skip"}
+    assert all(row.why for row in merged.rows)
+
+
+def test_without_a_tickless_kernel_there_is_no_tick_to_stop(tmp_path: Path) -> None:
+    files = {path: text for path, text in machine(4).items() if not path.endswith("nohz_full")}
+    merged = merge(words.parse("ro"), WISH, Facts(Reader(str(plant(tmp_path, files)))))
+    assert not merged.line.of("nohz_full")
+    assert "CONFIG_NO_HZ_FULL" in next(row.why for row in merged.rows if row.action == "skip")
+
+
+WORDS = ["ro", "quiet", "isolcpus=1", "isolcpus=nohz,1-2", "isolcpus=managed_irq,3", "nohz_full=1", "nohz_full=0-2"]
+WORDS += ["rcu_nocbs=all", "rcu_nocbs", "rcu-nocbs=1,3", "irqaffinity=0-3", "irqaffinity=3", "skew_tick=0", "nohz=off"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=6), st.sets(st.integers(1, 3), min_size=1))
+def test_whatever_stands_there_the_merged_line_holds_the_wish_once_and_merging_again_changes_nothing(
+    facts: Facts, there: list[str], isolated: set[int]
+) -> None:
+    chosen, rest = cpulist.format(isolated), cpulist.format({0, 1, 2, 3} - isolated)
+    wish = [f"isolcpus=managed_irq,domain,{chosen}", f"nohz_full={chosen}", f"rcu_nocbs={chosen}"]
+    wish += [f"irqaffinity={rest}", "skew_tick=1"]
+    try:
+        merged = merge(words.Line(tuple(there)), wish, facts)
+    except Refused:
+        return
+    line = merged.line
+    for parameter in ("isolcpus", "nohz_full", "rcu_nocbs", "skew_tick"):
+        assert len(line.of(parameter)) == 1, line
+    lists = {p: cpus(words.value(line.of(p)[0]) or "", facts) for p in ("isolcpus", "nohz_full", "rcu_nocbs")}
+    assert all(isolated <= found for _, found in lists.values())
+    assert 0 not in lists["nohz_full"][1]
+    assert "nohz" not in lists["isolcpus"][0]
+    taken = lists["isolcpus"][1] | lists["nohz_full"][1]
+    assert {0, 1, 2, 3} - taken
+    for word in line.of("irqaffinity"):
+        assert not cpus(words.value(word) or "", facts)[1] & taken
+    again = merge(line, wish, facts)
+    assert again.line == line
+    assert (again.add, again.drop) == ((), ())

@@ -1,0 +1,121 @@
+"""One boot by kexec: which image, which line, and where it is refused. Nothing is loaded here: the lab does that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.quiet.boot.trees import grow
+from tests.quiet.commands import Quiet
+from tests.trees import plant
+
+ALL = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 skew_tick=1"
+IMAGES = {
+    "arch": ("/boot/vmlinuz-linux", "/boot/initramfs-linux.img"),
+    "debian": ("/boot/vmlinuz-6.1.0-21-amd64", "/boot/initrd.img-6.1.0-21-amd64"),
+    "fedora": (
+        "/boot/vmlinuz-6.12.5-200.fc41.x86_64",
+        "/boot/initramfs-6.12.5-200.fc41.x86_64.img",
+    ),
+    "opensuse": ("/boot/vmlinuz-6.4.0-150600-default", "/boot/initrd-6.4.0-150600-default"),
+    "ubuntu-s390x": ("/boot/vmlinuz", "/boot/initrd.img"),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_image_and_initrd_are_found_by_each_distributions_names(quiet: Quiet, tmp_path: Path, name: str) -> None:
+    made = quiet("boot", "once", "--root", grow(name, tmp_path), "--json").json
+    assert (made["kernel"], made["initrd"]) == IMAGES[name]
+    assert made["command_line"].endswith(ALL)
+    assert (made["loaded"], made["starting"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("files", "kernel"),
+    [
+        ({"lib/modules/7.1/vmlinuz": ""}, "/lib/modules/7.1/vmlinuz"),
+        ({"boot/abc/7.1/linux": "", "etc/machine-id": "abc"}, "/boot/abc/7.1/linux"),
+        ({"boot/efi/mine/7.1/linux": "", "etc/kernel/entry-token": "mine"}, "/boot/efi/mine/7.1/linux"),
+        ({"boot/kernel": "", "proc/cmdline": "BOOT_IMAGE=(hd0,gpt2)/kernel root=/dev/vda"}, "/boot/kernel"),
+        ({"boot/Image": ""}, "/boot/Image"),
+    ],
+)
+def test_an_image_elsewhere_is_found_too(quiet: Quiet, tmp_path: Path, files: dict[str, str], kernel: str) -> None:
+    root = grow("extlinux", tmp_path)
+    (root / "boot/Image").unlink()
+    base = {"proc/sys/kernel/osrelease": "7.1", "proc/sys/kernel/kexec_load_disabled": "0"}
+    made = quiet("boot", "once", "--root", plant(root, base | files), "--json").json
+    assert (made["kernel"], made["initrd"]) == (kernel, None)
+
+
+def test_with_tool_and_systemd_the_shutdown_is_a_clean_one(quiet: Quiet, tmp_path: Path) -> None:
+    made = quiet("boot", "once", "--root", grow("debian", tmp_path), "--json").json
+    kernel, initrd = IMAGES["debian"]
+    assert made["load"].startswith(f"/usr/sbin/kexec -a -l {kernel} --initrd={initrd} '--command-line=BOOT_IMAGE=")
+    assert made["start"] == "systemctl kexec"
+
+
+def test_without_the_tool_the_system_calls_do_it(quiet: Quiet, tmp_path: Path) -> None:
+    made = quiet("boot", "once", "--root", grow("opensuse", tmp_path), "--json").json
+    assert (made["load"], made["start"]) == ("kexec_file_load", "reboot")
+
+
+def test_without_systemd_the_tool_starts_it(quiet: Quiet, tmp_path: Path) -> None:
+    made = quiet("boot", "once", "--root", grow("fedora", tmp_path), "--json").json
+    assert made["start"] == "/usr/bin/kexec -e"
+
+
+def test_what_boot_apply_had_added_does_not_add_up(quiet: Quiet, tmp_path: Path) -> None:
+    root = grow("debian", tmp_path)
+    quiet("boot", "apply", "--root", root)
+    line = (root / "proc/cmdline").read_text().strip()
+    (root / "proc/cmdline").write_text(f"{line} {ALL}\n")
+    made = quiet("boot", "once", "--root", root, "--cpus", "1", "--json").json
+    assert "nohz_full=1 " in made["command_line"]
+    assert "2-3" not in made["command_line"].replace("irqaffinity=0,2-3", "")
+    assert quiet("boot", "once", "--root", root, "--json").json["settled"] is False
+
+
+def test_a_kernel_that_has_it_all_is_not_started_again(quiet: Quiet, tmp_path: Path) -> None:
+    root = grow("debian", tmp_path)
+    line = (root / "proc/cmdline").read_text().strip()
+    (root / "proc/cmdline").write_text(f"{line} {ALL}\n")
+    assert "the running kernel has it all" in quiet("boot", "once", "--root", root).out
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"proc/sys/kernel/kexec_load_disabled": "1"}, "kernel.kexec_load_disabled is 1 until the next reboot"),
+        ({"proc/sys/kernel/kexec_load_disabled": None}, "this kernel was built without kexec"),
+        ({"sys/kernel/security/lockdown": "none [integrity] confidentiality"}, "lockdown (integrity) forbids kexec"),
+        ({"boot/vmlinuz-6.1.0-21-amd64": None}, "the image of the running kernel 6.1.0-21-amd64 was not found"),
+        ({"boot/initrd.img-6.1.0-21-amd64": None}, "root=UUID=0b0b needs one; give it with --initrd FILE"),
+        ({"proc/cmdline": "root=/dev/vda " + "x" * 2000}, "longer than the 2047 bytes"),
+    ],
+)
+def test_where_it_cannot_be_done_one_line_says_why(
+    quiet: Quiet, tmp_path: Path, files: dict[str, str | None], said: str
+) -> None:
+    root = grow("debian", tmp_path)
+    for path, text in files.items():
+        (root / path).unlink() if text is None else plant(root, {path: text})
+    done = quiet("boot", "once", "--root", root)
+    assert (done.code, done.out) == (3, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_lockdown_lets_a_kernel_that_checks_signatures_try(quiet: Quiet, tmp_path: Path) -> None:
+    files = {
+        "sys/kernel/security/lockdown": "none [integrity] confidentiality",
+        "boot/config-6.1.0-21-amd64": "CONFIG_KEXEC_FILE=y\nCONFIG_KEXEC_SIG=y",
+    }
+    done = quiet("boot", "once", "--root", plant(grow("debian", tmp_path), files), "--json")
+    assert done.json["load"].startswith("/usr/sbin/kexec -a -l")
+
+
+def test_a_file_that_is_named_and_not_there_is_wrong_usage(quiet: Quiet, tmp_path: Path) -> None:
+    done = quiet("boot", "once", "--root", grow("debian", tmp_path), "--kernel", "/boot/none")
+    assert (done.code, done.err) == (2, "quiet: error: --kernel /boot/none: no such file\n")
