@@ -199,7 +199,7 @@ _Loader = Annotated[
 def boot_plan(
     profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
 ) -> None:
-    """The parameters to add with why each, the files to write and the commands to run. Writes nothing."""
+    """What apply would add, and why; which files and commands. Writes nothing."""
     raise typer.Exit(commands_boot.plan(profile, cpus, root, loader, as_json))
 
 
@@ -213,7 +213,7 @@ def boot_apply(
 
 @_boot.command("remove")
 def boot_remove(root: _Root = "/", as_json: _Json = False) -> None:
-    """Put the boot configuration back as it was found, byte for byte. Exit 4 when it could not be."""
+    """Put every file back as it was found. Exit 4 when it could not be."""
     raise typer.Exit(commands_boot.remove(root, as_json))
 
 
@@ -227,7 +227,7 @@ def boot_once(
     load_only: Annotated[bool, typer.Option("--load-only", help="Load it; `systemctl kexec` then starts it.")] = False,
     as_json: _Json = False,
 ) -> None:
-    """Restart at once into the running kernel with a profile's parameters, by kexec. The boot after it is as ever."""
+    """Restart now with a profile's parameters, this once (kexec). The boot after it is as ever."""
     raise typer.Exit(commands_boot.once(profile, cpus, root, kernel, initrd, load_only, as_json))
 
 

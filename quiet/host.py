@@ -11,6 +11,7 @@ import os
 import signal
 import stat
 import struct
+import time
 from collections.abc import Callable, Sequence
 
 from quiet import cpulist
@@ -291,6 +292,10 @@ class Host(Reader):
         finally:
             for fd in opened:
                 os.close(fd)
+        for _ in range(1000):  # it cannot be told from others until the kernel has its arguments, which is after exec
+            if self._holds(process.pid, name):
+                break
+            time.sleep(0.001)
         process.returncode = 0  # nobody waits for it here: it outlives this command
         self._leave_cgroups(process.pid)
 
@@ -332,16 +337,15 @@ class Host(Reader):
 
     def _holders(self, name: str) -> list[int]:
         """Known by what they say of themselves and by the device that is their output."""
-        found = []
-        for pid in Reader().numbered("/proc"):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    ours = _mark(name).encode() in file.read()
-                if ours and self._is_held(name, f"/proc/{pid}/fd/1"):
-                    found.append(pid)
-            except OSError:
-                continue  # it ended just now
-        return found
+        return [pid for pid in Reader().numbered("/proc") if self._holds(pid, name)]
+
+    def _holds(self, pid: int, name: str) -> bool:
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                ours = _mark(name).encode() in file.read()
+            return ours and self._is_held(name, f"/proc/{pid}/fd/1")
+        except OSError:
+            return False  # it ended just now
 
     def _is_held(self, name: str, output: str) -> bool:
         if name == TIMESTAMPS:

@@ -86,6 +86,10 @@ def applied(done: Done) -> None:
 
 def removed(done: Done) -> None:
     """What a remove did."""
+    if done.record is None and done.files:
+        _did(done, "took our part out of")
+        out("there was no record of it, so only what stood between our marks could be taken out")
+        return
     if done.record is None:
         out("nothing of quiet's is in the boot configuration: **nothing left changed**")
         return

@@ -25,7 +25,8 @@ LINK = f"{unit.FOLDER}/{unit.TARGET}.wants/{NAME}"
 PROFILES = "/etc/quiet"
 _SYSTEMD = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd", unit.FOLDER)
 _RUNNING = "/run/systemd/system"  # sd_booted(3)
-_RELOAD, _STOP, _FORGET = "daemon-reload", f"stop {NAME} {unit.AFTER}", f"reset-failed {NAME}"
+_RELOAD, _FORGET = "daemon-reload", f"reset-failed {NAME}"
+_STOP = (f"stop {NAME}", f"stop {unit.AFTER}")  # at once, the target's stop would wait for what restoring starts
 _FOR_ALL = 0o755
 _TAKES_ROOT = "a service takes root; run it with sudo"
 
@@ -100,8 +101,8 @@ def remove(host: Host) -> Done:
         raise Refused(_TAKES_ROOT)
     ran = host.live and host.exists(_RUNNING)
     active = ran and _succeeds(host, f"is-active {NAME}")
-    if ran:
-        _systemctl(host, _STOP)
+    for command in _STOP if ran else ():
+        _systemctl(host, command)
     try:
         gone = _take_away(host, found.files)
     except OSError as error:
@@ -109,7 +110,7 @@ def remove(host: Host) -> Done:
     if ran:
         _systemctl(host, _RELOAD)
         _succeeds(host, _FORGET)  # where it had failed, systemd would go on showing that
-    commands = tuple(f"systemctl {command}" for command in (_STOP, _RELOAD))
+    commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return Done(found.profile, gone, commands, ran, active and journal.load(host) is not None)
 
 

@@ -49,7 +49,7 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
         "[Unit]",
         f"Description=quiet: profile {word(profile)[1:-1]}",
         f"Wants={AFTER}",
-        f"After={' '.join([*_FIRST, AFTER, *([TARGET] if _late(reader) else [])])}",
+        f"After={' '.join([AFTER, *([TARGET] if _late(reader) else [])])}",
         f"RequiresMountsFor={' '.join(word(path) for path in needed)}",
         "[Service]",
         "Type=oneshot",
@@ -65,14 +65,14 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
 
 
 def after(reader: Reader) -> str:
-    """The target that is reached when the daemons are up that would change settings again: those that are there.
+    """The target that is reached when all is up that would change settings again; of the daemons those that are there.
 
     The service is not ordered after them itself. When it stops, restoring starts some of them, and systemd lets a
     start wait for the stop of whatever it is ordered with, in either direction: each would wait for the other.
     """
-    lines = [MARK, "[Unit]", "Description=What quiet waits for, because it would change settings again"]
-    names = [name for name, _ in _rivals(reader)]
-    return "\n".join([*lines, *([f"After={' '.join(names)}"] if names else []), ""])
+    names = [*_FIRST, *(name for name, _ in _rivals(reader))]
+    head = [MARK, "[Unit]", "Description=What quiet waits for, because it would change settings again"]
+    return "\n".join([*head, f"After={' '.join(names)}", ""])
 
 
 def _rivals(reader: Reader) -> list[tuple[str, str]]:

@@ -9,7 +9,8 @@ from quiet import cpulist, journal
 from quiet.boot import FILE, HOME
 from quiet.boot import record as records
 from quiet.boot.disk import Disk
-from quiet.boot.loader import Command
+from quiet.boot.loader import BEGIN, Command, Files, encode, without_block
+from quiet.boot.loaders import LOADERS
 from quiet.boot.plan import BootPlan, load_record, make
 from quiet.boot.record import APPLIED, REMOVING, Entry, Record
 from quiet.errors import Incomplete, Refused
@@ -109,7 +110,7 @@ def remove(host: Host) -> Done:
     """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(FILE):
-        return Done()
+        return _unrecorded(host, disk)
     with journal.locked(host):
         known = load_record(host)
         try:
@@ -120,6 +121,28 @@ def remove(host: Host) -> Done:
             where = f"{error.filename}: " if error.filename else ""
             raise Incomplete(f"{where}{_said(error)}; run `quiet boot remove` again when it is mended") from None
         return Done()
+
+
+def _unrecorded(host: Host, disk: Disk) -> Done:
+    """Without a record (somebody has removed it) the marks still tell what is ours."""
+    files = Files(host)
+    for loader in LOADERS:
+        ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
+        if not ours or loader.anew is None:
+            continue
+        with journal.locked(host):
+            for path in ours:
+                rest = without_block(files.text(path) or "")
+                if rest.strip():
+                    disk.save(path, encode(rest), disk.load(path))
+                else:
+                    disk.remove(path)
+            try:
+                ran, not_run = _run(host, (loader.anew(files),))
+            except OSError as error:
+                raise Incomplete(f"{_said(error)}; our words are out of {', '.join(ours)}: run it again") from None
+            return Done(tuple(ours), ran, not_run)
+    return Done()
 
 
 def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:

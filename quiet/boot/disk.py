@@ -85,6 +85,11 @@ class Disk:
         """Remove what a killed `save` left beside a file."""
         self.remove(path + _NEW)
 
+    def beside(self, path: str) -> list[str]:
+        """The paths of all that lies in a file's folder."""
+        folder = os.path.dirname(path)
+        return [f"{folder}/{name}" for name in self._reader.names(folder)]
+
     def torn(self, path: str) -> bool:
         """Whether a killed `save` left something beside a file."""
         return os.path.exists(self._real(path) + _NEW)

@@ -58,6 +58,7 @@ class Files(Disk):
 
     def text(self, path: str) -> str | None:
         """A file's content; None when it is not there, or was not before an apply."""
+        self.reader.text(path)  # a recording remembers it so; what is wanted here are the very bytes
         saved = self.load(path)
         data = saved.data if saved else None
         if self._known:
@@ -94,6 +95,8 @@ class Loader:
     found: Callable[[Files], str]
     line: Callable[[Scene], Line]
     steps: Callable[[Scene], Steps]
+    marked: tuple[str, ...] = ()  # where a block between our marks can stand
+    anew: Callable[[Files], Command] | None = None  # the command that reads these files
 
 
 def encode(text: str) -> bytes:

@@ -18,6 +18,7 @@ from quiet.boot.loader import BLOCK, OWN, Command, without_block
 from quiet.errors import QuietError, UsageError
 from quiet.host import Reader
 
+_TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
 _FORMAT = 1
 
@@ -98,8 +99,8 @@ def load(disk: Disk) -> Record | None:
             tuple(data["drop"]),
             data["time"],
             data["state"],
-            [_read(item) for item in data["files"]],
-            [_read(item) for item in data["generated"]],
+            [_read(item, disk) for item in data["files"]],
+            [_read(item, disk) for item in data["generated"]],
             data["folders"],
             tuple(tuple(words) for words in data["commands"]),
             tuple(tuple(words) for words in data["undo"]),
@@ -159,9 +160,17 @@ def _written(entry: Entry) -> dict[str, Any]:
     return {"path": entry.path, "how": entry.how, "before": before, "after": _text(entry.after)}
 
 
-def _read(item: Any) -> Entry:
+def _read(item: Any, disk: Disk) -> Entry:
     before = Saved(_bytes(item["before"][0]) or b"", *item["before"][1:]) if item["before"] else None
-    return Entry(item["path"], item["how"], before, _bytes(item["after"]))
+    return Entry(_counted(item["path"], disk), item["how"], before, _bytes(item["after"]))
+
+
+def _counted(path: str, disk: Disk) -> str:
+    """A loader entry's path now: systemd-boot counts tries in its name, "x+3.conf" becomes "x+2-1.conf" or "x.conf"."""
+    stem = _TRIES.sub("", path)
+    if stem == path or disk.load(path) is not None:
+        return path
+    return next((other for other in disk.beside(path) if _TRIES.sub("", other) == stem), path)
 
 
 def _text(data: bytes | None) -> str | None:

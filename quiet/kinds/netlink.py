@@ -30,14 +30,14 @@ def _send(interface: str, command: int, values: Mapping[int, int], size: str) ->
     from pyroute2.netlink.generic.ethtool import ethtoolheader
 
     last = max(values)
-    kinds = [("unspec", "none"), ("header", "header"), *((f"value{n}", size) for n in range(2, last + 1))]
-    message_class: Any = type("message", (genlmsg,), {"nla_map": tuple(kinds), "header": ethtoolheader})
+    kinds = [("unspec", "none"), ("interface", "interface"), *((f"value{n}", size) for n in range(2, last + 1))]
+    message_class: Any = type("message", (genlmsg,), {"nla_map": tuple(kinds), "interface": ethtoolheader})
     message = message_class()
     message["cmd"], message["version"] = command, 1
-    message["attrs"] = [("header", {"attrs": [("ETHTOOL_A_HEADER_DEV_NAME", interface)]})]
+    message["attrs"] = [("interface", {"attrs": [("ETHTOOL_A_HEADER_DEV_NAME", interface)]})]
     message["attrs"] += [(f"value{number}", value) for number, value in values.items()]
     try:
-        with GenericNetlinkSocket() as end:
+        with GenericNetlinkSocket(ext_ack=True) as end:
             end.bind("ethtool", message_class)
             tuple(end.nlm_request(message, msg_type=end.prid, msg_flags=NLM_F_REQUEST | NLM_F_ACK))
     except NetlinkError as error:

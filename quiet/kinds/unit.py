@@ -35,6 +35,8 @@ def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
     stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
     needed = _needed(host, stop)
     stop = [name for name in stop if name not in needed]
+    if stop:  # ahead of the mask: a timer that finds itself masked has failed
+        host.systemctl("stop", *stop)
     reload = any("stale" in words for words in now.values())
     for name, words in wanted.items():
         if name not in needed and ("masked" in words) is not ("masked" in now[name]):
@@ -44,8 +46,9 @@ def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
         host.systemctl("daemon-reload")
     start = [name for name in now if "active" in wanted[name] and "active" not in now[name]]
     again = _listened_for(host, start)
-    if stop or again:
-        host.systemctl("stop", *stop, *again)
+    back = [name for name in stop if host.unit_states().get(name, ("", ""))[1] == "active"]  # started in between
+    if back or again:
+        host.systemctl("stop", *back, *again)
     if start:
         host.systemctl("start", *sorted([*start, *again], key=_starting))
     for name, others in needed.items():

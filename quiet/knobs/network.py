@@ -144,8 +144,12 @@ CHANNELS = (
         after=("smt", "irq.default"),
         refusals={
             16: "its driver cannot change that while the interface is up",
-            22: "a table or a rule made by hand, or a program, uses the queues that would go",
             95: "its driver cannot change that",
+        },
+        verdicts={
+            "indirection table": "a table made by hand (ethtool -X) uses queues that would go",
+            "ntuple filter": "a rule made by hand (ethtool -N) uses a queue that would go",
+            "AF_XDP": "a program (AF_XDP) uses a queue that would go",
         },
         entangled=_with_channels,
         moves="the device's interrupts, its RSS table, its adaptive rates, and RPS and XPS of its queues",

@@ -36,7 +36,6 @@ SETTINGS = {
     "/sys/kernel/mm/numa/demotion_enabled": "true",
     "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs": "9000",
     "/sys/kernel/rcu_expedited": "1",
-    "/sys/module/kfence/parameters/sample_interval": "50",
     "/sys/module/rcupdate/parameters/rcu_task_ipi_delay": "3",
     "/sys/module/workqueue/parameters/watchdog_thresh": "20",
     "/sys/bus/event_source/devices/software/perf_event_mux_interval_ms": "9",

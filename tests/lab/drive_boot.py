@@ -107,7 +107,10 @@ def two(report: Report) -> None:
     report["stop"] = run("systemctl", "stop", "quiet.service")
     report["left"] = snapshot.compare(json.loads(BEFORE.read_text()), snapshot.take())
     report["status_stopped"] = quiet_json("status")
+    report["start"] = run("systemctl", "start", "quiet.service")
+    report["status_started"] = quiet_json("status")
     report["remove"] = quiet_json("remove-service")
+    report["status_removed"] = quiet_json("status")
     report["unit_removed"] = run("systemctl", "show", "quiet.service", "-p", "LoadState,ActiveState,Result")
     report["boot_remove"] = quiet_json("boot", "remove")
 

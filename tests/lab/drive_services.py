@@ -220,7 +220,7 @@ def administrators(report: Report) -> None:
     systemctl("revert", "user.slice")
 
 
-def killed(report: Report, rounds: int) -> None:
+def killed(report: Report, rounds: int = 4) -> None:
     before = state()
     draw = random.Random(5)
     report["killed"] = []
@@ -246,14 +246,13 @@ def killed(report: Report, rounds: int) -> None:
 
 def main() -> int:
     report: Report = {}
-    try:
-        furnish()
-        whole(report)
-        administrators(report)
-        killed(report, 6)
-    except Exception:  # the steps until then are worth having
-        report["broke"] = traceback.format_exc()
-    Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report, indent=1))
+    furnish()
+    for part in (whole, administrators, killed):
+        try:
+            part(report)
+        except Exception:  # the steps until then are worth having
+            report["broke"] = traceback.format_exc()
+        Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report, indent=1))
     return 0
 
 

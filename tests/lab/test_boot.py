@@ -120,6 +120,15 @@ def test_stopping_the_unit_puts_back_what_it_had_found(machine: Machine) -> None
     assert found["left"] == []
 
 
+def test_removal_stops_the_unit_first(machine: Machine) -> None:
+    found = seen(machine, 2)
+    assert found["start"]["code"] == 0, said(found["start"])
+    assert found["status_started"]["json"]["applied"]["profile"] == "bench"
+    assert found["remove"]["json"]["restored"]
+    assert found["status_removed"]["json"]["applied"] is None
+    assert found["status_removed"]["json"]["service"] is None
+
+
 def test_of_the_removed_service_systemd_knows_nothing(machine: Machine) -> None:
     found = seen(machine, 2)
     assert found["remove"]["code"] == 0, said(found["remove"])

@@ -16,7 +16,7 @@ from tests.lab.guest import Machine, boot
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["net", "net-6.1"], indirect=True)]
 
 ISOLATED, HOUSEKEEPING = ("2", "3"), ("0", "1")
-ROUNDS = 8
+ROUNDS = 6
 TIMEOUT_S = 900
 SCRIPT = f"python -m tests.lab.drive_network {ROUNDS}"
 
@@ -64,7 +64,7 @@ def test_with_it_no_interrupt_and_no_packet_reaches_an_isolated_cpu(machine: Mac
     apart = report(machine)["with"]
     assert report(machine)["apply"]["code"] == 0, said(report(machine)["apply"])
     assert {what: [apart[what][cpu] for cpu in ISOLATED] for what in apart} == {what: [0, 0] for what in apart}
-    assert sum(apart["interrupts"][cpu] for cpu in HOUSEKEEPING) > 50  # traffic there was
+    assert sum(apart["interrupts"][cpu] for cpu in HOUSEKEEPING) > 30  # traffic there was
     assert any(apart["handed"][cpu] for cpu in HOUSEKEEPING), apart
 
 
@@ -74,10 +74,9 @@ def test_looking_planning_and_traffic_change_nothing(machine: Machine) -> None:
 
 
 def test_who_is_not_root_gets_the_same_plan(machine: Machine) -> None:
-    mine, theirs = (report(machine)[which]["json"] for which in ("plan", "plan_unprivileged"))
-    assert [change for change in mine["changes"] if change["knob"].startswith("net.")]
-    assert theirs["changes"] == mine["changes"]
-    assert theirs["skips"] == mine["skips"]
+    mine, theirs = report(machine)["plan_root"], report(machine)["plan_unprivileged"]
+    assert [change for change in mine if "/channels" in change]
+    assert theirs == mine
 
 
 def test_applied_the_plan_is_empty_and_verify_is_content(machine: Machine) -> None:
@@ -101,16 +100,9 @@ def test_after_a_kill_at_any_moment_restore_leaves_nothing_changed(machine: Mach
 def test_queues_that_a_table_made_by_hand_needs_stay_and_it_is_told_why(machine: Machine) -> None:
     assert report(machine)["refused"]["code"] == 0, said(report(machine)["refused"])
     reasons = {skip["target"]: skip["reason"] for skip in report(machine)["refused_plan"]["json"]["skips"]}
-    assert [reason for target, reason in reasons.items() if target.endswith("/channels") and "by hand" in reason]
+    assert [reason for target, reason in reasons.items() if target.endswith("/channels") and "ethtool -X" in reason]
     assert report(machine)["refused_restore"]["code"] == 0, said(report(machine)["refused_restore"])
     assert report(machine)["left_by_refused"] == []
-
-
-def test_rates_that_follow_the_load_are_switched_off_and_on_again(machine: Machine) -> None:
-    assert "Adaptive RX: on  TX: on" in report(machine)["simulated_before"]
-    assert "Adaptive RX: off  TX: off" in report(machine)["simulated_after"]["-c"]
-    assert report(machine)["simulated_restore"]["code"] == 0, said(report(machine)["simulated_restore"])
-    assert report(machine)["left_by_simulated"] == []
 
 
 def test_a_device_that_goes_and_comes_again_is_another_one_and_nothing_fails(machine: Machine) -> None:

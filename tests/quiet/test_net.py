@@ -138,6 +138,25 @@ def test_a_mask_of_cpus_that_are_all_kept_free_is_refused_with_the_reason(tmp_pa
     assert {skip.reason for skip in done.skips} == {"all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("requested channel counts are too low for existing indirection table settings", "ethtool -X"),
+        ("requested channel counts are too low for existing ntuple filter settings", "ethtool -N"),
+        ("requested channel counts are too low for existing zerocopy AF_XDP sockets", "AF_XDP"),
+    ],
+)
+def test_queues_that_somebody_uses_stay_and_it_is_told_who(words: str, reason: str, tmp_path: Path) -> None:
+    def in_use(kernel: Kernel, path: str, value: str) -> str:
+        if path.endswith("/channels"):
+            raise OSError(22, words)
+        return value
+
+    done = apply(Kernel(plant(tmp_path, device()), in_use), profile("net.channels", cpus="2-3"))
+    assert done.failures == ()
+    assert [skip.target for skip in done.skips if reason in skip.reason] == ["net:eth0/channels"]
+
+
 @st.composite
 def devices(draw: st.DrawFn) -> tuple[dict[str, str], frozenset[int]]:
     """A device with any masks, and the interrupts of it that nobody can move."""

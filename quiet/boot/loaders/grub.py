@@ -50,12 +50,13 @@ def steps(scene: Scene) -> Steps:
 
 
 def reads_folder(files: Files) -> bool:
-    """Whether grub-mkconfig reads /etc/default/grub.d here: its own text says so."""
+    """Whether grub-mkconfig reads /etc/default/grub.d here: its own text says so, or Debian's folder without it."""
+    debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
         script = files.text(path)
-        if script is not None:
+        if script and script.strip():  # a recording has programs without their content
             return "default/grub.d" in script
-    return files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
+    return debian
 
 
 def _block(drop: tuple[str, ...], add: tuple[str, ...]) -> str:
@@ -96,4 +97,4 @@ def _values(files: Files) -> dict[str, str]:
     return variables(files.text(path) or "" for path in names)
 
 
-LOADER = Loader("grub", "GRUB", found, line, steps)
+LOADER = Loader("grub", "GRUB", found, line, steps, (DROP_IN, _DEFAULT), lambda files: _regenerate(files)[0])

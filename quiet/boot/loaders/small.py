@@ -19,6 +19,7 @@ _EXTLINUX = ("/boot/extlinux/extlinux.conf", "/boot/firmware/extlinux/extlinux.c
 _APPEND = re.compile(r"^[ \t]*append[ \t]+(?P<line>.*)$", re.MULTILINE | re.IGNORECASE)
 _MENU = "/etc/default/u-boot"
 _MENU_FOLDER = "/etc/u-boot-menu/conf.d"
+_MENU_OWN = f"{_MENU_FOLDER}/zz-quiet.conf"
 _UPDATE = ("/usr/sbin/u-boot-update", "/sbin/u-boot-update", "/usr/bin/u-boot-update")
 _ZIPL = "/etc/zipl.conf"
 _PARAMETERS = re.compile(r"""^\s*parameters[ \t]*=[ \t]*(?P<q>["']?)(?P<line>.*?)(?=(?P=q)\s*$)""", re.MULTILINE)
@@ -70,7 +71,7 @@ def _extlinux_steps(scene: Scene) -> Steps:
         return Steps()
     block = f'{BEGIN}\nU_BOOT_PARAMETERS="{merged.line}"\n{END}\n'
     if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):
-        made = Edit(f"{_MENU_FOLDER}/zz-quiet.conf", encode(block), OWN)
+        made = Edit(_MENU_OWN, encode(block), OWN)
     else:
         text = files.text(_MENU) or ""
         made = Edit(_MENU, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
@@ -99,5 +100,13 @@ def _zipl_steps(scene: Scene) -> Steps:
 
 
 RASPBERRY = Loader("raspberry", "Raspberry Pi's firmware", _raspberry_found, _raspberry_line, _raspberry_steps)
-EXTLINUX = Loader("extlinux", "extlinux (U-Boot)", _extlinux_found, _extlinux_line, _extlinux_steps)
+EXTLINUX = Loader(
+    "extlinux",
+    "extlinux (U-Boot)",
+    _extlinux_found,
+    _extlinux_line,
+    _extlinux_steps,
+    (_MENU_OWN, _MENU),
+    lambda files: ("u-boot-update",),
+)
 ZIPL = Loader("zipl", "zipl", _zipl_found, _zipl_line, _zipl_steps)

@@ -178,6 +178,21 @@ def test_grubby_takes_out_what_it_put_in_and_the_entries_come_back(tmp_path: Pat
     assert states(root) == found
 
 
+@pytest.mark.parametrize("later", ["arch+2-1.conf", "arch.conf", "arch+3.conf"])
+def test_an_entry_whose_tries_were_counted_in_its_name_is_still_known(
+    tmp_path: Path, bench: Profile, later: str
+) -> None:
+    root = grow("arch", tmp_path)
+    entries = root / "boot/loader/entries"
+    before = (entries / "arch.conf").read_bytes()
+    (entries / "arch.conf").rename(entries / "arch+3.conf")
+    apply(Alive(root), bench, None)
+    (entries / "arch+3.conf").rename(entries / later)
+    assert make(Alive(root), bench, None).settled
+    assert not remove(Alive(root)).conflicts
+    assert (entries / later).read_bytes() == before
+
+
 def test_an_entry_that_came_meanwhile_loses_only_our_words(tmp_path: Path, bench: Profile) -> None:
     root = grow("fedora", tmp_path)
     apply(Alive(root), bench, None)
@@ -257,6 +272,20 @@ def test_the_record_tells_no_secret_that_the_files_did_not(debian: Path, bench: 
     (debian / CONFIG).chmod(0o600)
     apply(Alive(debian), bench, None)
     assert (debian / "var/lib/quiet/boot.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["debian", "opensuse", "debian-uboot"])
+def test_without_its_record_what_stands_between_the_marks_still_goes(tmp_path: Path, bench: Profile, name: str) -> None:
+    root = grow(name, tmp_path)
+    found = {path: data for path, (data, _, _) in states(root).items() if not path.endswith(("grub.cfg", "boot.json"))}
+    apply(Alive(root), bench, None)
+    (root / "var/lib/quiet/boot.json").unlink()
+    host = Alive(root)
+    assert remove(host).files
+    assert len(host.ran) == 1
+    left = {path: data for path, (data, _, _) in states(root).items() if not path.endswith("grub.cfg")}
+    assert left == found
+    assert remove(host).files == ()
 
 
 def test_the_status_tells_what_is_in_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:

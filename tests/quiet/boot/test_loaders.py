@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,15 @@ def test_a_grub_cfg_on_the_efi_partition_that_only_points_elsewhere_is_not_the_m
     plant(root, {"boot/efi/EFI/opensuse/grub.cfg": "configfile $prefix/grub.cfg"})
     found = next(loader for loader in loaders.LOADERS if loader.name == "grub").found(Files(Reader(str(root))))
     assert found == "/etc/default/grub and /boot/grub2/grub.cfg are there"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_of_a_machine_plans_as_the_machine_does(quiet: Quiet, tmp_path: Path, name: str) -> None:
+    root = grow(name, tmp_path / "machine")
+    quiet("record", tmp_path / "it.tar.gz", "--root", root, "--unmasked")
+    with tarfile.open(tmp_path / "it.tar.gz") as tar:
+        tar.extractall(tmp_path / "copy", filter="data")
+    original, copy = (quiet("boot", "plan", "--root", place, "--json").json for place in (root, tmp_path / "copy"))
+    assert copy["loader"] == original["loader"]
+    assert copy["command_line"] == original["command_line"]
+    assert copy["commands"] == original["commands"]
