@@ -53,7 +53,7 @@ def wanted(profile: Profile, record: Record, facts: Facts) -> Iterator[tuple[str
     chosen = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
     for knob in KNOBS:
         if knob.name in chosen and knob.name not in tasks():
-            items = knob.rule(Scene(facts, record.cpus, chosen[knob.name]))
+            items = knob.rule(Scene(facts, record.cpus, chosen[knob.name], profile.services))
             yield from ((knob.name, item.target) for item in items if isinstance(item, Want))
     yield from ((CPUS, f"file:{CPU}/cpu{cpu}/online") for cpu in sorted(record.cpus.isolated))
 

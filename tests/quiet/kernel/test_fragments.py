@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from quiet.boot.parameters import BY_NAME
 from quiet.errors import UsageError
 from quiet.kernel import fragments
 
@@ -46,6 +47,12 @@ def test_every_parameter_of_a_command_line_has_its_reason_right_above_it() -> No
             if not line.startswith("#"):
                 name = line.partition("=")[0]
                 assert above.startswith((f"# {name}: ", f"# {name.split('.')[0]}: ")), (path.name, line)
+
+
+def test_every_parameter_is_known_to_quiet_boot() -> None:
+    for path in FOLDER.glob("*.cmdline"):
+        names = {word.partition("=")[0] for word in fragments.command_line(path.stem).split()}
+        assert names <= BY_NAME.keys(), path.name
 
 
 def test_a_command_line_is_given_without_its_reasons() -> None:
