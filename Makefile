@@ -90,6 +90,7 @@ comma := ,
 
 lab-setup: setup # what boots kernels: the emulators, Debian's kernels and an arm64 root, unpacked into a cache
 	@tests/lab/needs.sh lab
+	@$(BIN)/python -m compileall -q quiet cbench tests/lab # a guest's processor takes seconds for it, each time
 	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
 	@$(BIN)/python -m tests.lab.disk_root
 	@tests/lab/needs.sh arm
