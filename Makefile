@@ -36,13 +36,13 @@ demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmar
 thesis: setup lab-setup ## the thesis's table of variability, measured anew on machines that are exact (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
-test: setup ## every test, with those that boot real kernels (under 30 minutes on 2 cores)
+test: setup ## every test, with those that boot real kernels (a little over half an hour on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
 	@tests/lab/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
 	@$(PYTEST)
 
-check: setup ## style, types and the fast tests (under 2 minutes)
+check: setup ## style, types and the fast tests (about 2 minutes)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
@@ -95,6 +95,7 @@ comma := ,
 
 lab-setup: setup # what boots kernels: the emulators, Debian's kernels and an arm64 root, unpacked into a cache
 	@tests/lab/needs.sh lab
+	@$(BIN)/python -m compileall -q quiet cbench tests/lab # a guest's processor takes seconds for it, each time
 	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
 	@$(BIN)/python -m tests.lab.disk_root
 	@$(BIN)/python -m tests.lab.disk_grub
