@@ -144,6 +144,7 @@ KNOBS = (
         after=("smt", "slices", "cpuset", "cpuset.members"),
         clamps=True,
         entangled=_elsewhere,
+        moves="the affinity of the threads' children, which they inherit",
         refusals={22: "bound to its CPU by the kernel", 3: "ended meanwhile"},
     ),
 )

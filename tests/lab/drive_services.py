@@ -22,6 +22,7 @@ from tests.lab import snapshot
 from tests.lab.drive import called, forked, quiet, quiet_json
 
 Report = dict[str, Any]
+TUNED = Path("/usr/local/sbin/tuned")
 UNITS = Path("/usr/lib/systemd/system")
 OWN = Path("/etc/systemd/system")
 ASLEEP = "[Service]\nExecStart=/bin/sleep infinity\n"
@@ -45,7 +46,7 @@ FILES = {
     UNITS / "ksmtuned.service": ASLEEP + WANTED,  # another one needs it
     UNITS / "needy.service": "[Unit]\nRequires=ksmtuned.service\n" + ASLEEP,
     UNITS / "backup@.service": ASLEEP,
-    UNITS / "tuned.service": "[Service]\nExecStart=/usr/local/sbin/tuned infinity\n" + WANTED,  # by its process's name
+    UNITS / "tuned.service": f"[Service]\nExecStart={TUNED} infinity\n" + WANTED,  # by its process's name
     Path("/usr/share/dbus-1/system-services", f"{BUS}.service"): (
         f"[D-BUS Service]\nName={BUS}\nExec=/bin/false\nUser=root\nSystemdService=packagekit.service\n"
     ),
@@ -97,7 +98,8 @@ def furnish() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.write_text(text)
-    shutil.copy("/bin/sleep", "/usr/local/sbin/tuned")
+    TUNED.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy("/bin/sleep", TUNED)
     systemctl("daemon-reload")
     systemctl("enable", *ENABLED)
     systemctl("mask", "logrotate.timer")

@@ -92,7 +92,7 @@ class Detectors(Kernel):
 
 
 def test_a_detector_comes_back_also_when_somebody_has_read_the_common_switch(tmp_path: Path) -> None:
-    kernel = Detectors(plant(tmp_path, machine(cgroup=0)))
+    kernel = Detectors(plant(tmp_path, machine(cgroup=0) | {SYS + "watchdog": "1"}))
     assert apply(kernel, profile("watchdog.soft")).failures == ()
     assert kernel.text(SYS + "watchdog") == "0"  # as `sysctl -a` does
     kernel.write(SYS + "soft_watchdog", "1")
