@@ -61,22 +61,33 @@ def differences(before: snapshot.Snapshot) -> list[str]:
     return snapshot.compare(before, snapshot.take())
 
 
+def trip(profile: str) -> Report:
+    """Plan, apply, look and put back, each step with what it changed or left."""
+    options = ("--profile", profile)
+    found: Report = {}
+    before = snapshot.take()
+    found["plan"] = quiet_json("plan", *options)
+    found["left_by_plan"] = differences(before)
+    found["apply"] = quiet("apply", *options)
+    found["changed_by_apply"] = differences(before)
+    found["plan_again"] = quiet_json("plan", *options)
+    found["verify"] = quiet_json("verify", "--duration", "0")
+    found["status"] = quiet_json("status")
+    found["restore"] = quiet("restore")
+    found["left"] = differences(before)
+    return found
+
+
 def round_trip(report: Report, *, with_isolation: bool) -> None:
     report["disturbed"] = disturb.disturb()
     before = snapshot.take()
     report["left_by_snapshot"] = differences(before)
-    report["plan"] = quiet_json("plan", *BENCH)
-    report["left_by_plan"] = differences(before)
-    report["apply"] = quiet("apply", *BENCH)
-    report["changed_by_apply"] = differences(before)
-    report["plan_again"] = quiet_json("plan", *BENCH)
-    report["verify"] = quiet_json("verify", "--duration", "0")
-    report["restore"] = quiet("restore")
-    report["left"] = differences(before)
+    for profile in ("bench", "strict"):
+        report[profile] = trip(profile)
     report["held"] = holding.held(quiet)
     report["left_by_held"] = differences(before)
     if with_isolation:
-        isolation(report, cpus_of(report["plan"]["json"]["cpus"]["isolated"]))
+        isolation(report, cpus_of(report["bench"]["plan"]["json"]["cpus"]["isolated"]))
         report["left_by_run"] = differences(before)
 
 
@@ -137,13 +148,13 @@ def called(*arguments: str, out: int | None = None, err: int | None = None) -> i
     return os.waitstatus_to_exitcode(os.waitpid(forked(*arguments, out=out, err=err), 0)[1])
 
 
-def cut_short(command: str, after: int | None, delay: float = 0.0) -> int:
+def cut_short(command: str, after: int | None, delay: float = 0.0, profile: str = "bench") -> int:
     """Run a command and kill it `delay` seconds after so many writes (None: let it end); how many it had done by then.
 
     Time alone would not do: most of it passes before anything is written, and writes come in bursts.
     """
     WRITES[:] = bytes(8)
-    pid = forked(*(["apply", *BENCH] if command == "apply" else ["restore"]))
+    pid = forked(*(["apply", "--profile", profile] if command == "apply" else ["restore"]))
     limit = time.monotonic() + 60
     while time.monotonic() < limit:
         if after is not None and writes() >= after:
@@ -161,24 +172,31 @@ def killed(report: Report, command: str, rounds: int, seed: int) -> None:
     """Kill `quiet apply` (or `quiet restore`) at random moments; `quiet restore` must put everything back."""
     disturb.disturb()
     before = snapshot.take()
-    for _ in range(2):  # the first is slower
-        called("apply", *BENCH)
+    every, report["left_by_warm_up"] = {}, []
+    for profile in ("bench", "bench", "strict"):  # the first is slower
+        called("apply", "--profile", profile)
         if command == "apply":
             called("restore")
-        every = cut_short(command, None)
-        report["warm"], report["left_by_warm_up"] = called("restore"), differences(before)
+        every[profile] = cut_short(command, None, profile=profile)
+        called("restore")
+        report["left_by_warm_up"] += differences(before)
     draw = random.Random(seed)
     report["rounds"] = []
-    for _ in range(rounds):
+    for number in range(rounds):
+        profile = ("bench", "strict")[number % 2]
         if command == "restore":
-            called("apply", *BENCH)
-        after = draw.randrange(every)
-        done = cut_short(command, after, draw.random() * MOST_DELAY_S)
+            called("apply", "--profile", profile)
+        after = draw.randrange(every[profile])
+        done = cut_short(command, after, draw.random() * MOST_DELAY_S, profile)
         cut = differences(before)
         code = called("restore")
         left = differences(before)
-        report["rounds"].append({"after": done, "cut": len(cut), "restore": code, "left": left})
-        print(f"killed after {done} of {every} writes: {len(cut)} changed, left {left or 'nothing'}", flush=True)
+        seen = {"profile": profile, "after": done, "cut": len(cut), "restore": code, "left": left}
+        report["rounds"].append(seen)
+        print(
+            f"{profile}: killed after {done} of {every[profile]} writes: {len(cut)} changed, left {left or 'nothing'}"
+        )
+        sys.stdout.flush()
         if left:
             break  # what follows would start from a wrong state
 

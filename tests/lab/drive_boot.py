@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab import disk_state, disturb, snapshot
-from tests.lab.drive import differences, quiet, quiet_json
+from tests.lab.drive import quiet_json, trip
 
 OUT = Path(os.environ.get("LAB_OUT", "/tmp"))
 SITE = Path("/usr/lib/python3/dist-packages")
@@ -71,22 +71,6 @@ def changed(report: Report, name: str) -> None:
     report["state_seconds"] = time.monotonic() - started
 
 
-def round_trip(profile: str) -> Report:
-    """As drive.round_trip, where systemd is the first process."""
-    options = ("--profile", profile)
-    found = Report()
-    before = snapshot.take()
-    found["plan"] = quiet_json("plan", *options)
-    found["apply"] = quiet("apply", *options)
-    found["changed"] = differences(before)
-    found["plan_again"] = quiet_json("plan", *options)
-    found["verify"] = quiet_json("verify", "--duration", "0")
-    found["status"] = quiet_json("status")
-    found["restore"] = quiet("restore")
-    found["left"] = differences(before)
-    return found
-
-
 def one(report: Report) -> None:
     """The first state; then the service, and the command line for the next boot."""
     furnish(report)
@@ -131,7 +115,7 @@ def five(report: Report) -> None:
     changed(report, "changed")
     report["disturbed"] = disturb.disturb()
     for profile in ("bench", "strict"):
-        report[profile] = round_trip(profile)
+        report[profile] = trip(profile)
 
 
 STEPS = [one, two, three, four, five]

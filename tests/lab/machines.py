@@ -67,9 +67,10 @@ NET = (
 )
 # Boots as a host does, from a disk with systemd and services, and can be rebooted.
 HOST = Machine("host", "6.12", cpus=2, disk=True)
+HOSTS = (HOST, Machine("host-6.1", "6.1", disk=True), Machine("host-own", kernels.OWN, disk=True))
 # Boots as a PC does: GRUB on a partitioned disk starts the kernel with the command line of its menu.
 GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, WATCHED, *NET, HOST, GRUB, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, WATCHED, *NET, *HOSTS, GRUB, OWN)}

@@ -60,7 +60,7 @@ def test_with_systemd_apply_does_what_the_plan_said(machine: Machine, profile: s
     found = seen(machine, BOOTS)[profile]
     assert len(found["plan"]["json"]["changes"]) > 10
     assert found["apply"]["code"] == 0, said(found["apply"])
-    assert len(found["changed"]) > 10
+    assert len(found["changed_by_apply"]) > 10
     assert found["plan_again"]["json"]["changes"] == []
     assert found["verify"]["code"] == 0, said(found["verify"])
     assert found["status"]["json"]["applied"]["profile"] == profile

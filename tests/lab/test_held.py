@@ -54,6 +54,6 @@ def test_nothing_of_it_is_left(machine: Machine) -> None:
 
 @pytest.mark.parametrize("machine", ["cpufreq"], indirect=True)
 def test_an_idle_state_of_its_own_is_enough_for_the_bundled_profile(machine: Machine) -> None:
-    changes = visits.report(machine)["plan"]["json"]["changes"]
+    changes = visits.report(machine)["bench"]["plan"]["json"]["changes"]
     limited = [change for change in changes if change["knob"] == "idle.cpus"]
     assert {change["wanted"] for change in limited} == {"2"}

@@ -16,6 +16,7 @@ from tests.lab.machines import ALL, MACHINES, OWN
 pytestmark = [pytest.mark.lab, pytest.mark.visit]
 
 EVERYWHERE = pytest.mark.parametrize("machine", [machine.name for machine in (*ALL, OWN)], indirect=True)
+PROFILES = pytest.mark.parametrize("profile", ["bench", "strict"])
 WATCHED = pytest.mark.parametrize("machine", visits.WATCHED, indirect=True)
 
 
@@ -33,28 +34,36 @@ def test_the_machine_starts_from_a_state_of_its_own(machine: Machine) -> None:
 
 
 @EVERYWHERE
-def test_looking_and_planning_change_nothing(machine: Machine) -> None:
-    report = visits.report(machine)
-    assert report["left_by_snapshot"] == []
-    assert report["plan"]["code"] == 0, said(report["plan"])
-    assert report["left_by_plan"] == []
+def test_looking_changes_nothing(machine: Machine) -> None:
+    assert visits.report(machine)["left_by_snapshot"] == []
 
 
 @EVERYWHERE
-def test_apply_does_what_the_plan_said(machine: Machine) -> None:
-    report = visits.report(machine)
-    assert len(report["plan"]["json"]["changes"]) > 10
-    assert report["apply"]["code"] == 0, said(report["apply"])
-    assert report["plan_again"]["json"]["changes"] == []
-    assert report["verify"]["code"] == 0, said(report["verify"])
-    assert len(report["changed_by_apply"]) > 10
+@PROFILES
+def test_planning_changes_nothing(machine: Machine, profile: str) -> None:
+    trip = visits.report(machine)[profile]
+    assert trip["plan"]["code"] == 0, said(trip["plan"])
+    assert trip["left_by_plan"] == []
 
 
 @EVERYWHERE
-def test_restore_leaves_nothing_changed(machine: Machine) -> None:
-    report = visits.report(machine)
-    assert report["restore"]["code"] == 0, said(report["restore"])
-    assert report["left"] == []
+@PROFILES
+def test_apply_does_what_the_plan_said(machine: Machine, profile: str) -> None:
+    trip = visits.report(machine)[profile]
+    assert len(trip["plan"]["json"]["changes"]) > 10
+    assert trip["apply"]["code"] == 0, said(trip["apply"])
+    assert trip["plan_again"]["json"]["changes"] == []
+    assert trip["verify"]["code"] == 0, said(trip["verify"])
+    assert trip["status"]["json"]["applied"]["profile"] == profile
+    assert len(trip["changed_by_apply"]) > 10
+
+
+@EVERYWHERE
+@PROFILES
+def test_restore_leaves_nothing_changed(machine: Machine, profile: str) -> None:
+    trip = visits.report(machine)[profile]
+    assert trip["restore"]["code"] == 0, said(trip["restore"])
+    assert trip["left"] == []
 
 
 @WATCHED
