@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from quiet import engine, journal, targets, values
+from quiet.applied import Entry
 from quiet.choose import Choice
 from quiet.engine import Write
 from quiet.errors import Incomplete, Refused, UsageError
 from quiet.facts import CPU, Facts
 from quiet.host import Host, Reader
-from quiet.journal import Entry, Journal
+from quiet.journal import Journal
 from quiet.restore import restore
 
 KNOB = "cpufreq.limits"

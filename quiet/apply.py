@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quiet import confined, cpulist, engine, journal, plan, targets, values
+from quiet.applied import Entry, Record
 from quiet.choose import Choice, parse_wish
 from quiet.engine import Failure, Write
 from quiet.errors import Incomplete, Refused
 from quiet.facts import Facts
 from quiet.host import Host
-from quiet.journal import Entry, Journal, Record
+from quiet.journal import Journal
 from quiet.knobs import BY_NAME, rivals
 from quiet.knobs.cpuset import GROUP
 from quiet.plan import Change, Plan, Skipped

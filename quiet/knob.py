@@ -7,7 +7,6 @@ The engine in plan.py and apply.py does the rest, alike for every knob.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quiet import values
@@ -65,8 +64,7 @@ def _nothing(scene: Scene) -> Iterable[str]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(NamedTuple):
     """One setting. `after` names the knobs that must be written before this one, when applied and when restored."""
 
     name: str
@@ -84,9 +82,9 @@ class Knob:
     needs: str = ""  # an atomic knob without which this one would do harm
     restore_last: bool = False  # what would disturb the other targets while they are put back
     drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
-    refusals: Mapping[int, str] = field(default_factory=dict)  # errno -> why the kernel may rightly say no
+    refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
-    verdicts: Mapping[str, str] = field(default_factory=dict)
+    verdicts: Mapping[str, str] = {}
     entangled: Callable[[Scene], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
     moves: str = ""  # what these are, for `explain`
     risk: str = ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from quiet import confined, targets, values
 from quiet.choose import Choice
@@ -15,8 +15,7 @@ from quiet.knobs import KNOBS
 from quiet.profile import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One write to come: `current` and `wanted` as raw values; `current` is None when the target is to be made."""
 
     knob: str
@@ -28,8 +27,7 @@ class Change:
     label: str = ""  # what the target's number stands for: an interrupt's device, a task's name
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A target that the plan leaves alone, and why."""
 
     knob: str
@@ -41,21 +39,26 @@ class Skipped:
 Targets = tuple[tuple[str, str], ...]  # (knob, target)
 
 
-@dataclass(frozen=True)
 class Plan:
     """Everything that `apply` would do, in order."""
 
-    profile: str
-    cpus: Choice
-    changes: tuple[Change, ...]
-    skips: tuple[Skipped, ...]
-    missing_boot: tuple[str, ...]
-    disturbed: Callable[[], Targets] = field(default=tuple, repr=False, compare=False)
+    def __init__(
+        self,
+        profile: str,
+        cpus: Choice,
+        changes: tuple[Change, ...],
+        skips: tuple[Skipped, ...],
+        missing_boot: tuple[str, ...],
+        disturbed: Callable[[], Targets],
+    ) -> None:
+        self.profile, self.cpus, self.changes, self.skips = profile, cpus, changes, skips
+        self.missing_boot = missing_boot
+        self._disturbed = disturbed
 
     @cached_property
     def entangled(self) -> Targets:
         """The targets that these changes would change in passing: looked for when asked, so only who writes waits."""
-        return self.disturbed()
+        return self._disturbed()
 
 
 def make(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from quiet import cpulist
 from quiet.boot import merge, wish, words
@@ -25,8 +25,7 @@ _SECTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """A profile as read and checked. `knobs` maps a knob's name to one of its choices or to a number as text."""
 
     name: str
@@ -38,7 +37,7 @@ class Profile:
     knobs: Mapping[str, str]
     boot: tuple[str, ...]
     budgets: Budgets = budgets.NONE
-    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # units to stop, units to keep
+    services: Mapping[str, tuple[str, ...]] = {}  # units to stop, units to keep
 
     def choose(self, facts: Facts, wish: str | None = None) -> Choice:
         """The CPUs for this host; `wish` is the command line's --cpus."""

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quiet import cpulist, engine, journal, targets, values
+from quiet.applied import Entry, Record
 from quiet.engine import Failure, Write
 from quiet.facts import Facts
 from quiet.host import Host, Reader
-from quiet.journal import Entry, Journal, Record
+from quiet.journal import Journal
 from quiet.knobs import BY_NAME, KNOBS
 from quiet.plan import Skipped
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quiet import __version__, confined, cpulist, surroundings, unreachable, values
+from quiet.applied import Record
 from quiet.apply import Receipt
 from quiet.choose import Choice
 from quiet.facts import Facts
-from quiet.journal import Record
 from quiet.knob import Knob
 from quiet.knobs import rivals
 from quiet.plan import Change, Plan, Skipped

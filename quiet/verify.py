@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quiet import journal, plan
 from quiet.choose import parse_wish
 from quiet.facts import Facts
 from quiet.host import Reader
-from quiet.journal import Record
 from quiet.plan import Plan
 from quiet.profile import Profile, load
+
+if TYPE_CHECKING:
+    from quiet.applied import Record
 
 
 def plan_now(

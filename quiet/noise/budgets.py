@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet.errors import UsageError
 from quiet.noise.units import parse_ns, parse_percent
@@ -11,8 +11,7 @@ from quiet.noise.units import parse_ns, parse_percent
 KEYS = ("max_lost", "max_gap", "max_interrupts")
 
 
-@dataclass(frozen=True, slots=True)
-class Budgets:
+class Budgets(NamedTuple):
     """The most that a CPU may show and still be quiet; None: no limit."""
 
     lost_pct: float | None = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from quiet import targets
+from quiet.applied import Record
 from quiet.facts import CPU, Facts
 from quiet.host import Reader
-from quiet.journal import FOLDER, Record
+from quiet.journal import FOLDER
 from quiet.knob import Scene, Want
 from quiet.knobs import KNOBS
 from quiet.profile import Profile

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from quiet import plan, values
+from quiet.applied import Record
 from quiet.facts import CPU, Facts
 from quiet.host import Reader
-from quiet.journal import Record
 from quiet.knobs import BY_NAME
 from quiet.plan import Change
 from quiet.profile import Profile
@@ -24,7 +23,7 @@ def look(reader: Reader, profile: Profile, record: Record, facts: Facts, names: 
     if names is not None:
         wanted = names | {BY_NAME[name].needs for name in names if name in BY_NAME}
         knobs = {name: choice for name, choice in profile.knobs.items() if name in wanted}
-        chosen = dataclasses.replace(profile, knobs=knobs)
+        chosen = profile._replace(knobs=knobs)
     made = plan.make(reader, chosen, record.cpus, record.accepted(), record.refused, facts)
     return [*_offline(record, facts), *made.changes]
 

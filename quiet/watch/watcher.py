@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiet import cpulist, journal
+from quiet.applied import Record
 from quiet.errors import QuietError, Refused
 from quiet.facts import Facts
 from quiet.host import Host
-from quiet.journal import Record
 from quiet.profile import Profile, load
 from quiet.watch import aims, drift, inotify, repair, told
 from quiet.watch.aims import CPUS

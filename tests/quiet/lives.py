@@ -10,11 +10,11 @@ from random import Random
 import pytest
 
 from quiet import confined, journal, values
+from quiet.applied import Record
 from quiet.apply import Receipt, apply
 from quiet.choose import Choice
 from quiet.errors import QuietError, Refused
 from quiet.facts import Facts
-from quiet.journal import Record
 from quiet.knobs import BY_NAME
 from quiet.plan import Plan
 from quiet.restore import Outcome, restore

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from quiet import journal
+from quiet.applied import Entry, Record
 from quiet.choose import Choice
 from quiet.errors import Refused
 from quiet.host import Host
-from quiet.journal import Entry, Journal, Record
+from quiet.journal import Journal
 from tests.quiet.kernels import small, tree
 
 CPUS = Choice(frozenset({1, 2}), frozenset({0}), frozenset({3}), "")
