@@ -19,7 +19,8 @@ from tests.trees import hybrid, plant
 
 FOLDER = Path(quiet.__file__).parent
 ROOMS = [  # each imports only from those above it
-    *("quiet", "errors", "entry", "cpulist", "host"),
+    *("quiet", "errors", "entry", "cpulist"),
+    *("host.reader", "host.files", "host.programs", "host.holder", "host.host", "host"),
     *("kinds.kind", "kinds.held", "kinds.lockup", "kinds.resctrl", "kinds.sched", "kinds.swap"),
     *("kinds.ethtool", "kinds.netlink", "kinds.net"),
     *("kinds.systemd", "kinds.slices", "kinds.unit"),
@@ -78,7 +79,8 @@ ROOMS = [  # each imports only from those above it
     *("commands_boot", "commands", "commands_kernel", "commands_watch", "cli", "start", "__main__"),
 ]
 OPENERS = {
-    *("host", "journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"),
+    *("host.reader", "host.files", "host.holder"),
+    *("journal", "run", "profile", "recorder", "entry", "boot.disk", "boot.kexec", "service"),
     "kernel.fragments",
 }
 OUTSIDE = {
@@ -155,7 +157,7 @@ def test_a_room_without_a_key_opens_no_file(name: str) -> None:
 
 
 def test_nobody_but_the_host_starts_programs() -> None:
-    assert {name for name in ROOMS if "subprocess" in imported(name)} == {"host"}
+    assert {name for name in ROOMS if "subprocess" in imported(name)} == {"host.programs", "host.holder"}
 
 
 def test_only_the_boot_room_changes_what_a_boot_loader_reads() -> None:

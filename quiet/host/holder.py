@@ -1,0 +1,125 @@
+"""Devices that forget a value when they are closed: small processes that hold them open for us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import struct
+import time
+
+from quiet.host.files import Files
+from quiet.host.reader import FLOCK, HELD, Reader
+
+TIMESTAMPS = "timestamps"  # what can be held besides devices
+_SO_TIMESTAMP = 29  # include/uapi/asm-generic/socket.h
+
+
+class Holder(Files):
+    """Holds values too."""
+
+    def hold(self, name: str, value: int) -> None:
+        """Keep a number written to /dev/NAME, a device that forgets it when the file is closed; or to a socket.
+
+        A small process has the file open, and a locked record. Both are opened here and inherited, so there is no
+        moment in which it lives and the lock does not tell. It keeps nothing else of the caller: no terminal, folder,
+        cgroup or further file.
+        """
+        import fcntl
+        import subprocess
+
+        self.release(name)
+        opened = [self._forgetful(name, value)]
+        try:
+            opened.append(os.open(self.root + HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+            held, record = opened
+            os.write(record, f"{value}\n".encode())
+            fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
+            opened += os.pipe()
+            # it waits for a line that nobody writes: it has the pipe's other end itself
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", f"read -r line {_mark(name)} at {value} until quiet restore"],
+                stdin=opened[2],
+                stdout=held,
+                stderr=record,
+                pass_fds=opened[3:],
+                start_new_session=True,
+                cwd="/",
+                env={},
+            )
+        finally:
+            for fd in opened:
+                os.close(fd)
+        for _ in range(1000):  # it cannot be told from others until the kernel has its arguments, which is after exec
+            if self._holds(process.pid, name):
+                break
+            time.sleep(0.001)
+        process.returncode = 0  # nobody waits for it here: it outlives this command
+        self._leave_cgroups(process.pid)
+
+    def release(self, name: str) -> None:
+        """End the processes that hold /dev/NAME for us, and return when they are gone; nothing when there are none."""
+        import select
+
+        for pid in self._holders(name):
+            with contextlib.suppress(ProcessLookupError):
+                fd = os.pidfd_open(pid)
+                try:
+                    if pid in self._holders(name):  # it is still the same process
+                        signal.pidfd_send_signal(fd, signal.SIGKILL)
+                        select.select([fd], [], [], 10)
+                finally:
+                    os.close(fd)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)  # where it was started by this very process
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.root + HELD + name)
+
+    def _forgetful(self, name: str, value: int) -> int:
+        """The open file that keeps the value: "timestamps" is a socket whose packets get time stamps."""
+        if name == TIMESTAMPS:
+            import socket
+
+            self._only_live()
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+                made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMP, value)
+                return made.detach()
+        self._only_inside(f"/dev/{name}")
+        device = os.open(f"{self.root}/dev/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(device, struct.pack("i", value))
+        except OSError:
+            os.close(device)
+            raise
+        return device
+
+    def _holders(self, name: str) -> list[int]:
+        """Known by what they say of themselves and by the device that is their output."""
+        return [pid for pid in Reader().numbered("/proc") if self._holds(pid, name)]
+
+    def _holds(self, pid: int, name: str) -> bool:
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                ours = _mark(name).encode() in file.read()
+            return ours and self._is_held(name, f"/proc/{pid}/fd/1")
+        except OSError:
+            return False  # it ended just now
+
+    def _is_held(self, name: str, output: str) -> bool:
+        if name == TIMESTAMPS:
+            return self.live and stat.S_ISSOCK(os.stat(output).st_mode)
+        return os.path.samefile(output, f"{self.root}/dev/{name}")
+
+    def _leave_cgroups(self, pid: int) -> None:
+        """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""
+        for line in (self.text("/proc/mounts") or "").splitlines() if self.live else ():
+            fields = line.split(" ")
+            if len(fields) > 2 and fields[2] in ("cgroup", "cgroup2"):
+                with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
+                    self.write(f"{fields[1]}/cgroup.procs", str(pid))
+
+
+def _mark(name: str) -> str:
+    """What the arguments of a holder say, for `ps` and for us."""
+    return f"# quiet holds /dev/{name}"
