@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from quiet import cpulist, journal, targets
@@ -58,13 +59,23 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
     wanted = bool(version and record and host.exists(group) and cpus <= record.cpus.isolated)
     try:
         if wanted != bool(inside):
-            # writing 0 would mean the writer; the number also serves for a child
-            host.write(f"{group if wanted else mount}/cgroup.procs", str(pid or os.getpid()))
-        os.sched_setaffinity(pid, cpus)
+            _enter(host, group if wanted else mount, pid)
+        try:
+            os.sched_setaffinity(pid, cpus)
+        except OSError as error:
+            if error.errno != errno.EINVAL or version != 2 or wanted:
+                raise
+            _enter(host, mount, pid)  # its own group keeps off these CPUs, as systemd's slices do under a profile
+            os.sched_setaffinity(pid, cpus)
     except PermissionError:
         raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `sudo quiet run`") from None
     except OSError as error:
         raise Refused(f"CPU {names} cannot be used from this cgroup: {error.strerror}") from None
+
+
+def _enter(host: Host, group: str, pid: int) -> None:
+    # writing 0 would mean the writer; the number also serves for a child
+    host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
 
 
 def _members(host: Host, group: str) -> list[str]:

@@ -66,7 +66,9 @@ def _restore(host: Host, record: Record, log: Journal, force: bool, keep: bool) 
         conflicts, foreign = conflicts & record.conflicts, record.foreign
     # what an earlier restore has put back, and somebody has changed since, is theirs
     theirs = {t for t in record.back & entries.keys() if not values.same(entries[t].kind, found[t], entries[t].before)}
-    conflicts -= gone
+    # an interrupt that its driver has made anew meanwhile has the affinity that new ones get, from nobody
+    gone |= {t for t in conflicts | foreign if targets.identity(host, t) != entries[t].identity}
+    conflicts, foreign = conflicts - gone, foreign - gone
     if not record.restoring:
         log.restore(conflicts, foreign)
     leave = gone | theirs | (set() if force else conflicts | foreign)
@@ -157,7 +159,7 @@ def _in_order(entries: Iterable[Entry]) -> list[Entry]:
 def _is_gone(host: Reader, entry: Entry) -> bool:
     if entry.identity is None:
         return False
-    return targets.identity(host, entry.target) != entry.identity
+    return not targets.same_thing(targets.identity(host, entry.target), entry.identity)
 
 
 def _others(record: Record, found: Mapping[str, str | None]) -> tuple[set[str], set[str]]:

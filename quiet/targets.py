@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from quiet.host import Host, Reader
 from quiet.kinds import KINDS
 
+_MADE = " made as "  # in an identity, before what changes when the same thing is made anew
+
 
 def split(target: str) -> tuple[str, str]:
     """("irq", "131") of "irq:131"."""
@@ -131,8 +133,14 @@ def identity(reader: Reader, target: str) -> str | None:
     if kind == "irq":
         base = f"/sys/kernel/irq/{name}/"
         parts = [reader.text(base + part) for part in ("chip_name", "hwirq", "actions")]
-        return " ".join(p or "-" for p in parts)
+        # the number of the folder is another one when the driver lets the interrupt go and asks for it again
+        return " ".join(p or "-" for p in parts) + f"{_MADE}{reader.inode(base)}"
     return KINDS[kind].identity(reader, name) if kind in KINDS else None
+
+
+def same_thing(identity: str | None, recorded: str | None) -> bool:
+    """Whether two identities are of the same thing, though it may have been made anew since."""
+    return (identity or "").partition(_MADE)[0] == (recorded or "").partition(_MADE)[0]
 
 
 def now(reader: Reader, target: str, recorded: str | None) -> str:

@@ -126,6 +126,13 @@ class Reader:
         except OSError:
             return -1
 
+    def inode(self, path: str) -> int:
+        """The number of a file or folder, which in sysfs no other one gets again; 0 when it is not there."""
+        try:
+            return os.stat(self.root + path).st_ino
+        except OSError:
+            return 0
+
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
         return os.path.exists(self.root + path)

@@ -137,6 +137,8 @@ def forked(*arguments: str, out: int | None = None, err: int | None = None) -> i
         start.main()
     except SystemExit as done:
         code = int(done.code or 0)
+    except BaseException:  # what no command lets out
+        traceback.print_exc()
     finally:
         with contextlib.suppress(OSError):
             sys.stdout.flush()

@@ -195,14 +195,14 @@ def planned() -> list[str]:
 def killed(report: Report, rounds: int) -> None:
     before = snapshot()
     draw = random.Random(6)
-    drive.BENCH = WITH
-    every = drive.cut_short("apply", None)
+    profile_file = str(PROFILE)
+    every = drive.cut_short("apply", None, profile=profile_file)
     report["warm"], report["rounds"] = called("restore"), []
     for number in range(rounds):
         command = ("apply", "restore")[number % 2]
         if command == "restore":
             called("apply", *WITH)
-        done = drive.cut_short(command, draw.randrange(every), draw.random() * drive.MOST_DELAY_S)
+        done = drive.cut_short(command, draw.randrange(every), draw.random() * drive.MOST_DELAY_S, profile_file)
         cut = differences(before)
         code = called("restore")
         report["rounds"].append(

@@ -17,6 +17,8 @@ def disk(tmp_path: Path) -> Path:
     (top / "etc/folder").mkdir(parents=True)
     (top / "etc/file").write_text("one\n")
     (top / "etc/link").symlink_to("file")
+    (top / "usr/bin").mkdir(parents=True)
+    (top / "usr/bin/program").write_text("one\n")
     return top
 
 
@@ -27,6 +29,7 @@ def replace_link(top: Path) -> None:
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "another content": lambda top: (top / "etc/file").write_text("two\n"),
+    "a program written anew": lambda top: (top / "usr/bin/program").write_text("one\n"),
     "another mode": lambda top: (top / "etc/file").chmod(0o600),
     "another folder's mode": lambda top: (top / "etc/folder").chmod(0o700),
     "a new file": lambda top: (top / "etc/new").touch(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,33 @@ def test_an_interrupt_that_now_belongs_to_another_device_is_gone_not_restored(ro
     assert outcome.complete
     assert outcome.gone == ("irq:0",)
     assert (root / "proc/irq/0/smp_affinity_list").read_text() == "0\n"
+
+
+def made_anew(root: Path) -> None:
+    """The driver of interrupt 0 lets it go and asks for it again, for the same device."""
+    folder = root / "sys/kernel/irq/0"
+    shutil.copytree(folder, folder.with_name("new"))
+    shutil.rmtree(folder)
+    folder.with_name("new").rename(folder)
+
+
+def test_what_a_driver_gives_an_interrupt_that_it_makes_anew_is_no_conflict(root: Path) -> None:
+    quieted(root)
+    made_anew(root)
+    (root / "proc/irq/0/smp_affinity_list").write_text("1\n")
+    outcome = restore(Host(str(root)))
+    assert outcome.complete
+    assert outcome.gone == ("irq:0",)
+    assert (root / "proc/irq/0/smp_affinity_list").read_text() == "1\n"
+
+
+def test_an_interrupt_that_was_made_anew_and_has_our_value_is_put_back(root: Path) -> None:
+    found = contents(root)
+    quieted(root)
+    made_anew(root)
+    outcome = restore(Host(str(root)))
+    assert (outcome.complete, outcome.gone) == (True, ())
+    assert contents(root) == found
 
 
 def test_a_setting_that_went_away_with_its_device_is_gone_and_not_counted_as_restored(root: Path) -> None:
