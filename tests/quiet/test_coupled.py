@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+
+import pytest
 
 from quiet.apply import apply
 from quiet.host import Host
@@ -113,3 +116,90 @@ def test_polling_is_given_up_again_where_no_limit_was_set(tmp_path: Path) -> Non
     latency = f"{CPU}/cpu3/power/pm_qos_resume_latency_us"
     kernel = there_and_back(tmp_path, {latency: "0"}, wish("3", **{"idle.cpus": "none"}))
     assert [value for path, value in kernel.written if path == f"/{latency}"] == ["n/a", "0"]
+
+
+def latent(kernel: Kernel, path: str, value: str) -> str:
+    """A lower limit above the upper one stays a request: the file shows the upper one until that rises (6.12)."""
+    folder, _, name = path.rpartition("/")
+    low, high = f"{folder}/scaling_min_freq", f"{folder}/scaling_max_freq"
+    asked = kernel.__dict__.setdefault("asked", {})
+    if path not in (low, high):
+        return value
+    for limit in (low, high):
+        asked.setdefault(limit, kernel.text(limit) or "")
+    asked[path] = value
+    shown = str(min(int(asked[low]), int(asked[high])))
+    if name == "scaling_min_freq":
+        return shown
+    Host.write(kernel, low, shown)
+    return value
+
+
+def crossed(kernel: Kernel, path: str, value: str) -> str:
+    """Limits that cross are refused (older kernels)."""
+    folder, _, name = path.rpartition("/")
+    other = {"scaling_min_freq": "scaling_max_freq", "scaling_max_freq": "scaling_min_freq"}.get(name)
+    if other is not None:
+        limit = int(kernel.text(f"{folder}/{other}") or 0)
+        if (int(value) > limit) if name == "scaling_min_freq" else (int(value) < limit):
+            raise OSError(errno.EINVAL, "Invalid argument")
+    return value
+
+
+@pytest.mark.parametrize("law", [latent, crossed])
+@pytest.mark.parametrize(("low", "high"), [("800000", "1200000"), ("2800000", "3000000"), ("1200000", "1200000")])
+def test_limits_that_must_not_cross_come_back_from_above_and_from_below(
+    tmp_path: Path, law: Law, low: str, high: str
+) -> None:
+    files = cpufreq(4, "cppc_cpufreq", scaling_min_freq=low, scaling_max_freq=high)
+    files |= {f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq": "2000" for cpu in range(4)}
+    kernel = there_and_back(tmp_path, files, wish(**{"cpufreq.limits": "quiet"}), law)
+    assert {value for path, value in kernel.written if path.endswith("_freq")} >= {"2000000"}
+
+
+def test_limits_that_turbo_lowers_are_those_that_were_found(tmp_path: Path) -> None:
+    files = {f"{CPU}/intel_pstate/no_turbo": "0", f"{CPU}/intel_pstate/min_perf_pct": "60"}
+    files |= cpufreq(4, "intel_pstate", base_frequency="2000000", scaling_min_freq="2400000")
+
+    def without_turbo(kernel: Kernel, path: str, value: str) -> str:
+        if path.endswith("no_turbo") and value == "1":
+            Host.write(kernel, f"/{CPU}/intel_pstate/min_perf_pct", "40")
+            for number in range(4):
+                for name in ("scaling_min_freq", "scaling_max_freq"):
+                    Host.write(kernel, f"/{CPU}/cpufreq/policy{number}/{name}", "2000000")
+        return value
+
+    there_and_back(tmp_path, files, wish(**{"cpufreq.turbo": "quiet"}), without_turbo)
+
+
+def test_a_policys_boost_waits_for_the_one_of_the_machine(tmp_path: Path) -> None:
+    files = {f"{CPU}/cpufreq/boost": "1"} | cpufreq(4, "amd-pstate", boost="1")
+
+    def the_machines_first(kernel: Kernel, path: str, value: str) -> str:
+        if (
+            path.endswith("/boost")
+            and "/policy" in path
+            and value == "1"
+            and kernel.text(f"/{CPU}/cpufreq/boost") == "0"
+        ):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        if path.endswith("cpufreq/boost"):
+            for number in range(4):
+                Host.write(kernel, f"/{CPU}/cpufreq/policy{number}/boost", value)
+        return value
+
+    there_and_back(tmp_path, files, wish(**{"cpufreq.turbo": "quiet"}), the_machines_first)
+
+
+def test_a_workqueues_mask_comes_back_as_it_was_asked_for_not_as_it_was_in_effect(tmp_path: Path) -> None:
+    base = "sys/devices/virtual/workqueue/cpumask"
+
+    def without_the_partition(kernel: Kernel, path: str, value: str) -> str:
+        if path == f"/{base}":
+            Host.write(kernel, f"/{base}_requested", value)
+            return f"{int(value, 16) & 0x7:x}"
+        return value
+
+    files = {base: "7", f"{base}_requested": "f"}
+    kernel = there_and_back(tmp_path, files, wish("2", workqueue="quiet"), without_the_partition)
+    assert kernel.written[-1] == (f"/{base}", "7")

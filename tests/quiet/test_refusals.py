@@ -47,6 +47,7 @@ def second(host: Kernel, wanted: Profile) -> Plan:
         ("watchdog.nmi", f"{SYSCTL}nmi_watchdog", 524, "no hard-lockup detector"),
         ("smt", "/sys/devices/system/cpu/cpu1/online", errno.EBUSY, "otherwise needed"),
         ("cpufreq.turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo", errno.EPERM, "in the firmware"),
+        ("cpufreq.turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo", errno.EAGAIN, "switched off"),
     ],
 )
 def test_a_refusal_that_the_knob_expects_is_a_skip_and_not_asked_for_again(
