@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet import __version__, commands, commands_boot, commands_kernel, commands_watch
+from quiet import __version__, commands, commands_boot, commands_kernel, commands_noise, commands_watch
 from quiet.entry import emit
 
 app = typer.Typer(
@@ -91,7 +91,7 @@ def verify(
         "timeline": timeline,
     }
     noise = {name: value for name, value in given.items() if value is not None}
-    raise typer.Exit(commands.verify(profile, cpus, root, noise, as_json))
+    raise typer.Exit(commands_noise.verify(profile, cpus, root, noise, as_json))
 
 
 @app.command()
@@ -121,7 +121,7 @@ def noise(
         "no-trace": "yes" if no_trace else None,
     }
     noise = {name: value for name, value in given.items() if value is not None}
-    raise typer.Exit(commands.noise(cpus, noise, as_json))
+    raise typer.Exit(commands_noise.noise(cpus, noise, as_json))
 
 
 @app.command()

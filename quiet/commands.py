@@ -5,21 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from quiet import entry
-from quiet.entry import emit
+from quiet.entry import emit_json
 from quiet.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from quiet.apply import Receipt
     from quiet.restore import Outcome
-
-
-def _print(shape: object) -> None:
-    import json
-
-    emit(json.dumps(shape, indent=1) + "\n")
 
 
 def status(root: str = "/", as_json: bool = False) -> int:
@@ -36,7 +29,7 @@ def status(root: str = "/", as_json: bool = False) -> int:
     built = config.running(reader)
     answers = check.check(fragments.load(), built, reader)
     if as_json:
-        _print({**state, "kernel_options": told.short(answers, built)})
+        emit_json({**state, "kernel_options": told.short(answers, built)})
     else:
         from quiet import render
 
@@ -59,7 +52,7 @@ def plan(profile: str = "bench", cpus: str | None = None, root: str = "/", as_js
     if as_json:
         from quiet import shapes
 
-        _print(shapes.plan(made, record is not None))
+        emit_json(shapes.plan(made, record is not None))
     else:
         from quiet import render
 
@@ -76,84 +69,10 @@ def apply(profile: str, cpus: str | None, root: str, as_json: bool) -> int:
 
     receipt = do(Host(root), load(profile), cpus)
     if as_json:
-        _print(shapes.receipt(receipt))
+        emit_json(shapes.receipt(receipt))
     else:
         render.receipt(receipt)
     return 1 if receipt.failures else 0
-
-
-def verify(
-    profile: str | None = None,
-    cpus: str | None = None,
-    root: str = "/",
-    noise: Mapping[str, str] | None = None,
-    as_json: bool = False,
-) -> int:
-    """Do the settings still hold, and who interrupts the isolated CPUs? Exit 0 when quiet, 1 when not.
-
-    `noise`: the options of the measuring as given, by name (see `noise`); "duration" 0 leaves it out.
-    """
-    from quiet import render, shapes
-    from quiet.host import Reader
-    from quiet.noise import budgets, session
-    from quiet.verify import applied_profile, plan_now
-
-    reader = Reader(root)
-    chosen = applied_profile(reader, profile)
-    options = session.options(noise or {}, 10.0 if reader.live else 0.0)
-    if options.seconds and not reader.live:
-        raise UsageError("--duration: a recorded machine cannot be measured; leave it out")
-    made, record = plan_now(reader, chosen, cpus)
-    if not as_json:
-        render.verify(made, record is not None)
-    heard = None
-    if options.seconds:
-        limits = budgets.over(options.budgets, chosen.budgets)
-        drifted = {change.knob for change in made.changes}
-        applied = frozenset(name for name, choice in chosen.knobs.items() if record and choice != "leave") - drifted
-        heard = session.hear(made.cpus.isolated, options, limits, "the isolated CPUs", render.waiting, applied)
-    if as_json:
-        _print(shapes.verify(made, record is not None, heard.shape if heard else None))
-    elif heard:
-        render.heard(heard.lines)
-    if heard and options.timeline and heard.timeline:
-        entry.save(options.timeline, heard.timeline, "--timeline")
-    return 1 if made.changes or (heard and heard.exceeded) else 0
-
-
-def verify_plain(
-    profile: str | None = None, cpus: str | None = None, root: str = "/", duration: str = "", as_json: bool = False
-) -> int:
-    """As `verify`, with no other option of the measuring than how long."""
-    return verify(profile, cpus, root, {"duration": duration} if duration else {}, as_json)
-
-
-def noise(cpus: str, given: Mapping[str, str], as_json: bool) -> int:
-    """Who interrupts these CPUs, how often and for how long? Exit 0, or 1 when a budget is exceeded.
-
-    `given`: the options by name as given: duration, threshold, max-lost, max-gap, max-interrupts, timeline, fifo,
-    no-trace.
-    """
-    from quiet import cpulist, render
-    from quiet.noise import session
-
-    options = session.options(given, 10.0)
-    if not options.seconds:
-        raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
-    try:
-        wanted = cpulist.parse(cpus)
-    except UsageError as error:
-        raise UsageError(f"--cpus {cpus}: {error}") from None
-    if not wanted:
-        raise UsageError("--cpus names no CPU; write a list such as 2-3,8")
-    heard = session.hear(wanted, options, options.budgets, "--cpus", render.waiting)
-    if as_json:
-        _print(heard.shape)
-    else:
-        render.heard(heard.lines)
-    if options.timeline and heard.timeline:
-        entry.save(options.timeline, heard.timeline, "--timeline")
-    return 1 if heard.exceeded else 0
 
 
 def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
@@ -166,7 +85,7 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
         raise UsageError("--force and --keep contradict each other; give one of them")
     outcome = do(Host(root), force, keep)
     if as_json:
-        _print(shapes.restore(outcome))
+        emit_json(shapes.restore(outcome))
     else:
         render.restored(outcome)
     return 0 if outcome.complete else 4
@@ -180,7 +99,7 @@ def install_service(profile: str, cpus: str | None, root: str, as_json: bool) ->
 
     done = service.install(Host(root), load(profile), cpus)
     if as_json:
-        _print(shapes.service_done(done))
+        emit_json(shapes.service_done(done))
     else:
         render.service_installed(done)
     return 0
@@ -193,7 +112,7 @@ def remove_service(root: str, as_json: bool) -> int:
 
     done = service.remove(Host(root))
     if as_json:
-        _print(shapes.service_done(done))
+        emit_json(shapes.service_done(done))
     else:
         render.service_removed(done)
     return 4 if done.left else 0
@@ -231,7 +150,7 @@ def profiles(as_json: bool) -> int:
 
     found = [load(name) for name in bundled()]
     if as_json:
-        _print({"profiles": [shapes.profile(p.name, p.summary, p.source, p.knobs) for p in found]})
+        emit_json({"profiles": [shapes.profile(p.name, p.summary, p.source, p.knobs) for p in found]})
     else:
         render.columns([(p.name, p.summary) for p in found], "")
     return 0
@@ -244,7 +163,7 @@ def explain(knob: str | None, as_json: bool) -> int:
 
     if knob is None:
         if as_json:
-            _print({"knobs": [shapes.knob(item) for item in KNOBS]})
+            emit_json({"knobs": [shapes.knob(item) for item in KNOBS]})
         else:
             render.columns([(item.name, item.title) for item in KNOBS], "")
         return 0
@@ -258,7 +177,7 @@ def explain(knob: str | None, as_json: bool) -> int:
         if not commands_boot.explain(knob, stops, as_json):
             raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
     elif as_json:
-        _print({**shapes.knob(BY_NAME[knob]), "stops": stops, "boot": commands_boot.shape(knob)})
+        emit_json({**shapes.knob(BY_NAME[knob]), "stops": stops, "boot": commands_boot.shape(knob)})
     else:
         render.explain(BY_NAME[knob], stops)
         commands_boot.explain(knob, (), False)
@@ -275,7 +194,7 @@ def record(file: str, root: str, unmasked: bool, as_json: bool) -> int:
     done = do(Recording(root), file, not unmasked)
     left_out = [] if unmasked else LEFT_OUT
     if as_json:
-        _print({"file": file, "files": done.files, "left_out": list(left_out), "unreadable": list(done.closed)})
+        emit_json({"file": file, "files": done.files, "left_out": list(left_out), "unreadable": list(done.closed)})
         return 0
     render.out(f"{file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
     for words in left_out or [

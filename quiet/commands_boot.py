@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quiet.entry import emit
+from quiet.entry import emit_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quiet.host import Reader
-
-
-def _print(shape: object) -> None:
-    import json
-
-    emit(json.dumps(shape, indent=1) + "\n")
 
 
 def plan(
@@ -29,7 +23,7 @@ def plan(
 
     made = make(Reader(root), load(profile), cpus, loader)
     if as_json:
-        _print(shapes_boot.plan(made))
+        emit_json(shapes_boot.plan(made))
     else:
         render_boot.plan(made)
     return 0
@@ -44,7 +38,7 @@ def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json
 
     done = do(Host(root), load(profile), cpus, loader)
     if as_json:
-        _print(shapes_boot.done(done))
+        emit_json(shapes_boot.done(done))
     else:
         render_boot.applied(done)
     return 0
@@ -58,7 +52,7 @@ def remove(root: str, as_json: bool) -> int:
 
     done = do(Host(root))
     if as_json:
-        _print(shapes_boot.done(done))
+        emit_json(shapes_boot.done(done))
     else:
         render_boot.removed(done)
     return 0
@@ -81,7 +75,7 @@ def once(
     if going:
         doing.load(host, made)
     if as_json:
-        _print(shapes_boot.once(made, going, going and not load_only))
+        emit_json(shapes_boot.once(made, going, going and not load_only))
     else:
         render_boot.once(made, going, going and not load_only)
     sys.stdout.flush()
@@ -119,7 +113,7 @@ def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
     if item is None and not stops:
         return False
     if as_json:
-        _print({**(shape(word) or {"name": word, "title": "kernel parameter"}), "stops": list(stops)})
+        emit_json({**(shape(word) or {"name": word, "title": "kernel parameter"}), "stops": list(stops)})
     elif item:
         render_boot.explain(item, stops)
     else:

@@ -19,11 +19,9 @@ def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str 
     answers = check.check(options, found, None if file is not None else reader)
     version = None if file is not None else reader.text("/proc/sys/kernel/osrelease")
     if as_json:
-        import json
+        from quiet.entry import emit_json
 
-        from quiet.entry import emit
-
-        emit(json.dumps(told.shape(answers, found, version), indent=1) + "\n")
+        emit_json(told.shape(answers, found, version))
     else:
         from quiet import render
 

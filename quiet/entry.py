@@ -20,6 +20,13 @@ def emit(text: str) -> None:
         raise OutputGone from None
 
 
+def emit_json(shape: object) -> None:
+    """Write one object to stdout."""
+    import json
+
+    emit(json.dumps(shape, indent=1) + "\n")
+
+
 class OutputGone(QuietError):
     """Nobody reads what is printed."""
 

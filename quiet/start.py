@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from quiet import commands
+from quiet import commands, commands_noise
 from quiet.entry import ended, enter
 
 _PLAIN: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
     "plan": (commands.plan, ("profile", "cpus", "root")),
     "status": (commands.status, ("root",)),
-    "verify": (commands.verify_plain, ("profile", "cpus", "root", "duration")),
+    "verify": (commands_noise.verify_plain, ("profile", "cpus", "root", "duration")),
 }
 
 

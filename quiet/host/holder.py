@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import stat
 import struct
 import time
@@ -61,6 +60,7 @@ class Holder(Files):
     def release(self, name: str) -> None:
         """End the processes that hold /dev/NAME for us, and return when they are gone; nothing when there are none."""
         import select
+        import signal
 
         for pid in self._holders(name):
             with contextlib.suppress(ProcessLookupError):

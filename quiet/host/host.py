@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 
 from quiet import cpulist
 from quiet.host.holder import Holder
@@ -29,6 +28,8 @@ class Host(Holder, Programs):
 
     def signal(self, pid: int, name: str) -> None:
         """Send a signal by name."""
+        import signal
+
         self._only_live()
         os.kill(pid, signal.Signals[name])
 

@@ -76,7 +76,7 @@ ROOMS = [  # each imports only from those above it
     ),
     *("watch.told", "watch.ending", "watch.sources", "watch.watcher"),
     *("shapes", "shapes_boot", "mask", "recorder", "render", "render_boot"),
-    *("commands_boot", "commands", "commands_kernel", "commands_watch", "cli", "start", "__main__"),
+    *("commands_boot", "commands", "commands_kernel", "commands_noise", "commands_watch", "cli", "start", "__main__"),
 ]
 OPENERS = {
     *("host.reader", "host.files", "host.holder"),
