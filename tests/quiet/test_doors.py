@@ -90,7 +90,21 @@ OUTSIDE = {
     "cffi": {"noise._build"},
     "noise": {"noise.clock", "noise.calibration", "noise.detector"},  # the extension that noise._build describes
 }
-HEAVY = ("typer", "rich", "psutil", "pyroute2", "pyperf", "ctypes", "tarfile", "sqlite3", "numpy", "scipy", "cffi")
+HEAVY = (
+    "dataclasses",
+    "inspect",
+    "typer",
+    "rich",
+    "psutil",
+    "pyroute2",
+    "pyperf",
+    "ctypes",
+    "tarfile",
+    "sqlite3",
+    "numpy",
+    "scipy",
+    "cffi",
+)
 
 
 def room(path: Path) -> str:
