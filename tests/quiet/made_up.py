@@ -229,8 +229,9 @@ def files(random: Random) -> tuple[dict[str, str], list[int]]:
     lost = random.choice([0.0, 0.0, 0.0, 0.02, 0.2])
     found = {name: text for name, text in found.items() if KEPT.match(name) or random.random() >= lost}
     asked = "sys/devices/virtual/workqueue/cpumask_requested"
-    if asked in found:
-        found["sys/devices/virtual/workqueue/cpumask"] = found[asked]  # with no partition they are the same
+    if asked in found:  # with no partition all that was asked for is in force, of the CPUs that there are
+        wanted, possible = cpulist.parse_mask(found[asked]), cpulist.parse(found.get(f"{CPU}/possible", ""))
+        found["sys/devices/virtual/workqueue/cpumask"] = cpulist.format_mask(wanted & possible or wanted)
     return found, cpus
 
 
