@@ -7,22 +7,23 @@ The rules, for a gap and the outermost frames in it:
    FAR_NS): then what is more than usual was spent outside of this kernel.
 2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing of this kernel ran, so the
    hypervisor or the firmware did. A shorter one is a stall of the processor itself.
-3. A frame that took FAR_FRAME times as long as frames of its name usually do, and FAR_FRAME_NS, in a virtual machine:
-   the hypervisor took the CPU while the frame ran.
+3. An interrupt or softirq that took far longer than such ones otherwise do (pauses.py), in a virtual machine: the
+   hypervisor took the CPU while it ran. What is usual stays with it; the rest is the host's, who has it in `by`.
 4. Where the trace is not whole, a gap without a frame stays unattributed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from statistics import median
 from typing import NamedTuple
 
 from quiet.noise.frames import Frame, Share, shares
+from quiet.noise.pauses import Pauses
 
 FAR, FAR_NS = 8, 2_000
-FAR_FRAME, FAR_FRAME_NS = 50, 1_000_000
 STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
@@ -37,7 +38,10 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (frames.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known."""
+    """A kind (frames.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known.
+
+    Of HOST `by` is what ran meanwhile, its kind and name with a space between them; "" where nothing did.
+    """
 
     kind: str
     name: str
@@ -89,35 +93,40 @@ def account(
     inside = _assign(gaps, frames)
     usual = _usual(gaps, inside)
     far = max(FAR * usual, ticks(FAR_NS))
-    pairs = zip(gaps, inside, strict=True)
-    parts = [[_within(gap, frame) for frame in group] for gap, group in pairs]
-    usual_net = _usual_net(parts, namer) if virtual else {}
-    done = Account()
-    for gap, group, took in zip(gaps, inside, parts, strict=True):
+    parts: list[list[list[Share]]] = []
+    outsides: list[int] = []
+    for gap, group in zip(gaps, inside, strict=True):
+        took = [_within(gap, frame) for frame in group]
         beside = max(gap.length - sum(_overlap(gap, frame) for frame in group), 0)
-        found: dict[Cause, int] = {}
-        counts: dict[Cause, int] = {}
-        outside = 0
-        if not group:
-            outside = beside
-        elif beside > far * len(group):
-            outside = beside - usual * len(group)
-            beside = usual * len(group)
+        own = beside if beside <= far * len(group) else usual * len(group)
         for frame in took:
-            frame[0].net += beside // len(took)
-            for share in frame:
-                cause, net = namer(share), share.net
-                if virtual and net > max(FAR_FRAME * usual_net[cause], ticks(FAR_FRAME_NS)):
-                    outside += net - usual_net[cause]
-                    net = usual_net[cause]
-                found[cause] = found.get(cause, 0) + net
-                counts[cause] = counts.get(cause, 0) + share.count
+            frame[0].net += own // len(took)
+        parts.append(took)
+        outsides.append(beside - own)
+    rest = _in_no_gap(window, frames, inside)
+    pauses = Pauses(_lengths(parts, rest, namer) if virtual else (), ticks)
+    done = Account()
+    for gap, took, outside in zip(gaps, parts, outsides, strict=True):
+        found: dict[Cause, Total] = {}
+        for share in (share for frame in took for share in frame):
+            cause, net = namer(share), share.net
+            known = pauses.usual((cause.kind, cause.name))
+            if known and net > known.limit:
+                _add(found, Cause(HOST, HYPERVISOR, f"{cause.kind} {cause.name}"), net - known.share, 1)
+                net = known.share
+            _add(found, cause, net, share.count)
         if outside:
-            cause = _outside(gap, bool(group), ticks, whole_until, virtual)
-            found[cause], counts[cause] = found.get(cause, 0) + outside, 1
-        _book(done, gap, found, counts)
-    _count_the_rest(done, window, frames, inside, namer)
+            _add(found, _outside(gap, bool(took), ticks, whole_until, virtual), outside, 1)
+        _book(done, gap, found)
+    for share in rest:
+        done.totals.setdefault(namer(share), Total()).count += share.count
     return done
+
+
+def _add(found: dict[Cause, Total], cause: Cause, took: int, count: int) -> None:
+    total = found.setdefault(cause, Total())
+    total.total += took
+    total.count += count
 
 
 def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_until: int, virtual: bool) -> Cause:
@@ -174,34 +183,28 @@ def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
     return max(int(median(beside)), 0) if beside else 0
 
 
-def _usual_net(parts: Sequence[Sequence[Sequence[Share]]], namer: Namer) -> dict[Cause, int]:
-    nets: dict[Cause, list[int]] = {}
-    for group in parts:
-        for share in (share for frame in group for share in frame):
-            nets.setdefault(namer(share), []).append(share.net)
-    return {cause: int(median(values)) for cause, values in nets.items()}
+def _lengths(
+    parts: Sequence[Sequence[Sequence[Share]]], rest: Sequence[Share], namer: Namer
+) -> Iterator[tuple[tuple[str, str], int]]:
+    inside = (share for group in parts for frame in group for share in frame)
+    for share in chain(inside, rest):
+        kind, name, _ = namer(share)
+        yield (kind, name), share.net
 
 
-def _book(done: Account, gap: Gap, found: dict[Cause, int], counts: dict[Cause, int]) -> None:
-    for cause, took in found.items():
+def _book(done: Account, gap: Gap, found: Mapping[Cause, Total]) -> None:
+    for cause, one in found.items():
         total = done.totals.setdefault(cause, Total())
-        total.count += counts[cause]
-        total.total += took
-        total.longest = max(total.longest, took)
+        total.count += one.count
+        total.total += one.total
+        total.longest = max(total.longest, one.total)
         total.gaps += 1
-    done.explained.append(Explained(gap, sorted(found.items(), key=lambda item: -item[1])))
+    parts = [(cause, one.total) for cause, one in found.items()]
+    done.explained.append(Explained(gap, sorted(parts, key=lambda part: -part[1])))
 
 
-def _count_the_rest(
-    done: Account,
-    window: tuple[int, int],
-    frames: Sequence[Frame],
-    inside: Sequence[Sequence[Frame]],
-    namer: Namer,
-) -> None:
-    """Frames that made no gap were too short for the threshold; they happened all the same."""
+def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:
+    """What made no gap was too short for the threshold; it happened all the same."""
     seen = {id(frame) for group in inside for frame in group}
-    for frame in frames:
-        if id(frame) not in seen and window[0] <= frame.begin < window[1]:
-            for share in shares(frame):
-                done.totals.setdefault(namer(share), Total()).count += share.count
+    unseen = (frame for frame in frames if id(frame) not in seen and window[0] <= frame.begin < window[1])
+    return [share for frame in unseen for share in shares(frame)]

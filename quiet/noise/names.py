@@ -119,9 +119,17 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
     return name
 
 
+def inside(cause: Cause) -> str:
+    """What ran while the host took the CPU, for people; "" for any other cause, or where nothing did."""
+    kind, _, name = cause.by.partition(" ") if cause.kind == HOST else ("", "", "")
+    return label(Cause(kind, name)) if kind else ""
+
+
 def label(cause: Cause) -> str:
     """A cause for people."""
     kind, name, by = cause
+    if kind == HOST and by:
+        return f"{label(Cause(HOST, name))} inside {inside(cause)}"
     sender = f" from {by}" if by else ""
     texts = {
         HRTIMER: f"local timer: {name}",

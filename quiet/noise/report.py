@@ -10,7 +10,7 @@ from quiet.noise.agreement import NOT_INTERRUPTS
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
 from quiet.noise.budgets import Budgets
 from quiet.noise.measure import Measured, OnCpu
-from quiet.noise.names import label
+from quiet.noise.names import inside, label
 from quiet.noise.remedies import BOOT, KNOB, Remedy, remedy
 from quiet.noise.units import show
 
@@ -114,6 +114,7 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
             {
                 "cause": label(cause),
                 "kind": cause.kind,
+                "inside": inside(cause) or None,
                 "count": total.count,
                 "total_ns": round(ns(total.total)),
                 "max_ns": round(ns(total.longest)),

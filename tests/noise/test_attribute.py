@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.noise.attribute import (
-    FAR_FRAME_NS,
     FIRMWARE,
     HOST,
     HYPERVISOR,
@@ -111,15 +110,6 @@ def test_of_far_more_than_usual_each_of_two_frames_keeps_what_is_usual() -> None
     frames.append(Frame(IRQ, "27 eth0", 5_100_000, 5_103_000))
     last = dict(merged(gaps, frames).explained[-1].parts)
     assert last == {Cause(HOST, FIRMWARE): 500_000 - 2_400 - 3_400, Cause(IRQ, "27 eth0"): 3_400, TICK: 2_400}
-
-
-def test_in_a_virtual_machine_a_frame_far_longer_than_usual_was_interrupted_from_outside() -> None:
-    gaps = [Gap(number * 10_000_000, 2_400) for number in range(1, 20)]
-    gaps.append(Gap(500_000_000, 2_400 + 3 * FAR_FRAME_NS))
-    frames = [tick(gap.begin + 200, gap.length - 400) for gap in gaps]
-    inside, outside = merged(gaps, frames, virtual=True), merged(gaps, frames)
-    assert dict(inside.explained[-1].parts) == {Cause(HOST, HYPERVISOR): 3 * FAR_FRAME_NS + 400, TICK: 2_000}
-    assert dict(outside.explained[-1].parts) == {TICK: gaps[-1].length}
 
 
 def test_frames_too_short_for_a_gap_are_counted_without_time() -> None:

@@ -44,8 +44,9 @@ ROOMS = [  # each imports only from those above it
     *("knobs.resctrl", "knobs.hugepages", "knobs.console", "knobs.rcu", "knobs.modules", "knobs.static_keys"),
     *("knobs", "noise", "noise.units", "noise.budgets", "profiles", "profile"),
     *("plan", "engine", "applied", "journal", "placement", "verify", "apply", "restore", "run", "unit", "service"),
-    *("noise._build", "noise.clock", "noise.frames", "noise.attribute", "noise.names", "noise.formats", "noise.events"),
-    *("noise.ring", "noise.tracefs", "noise.decode", "noise.counters", "noise.fold", "noise.calibration"),
+    *("noise._build", "noise.clock", "noise.frames", "noise.pauses", "noise.attribute", "noise.names"),
+    *("noise.formats", "noise.events", "noise.ring", "noise.tracefs", "noise.decode", "noise.counters"),
+    *("noise.fold", "noise.calibration"),
     *("noise.detector", "noise.agreement", "noise.measure"),
     *("noise.follow", "noise.remedies", "noise.report", "noise.table", "noise.timeline", "noise.session"),
     *(
