@@ -63,7 +63,7 @@ class Recording(Reader):
         found = super().link(path)
         if found is not None:
             whole = os.path.normpath(os.path.join(os.path.dirname(path), found))
-            self.links[path] = os.path.relpath(whole, os.path.dirname(path))
+            self.links[path] = whole
             self.exists(whole)
         return found
 
@@ -126,22 +126,25 @@ def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
 
 
 def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: bool) -> None:
-    mask = Mask({path: text for path, (text, _) in reader.files.items()}) if masked else None
+    folders = {*reader.folders, *reader.links}
+    mask = Mask({path: text for path, (text, _) in reader.files.items()}, folders) if masked else None
     try:
         with (
             gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
         ):
             for path in sorted(reader.folders - reader.files.keys() - reader.links.keys()):
-                if "/../" not in path:
+                if "/../" not in path and (not mask or mask.tells(path)):
                     _add(tar, mask.path(path) if mask else path, 0o755, None)
             for path, (text, mode) in sorted(reader.files.items()):
-                if path in reader.links or "/../" in path:
+                if path in reader.links or "/../" in path or (mask and not mask.tells(path)):
                     continue
                 shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
                 _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
-            for path, to in sorted(reader.links.items()):
-                _add(tar, path, 0o777, None, to)
+            for path, whole in sorted(reader.links.items()):
+                if not mask or (mask.tells(path) and mask.tells(whole)):
+                    shown, to = (mask.path(path), mask.path(whole)) if mask else (path, whole)
+                    _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(file)  # half an archive would look like one
