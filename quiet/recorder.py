@@ -17,6 +17,7 @@ from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
 from quiet.host import ANSWERS, Reader
+from quiet.kernel import check, config, fragments
 from quiet.knob import Scene, Skip
 from quiet.knobs import KNOBS
 from quiet.mask import Mask
@@ -82,6 +83,14 @@ class Recording(Reader):
         self._there(path)
         return super().writable(path)
 
+    def seen(self, path: str) -> bool:
+        """Whether something is there, remembered without its content, also when this user may not read it."""
+        if os.path.isdir(self.root + path):
+            self.folders.add(path)
+        elif os.path.exists(self.root + path):
+            self.files.setdefault(path, ("", 0o444))
+        return os.path.exists(self.root + path)
+
     def _is_regular(self, path: str) -> bool:
         try:
             return stat.S_ISREG(os.stat(self.root + path).st_mode)
@@ -109,9 +118,12 @@ def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
     The same host gives the same bytes. `masked`: without what mask.LEFT_OUT lists. Raises UsageError when the file is
     there already or cannot be written; then nothing of it is left.
     """
+    if not file:
+        raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")
     facts = Facts(reader)
     shapes.status(facts, None)
     _ask_every_knob(facts)
+    _ask_kernel(reader)
     for name in bundled():
         with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
             boot_plan.make(reader, load(name), None)
@@ -185,6 +197,21 @@ def _ask_every_knob(facts: Facts) -> None:
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])
+
+
+def _ask_kernel(reader: Recording) -> None:
+    """The kernel's configuration, unpacked whatever its name is, and what its options bring."""
+    found = config.running(reader)
+    if found.values:
+        lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in found.values.items())
+        reader.files[found.source] = ("\n".join(lines), 0o444)
+    reader.asked(check.ASKED, lambda: "yes")
+    for option in fragments.load((*fragments.NAMES, fragments.LAB)):
+        for evidence in option.evidence:
+            if evidence.word:
+                reader.text(evidence.path)
+            elif not reader.seen(evidence.path):
+                reader.names(evidence.path.rpartition("/")[0])
 
 
 def _choices(facts: Facts) -> Iterable[Choice]:

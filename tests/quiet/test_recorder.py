@@ -186,6 +186,14 @@ def test_an_archive_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
         record(Recording(str(tree(tmp_path / "machine"))), str(tmp_path / "none" / "x.tar.gz"))
 
 
+def test_an_archive_needs_a_name(quiet: Quiet, tmp_path: Path) -> None:
+    done = quiet("record", "", "--root", tree(tmp_path / "machine"))
+    assert (done.code, done.err) == (
+        2,
+        "quiet: error: record: no name; give the archive to write, such as myhost.tar.gz\n",
+    )
+
+
 def test_a_recording_holds_no_absolute_path_and_nothing_but_folders_and_files(tmp_path: Path) -> None:
     file = tmp_path / "recorded.tar.gz"
     record(Recording(str(tree(tmp_path / "machine"))), str(file))
