@@ -49,6 +49,11 @@ _HELD = frozenset(
 _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "CapEff", "CapBnd", "Seccomp", "Cpus_allowed", "Cpus_allowed_list")
 
 
+_OPTION = re.compile(  # of a mount; a hierarchy may have a name, and a program that is called
+    r"r[ow]|nosuid|nodev|noexec|(rel|no|strict)atime|nsdelegate|memory_\w+|xattr|noprefix|cpuset_v2_mode|clone_children"
+    r"|cpu|cpuacct|cpuset|memory|io|blkio|pids|devices|freezer|net_cls|net_prio|perf_event|hugetlb|rdma|misc|name=systemd"
+    r"|cdp(l2)?|mba_MBps|(mode|size|nr_inodes|pagesize)=\d+[kKmMgG]?"
+)
 # what a file of the kernel's own may be told of; of others in /proc only that they are there
 _PROC = re.compile(
     r"/proc/(cgroups|config\.gz|cpuinfo|filesystems|interrupts|meminfo|irq/.*|sys/.*|xen/capabilities"
@@ -92,7 +97,7 @@ class Mask:
         if path == "/proc/cmdline":
             return parameters(text)
         if path == "/proc/mounts":
-            return _mounts(text)
+            return self._mounts(text)
         if path == "/proc/swaps":
             return self._swaps(text)
         if path == "/proc/stat":
@@ -103,8 +108,25 @@ class Mask:
             return next((word for word in ("systemd-boot", "GRUB") if word in text.replace("\0", "")), MASKED)
         if parts[1] == "proc" and not _PROC.fullmatch(path):
             return ""
-        text = self._names.text(text)
+        if path == "/proc/interrupts" or name in ("actions", "uevent"):
+            text = self._names.text(text)
         return self._ids(_SERIAL.sub(rf"\1 {MASKED}", _BUILDER.sub(f"({MASKED})", text)))
+
+    def _mounts(self, text: str) -> str:
+        """The kernel's own file systems, and the type of the root's: what a container is known by."""
+        kept = []
+        for line in text.splitlines():
+            fields = line.split(" ")
+            if len(fields) < 4:
+                continue
+            _, place, kind, options = fields[:4]
+            if _KERNELS_OWN.fullmatch(kind) and _KERNELS_PLACES.fullmatch(place):
+                plain = ",".join(word for word in options.split(",") if _OPTION.fullmatch(word))
+                kept.append(f"{kind} {self._ids(self._names.path(place))} {kind} {plain} 0 0")
+            elif place == "/":
+                kind = kind if re.fullmatch(r"[a-z]{1,10}[0-9]?", kind) else MASKED
+                kept.append(f"{MASKED} / {kind} {'ro' if options.partition(',')[0] == 'ro' else 'rw'} 0 0")
+        return "\n".join(kept)
 
     def _swaps(self, text: str) -> str:
         head, *lines = text.splitlines() or [""]
@@ -148,7 +170,7 @@ class Mask:
         if name == "comm":
             return self._comm(path, text)
         if name in ("mounts", "mountinfo"):
-            return _mounts(text)
+            return self._mounts(text)
         if name in ("cgroup", "cpuset"):
             return self._ids("\n".join(self._names.group(line) for line in text.splitlines()))
         return text if name in ("uid_map", "gid_map", "timerslack_ns") else MASKED
@@ -169,19 +191,6 @@ class Mask:
         if kernel:
             return self._ids(self._names.text(comm))
         return comm if comm in _HELD or _DAEMONS.fullmatch(comm) else "task"
-
-
-def _mounts(text: str) -> str:
-    """The kernel's own file systems, and the type of the root's: what a container is known by."""
-    kept = []
-    for line in text.splitlines():
-        fields = line.split(" ")
-        if len(fields) > 3 and _KERNELS_OWN.fullmatch(fields[2]) and _KERNELS_PLACES.fullmatch(fields[1]):
-            kept.append(line)
-        elif len(fields) > 3 and fields[1] == "/":
-            kind = fields[2] if re.fullmatch(r"[a-z]{1,10}[0-9]?|fuse\.[a-z-]{1,20}", fields[2]) else MASKED
-            kept.append(f"{MASKED} / {kind} {'ro' if fields[3].partition(',')[0] == 'ro' else 'rw'} 0 0")
-    return "\n".join(kept)
 
 
 def _even(mac: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 from quiet.knobs import rivals, services
 from quiet.mask_line import MASKED
@@ -16,10 +17,10 @@ _INTERFACE = re.compile(
     r"|gretap|erspan|ip6tnl|ip6gre|sit|ip_vti|ip6_vti|can|vcan|end)\d{0,3}|(en|wl|ww|ib)(o|p|s|f|n|d|P|i|a|v)[\dopsfndPiavuc]+(np\d+)?"
     r"|enx[0-9a-f]{12}"
 )
-_GROUPS = re.compile(r"^/sys/fs/cgroup/")
+_GROUPS = re.compile(r"/(sys/fs/cgroup|dev/cpuset|dev/cgroup)/")
 _GROUP = re.compile(
     r"(cgroup|cpuset|cpu|cpuacct|memory|io|pids|misc|hugetlb|rdma|irq|dmem|blkio|devices|freezer|perf_event)"
-    r"\.[a-zA-Z0-9_.]+|tasks|notify_on_release|release_agent|quiet|unified|systemd|net_cls|net_prio|cpu,cpuacct"
+    r"\.[a-zA-Z0-9_.]+|tasks|notify_on_release|release_agent|quiet|quiet-housekeeping|unified|systemd|net_cls|net_prio|cpu,cpuacct"
     r"|net_cls,net_prio|cpuset|cpu|cpuacct|memory|pids|misc|hugetlb|rdma|blkio|devices|freezer|perf_event"
     r"|docker|libpod|kubepods|lxc|init\.scope|(-|system|user|machine|init)\.slice"
 )
@@ -47,7 +48,7 @@ _LISTED = (  # folders whose names are an administrator's, and what stays of one
 )
 _STAYS = re.compile(
     r"BOOT|Boot|Linux|systemd|debian|ubuntu|fedora|redhat|centos|rocky|almalinux|opensuse|sles|arch|Microsoft|grub"
-    r"|info|mon_data|mon_groups|mon_L3_\d+|schemata|cpus|cpus_list|tasks|mode|size|bit_usage|last_cmd_status|quiet[\w-]*"
+    r"|info|mon_data|mon_groups|mon_L3_\d+|schemata|cpus|cpus_list|tasks|mode|size|bit_usage|last_cmd_status|quiet"
     r"|zz-quiet|arch|arch-lts|arch-linux|arch-linux-lts"
 )
 
@@ -70,8 +71,8 @@ class Names:
 
     def path(self, path: str) -> str:
         """A path as it may be told."""
-        if _GROUPS.match(path):
-            return "/sys/fs/cgroup/" + "/".join(map(self._segment, path.split("/")[4:]))
+        if found := _GROUPS.match(path):
+            return found[0] + "/".join(map(self._segment, path[found.end() :].split("/")))
         if path.startswith("/sys/fs/resctrl/") or not path.startswith(("/sys/", "/proc/")):
             for pattern, kind, end in _LISTED:
                 if found := pattern.fullmatch(path):
@@ -79,7 +80,12 @@ class Names:
             if "/systemd/" in path:
                 head, _, tail = path.partition("/systemd/")
                 return f"{head}/systemd/" + "/".join(map(self.unit, tail.split("/")))
-        return "/".join(self._interfaces.get(part, part) for part in path.split("/"))
+        parts = path.split("/")
+        # one called "cpu" is to be renamed only where interfaces stand
+        own = (before == "net" or not re.fullmatch("[a-z]+", part) for before, part in pairwise(["", *parts]))
+        return "/".join(
+            self._interfaces.get(part, part) if here else part for here, part in zip(own, parts, strict=True)
+        )
 
     def unit(self, name: str) -> str:
         """A unit's name, or that of a folder of units."""
