@@ -94,12 +94,9 @@ class Mask:
             if name in _IDS:
                 return MASKED
             return self._ids(told(path, text, self._names.unit, self._options))
-        if path == "/proc/cmdline":
-            return parameters(text)
-        if path == "/proc/mounts":
-            return self._mounts(text)
-        if path == "/proc/swaps":
-            return self._swaps(text)
+        whole = {"/proc/cmdline": parameters, "/proc/mounts": self._mounts, "/proc/swaps": self._swaps}.get(path)
+        if whole:
+            return whole(text)
         if path == "/proc/stat":
             return "\n".join(line for line in text.splitlines() if line.startswith("cpu"))
         if name in _IDS or name.endswith(("_serial", "_uuid")):
@@ -108,6 +105,8 @@ class Mask:
             return next((word for word in ("systemd-boot", "GRUB") if word in text.replace("\0", "")), MASKED)
         if parts[1] == "proc" and not _PROC.fullmatch(path):
             return ""
+        if path.startswith("/proc/sys/") and not (name == "osrelease" or re.fullmatch(r"[\d\s,a-fx-]*", text)):
+            return MASKED  # sysctls that are read are numbers, CPUs and masks; others may be programs to call
         if path == "/proc/interrupts" or name in ("actions", "uevent"):
             text = self._names.text(text)
         return self._ids(_SERIAL.sub(rf"\1 {MASKED}", _BUILDER.sub(f"({MASKED})", text)))

@@ -76,6 +76,8 @@ MACHINE = {
     "proc/cmdline": f"BOOT_IMAGE=/@ root=UUID=@ ro @=1 init=/@ rd.iscsi.password=@ {KNOWN} console=@ -- @",
     "proc/swaps": "Filename Type Size Used Priority\n/home/@/swap file 1024 0 -2\n/dev/mapper/@ partition 1024 0 -3\n",
     "proc/keys": "@",
+    "proc/sys/kernel/core_pattern": "|/@ %p",
+    "proc/sys/kernel/hostname": "@",
     "proc/mounts": "@ / fuse.@ rw,@ 0 0\n@ /sys/fs/cgroup cgroup2 rw,@ 0 0\nx@ /sys/fs/cgroup/@ cgroup rw,name=@ 0 0\n"
     "@ /dev/cpuset cgroup rw,cpuset,release_agent=/@ 0 0\n@ /home/@ ext4 rw 0 0\ntracefs /home/@/t tracefs rw 0 0\n",
     "sys/class/net/cpu/ifindex": "8",
