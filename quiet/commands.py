@@ -198,7 +198,7 @@ def record(file: str, root: str, unmasked: bool, as_json: bool) -> int:
         return 0
     render.out(f"{file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
     for words in left_out or [
-        "nothing: names of tasks, addresses, identifiers and the whole kernel command line are in"
+        "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are in"
     ]:
         render.note(f"left out: {words}")
     if done.closed:

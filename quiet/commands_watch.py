@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from quiet.watch.told import Event
 
 _SHORTEST_S = 1.0
+_LONGEST_S = 1e6  # eleven days; what waits for events takes no more than 2^31 ms
 
 
 def watch(
@@ -25,9 +26,10 @@ def watch(
 
     `rescan`: seconds between two looks at everything, at least; `duration`: seconds after which it ends, None: never.
     """
-    if rescan < _SHORTEST_S:
-        raise UsageError(f"--rescan {rescan:g}: looks at everything have to be at least {_SHORTEST_S:g} s apart")
-    if duration is not None and duration <= 0:
+    if not _SHORTEST_S <= rescan <= _LONGEST_S:  # nan is neither
+        words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
+        raise UsageError(f"--rescan {rescan:g}: looks at everything have to be {words}")
+    if duration is not None and not 0 < duration < float("inf"):
         raise UsageError(f"--duration {duration:g}: write seconds, such as 60; without it, the watching never ends")
     from quiet import journal
     from quiet.host import Host

@@ -7,19 +7,26 @@ reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from quiet.facts import PF_KTHREAD
+from quiet.host import ANSWERS
+from quiet.knobs import rivals, services
+from quiet.mask_files import known_options, told
+from quiet.mask_line import MASKED, parameters
+from quiet.mask_names import Names
 from quiet.targets import stat_fields
 
 LEFT_OUT = (
     "names of tasks other than kernel threads and well-known daemons, and everything else of a task but its CPUs",
     "host names, network addresses (MAC and IP), UUIDs, serial numbers and other identifiers",
     "kernel parameters that quiet does not know, and the values of root= and its like",
+    "of boot loaders' files and of units all but the lines that quiet reads, made anew; what quiet itself has stored",
+    "names that people give: of interfaces, cgroups, services, entries of a boot menu, files to swap to",
     "mounts other than the kernel's own file systems",
 )
-_MASKED = "masked"
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+_LOADERS_OWN = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # of the boot loader interface, the same everywhere
 _MAC = re.compile(r"(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?![0-9a-fA-F:])")
 _MAC_NAME = re.compile(r"\benx[0-9a-f]{12}\b")  # interfaces named by systemd after their address
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
@@ -27,37 +34,53 @@ _LONG_HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")  # ma
 _BUILDER = re.compile(r"\([^()\s]+@[^()\s]+\)")  # who built the kernel, /proc/version
 _SERIAL = re.compile(r"^(Serial\s*:|.*identification =) *\w+", re.MULTILINE)  # /proc/cpuinfo on Arm and s390
 _IDS = ("serial", "uuid", "wwid", "asset_tag", "phys_port_id", "phys_switch_id", "machine-id", "hostname", "domainname")
-_UNIT_SECRETS = re.compile(r"(?m)^(Environment|SetCredential|LoadCredential|Exec)\w*=.*\n?")
-_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
-_PARAMETERS = re.compile(r"(?im)^(\s*(?:GRUB_CMDLINE\w*=|options\s|append\s|parameters\s*=|linux\s+\S+\s))(.*)$")
-_KNOWN = re.compile(
-    r"isolcpus|nohz(_full)?|rcu_nocbs|rcu_nocb_poll|irqaffinity|kthread_cpus|skew_tick|tsc|clocksource|nosoftlockup"
-    r"|nowatchdog|nmi_watchdog|watchdog_thresh|(intel|amd)_pstate|intel_idle|idle|mitigations|nosmt|maxcpus|nr_cpus"
-    r"|possible_cpus|transparent_hugepage|(default_)?hugepages(z)?|numa|numa_balancing|mce|threadirqs|preempt"
-    r"|noirqbalance|acpi_irq_nobalance|cgroup_no_v1|cgroup_disable|psi|split_lock_detect|randomize_kstack_offset"
-    r"|lockdown|(intel_|amd_)?iommu|hpet|pcie_aspm|loglevel|console|audit|swapaccount|acpi|pci|ro|rw|quiet|splash|panic"
-    r"|reboot|nokaslr|systemd\.(unified_cgroup_hierarchy|cpu_affinity)"
-    r"|(rcutree|rcupdate|workqueue|processor|cpuidle|cpufreq|intel_idle|kvm|kvm_intel|kvm_amd)\..+"
-)
-_SHOWN_WITHOUT_VALUE = ("root", "resume", "initrd", "BOOT_IMAGE", "rootfstype", "rootflags", "init")
 _KERNELS_OWN = re.compile("cgroup2?|proc|sysfs|devtmpfs|tracefs|debugfs|securityfs|resctrl|hugetlbfs|configfs")
+_KERNELS_PLACES = re.compile(r"/(sys|proc|dev|cgroup)(/.*)?")
 _DAEMONS = re.compile(
-    r"(systemd|init|irqbalance|tuned|tlp|auto-cpufreq|power-profiles|thermald|cpupower|dbus-|cron|atd|sshd|snapd|fwupd"
-    r"|unattended|packagekit|rtkit|numad|ksmtuned|stalld|udevd|rcu)"
+    r"systemd(-(journal|journald|udevd|logind|network|networkd|resolve|resolved|timesyn|oomd|userdbd|machine|homed))?"
+    r"|init|\(sd-pam\)|\(udev-worker\)|udevd|tlp|power-profiles-?|cpupower|dbus-(daemon|broker|broker-lau)|sshd|snapd"
+    r"|fwupd|unattended-upgr|packagekitd|rtkit-daemon|stalld|rcu"
+)
+_HELD = frozenset(
+    name
+    for service in (*services.QUIET, *services.ALL, *rivals.HELD, *rivals.STOPPED)
+    for name in (*service.held.split(), "irqbalance", "thermald")
 )
 _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "CapEff", "CapBnd", "Seccomp", "Cpus_allowed", "Cpus_allowed_list")
 
 
-class Mask:
-    """One recording's masks; `files` are its files as read, by path."""
+_OPTION = re.compile(  # of a mount; a hierarchy may have a name, and a program that is called
+    r"r[ow]|nosuid|nodev|noexec|(rel|no|strict)atime|nsdelegate|memory_\w+|xattr|noprefix|cpuset_v2_mode|clone_children"
+    r"|cpu|cpuacct|cpuset|memory|io|blkio|pids|devices|freezer|net_cls|net_prio|perf_event|hugetlb|rdma|misc|name=systemd"
+    r"|cdp(l2)?|mba_MBps|(mode|size|nr_inodes|pagesize)=\d+[kKmMgG]?"
+)
+# what a file of the kernel's own may be told of; of others in /proc only that they are there
+_PROC = re.compile(
+    r"/proc/(cgroups|config\.gz|cpuinfo|filesystems|interrupts|meminfo|irq/.*|sys/.*|xen/capabilities"
+    r"|device-tree/.*|net/connector|schedstat|softirqs|uptime|loadavg|consoles|modules|version)"
+)
+_PLACES = ("/sys/", "/proc/", "/etc/", "/boot/", "/efi/", "/usr/", "/lib/", "/run/", "/sbin/", "/bin/", "/dev/")
+_OURS = ("/run/quiet/", "/var/lib/quiet/", "/etc/quiet/")
+_OF_CONTAINERS = ("/.dockerenv", "/var/run/secrets/kubernetes.io")
 
-    def __init__(self, files: Mapping[str, str]) -> None:
+
+class Mask:
+    """One recording's masks; `files` are its files as read, by path, `folders` other paths that are in it."""
+
+    def __init__(self, files: Mapping[str, str], folders: Iterable[str] = ()) -> None:
         self.files = files
         self.known: dict[tuple[str, str], int] = {}
+        self._options = known_options()
+        self._names = Names((*files, *folders), files.get("/proc/sys/kernel/osrelease", ""), self._number)
+
+    def tells(self, path: str) -> bool:
+        """Whether a file or folder is told at all."""
+        whole = f"{path}/"
+        return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
     def path(self, path: str) -> str:
-        """A path without the addresses that interfaces are named after, and the ids of containers."""
-        return self._ids(path)
+        """A path without the names that people gave, and the ids of containers."""
+        return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:
         """A file's content as it may be told."""
@@ -65,22 +88,60 @@ class Mask:
         if parts[1] == "proc" and (parts[2].isdecimal() or parts[2] in ("self", "thread-self")):
             return self._of_task(path, parts[-1], text)
         name = parts[-1]
-        if "/systemd/" in path:
-            text = _UNIT_SECRETS.sub("", text)
-        if path == "/proc/cmdline" or name in ("cmdline", "cmdline.txt"):
-            text = parameters(text)
-        elif path.startswith(("/etc/", "/boot/", "/efi/")):
-            text = _PARAMETERS.sub(lambda found: found[1] + _quoted(found[2]), text)
-        elif path == "/proc/mounts":
-            text = _mounts(text)
-        elif path == "/proc/stat":
-            text = "\n".join(line for line in text.splitlines() if line.startswith("cpu"))
-        elif name in _IDS or name.endswith(("_serial", "_uuid")):
-            return _MASKED
-        return self._ids(_SERIAL.sub(rf"\1 {_MASKED}", _BUILDER.sub(f"({_MASKED})", text)))
+        if path.startswith(f"{ANSWERS}/"):
+            return text if re.fullmatch(r"[\w ,-]{0,80}", text) else MASKED
+        if parts[1] not in ("sys", "proc") or name == "config.gz":
+            if name in _IDS:
+                return MASKED
+            return self._ids(told(path, text, self._names.unit, self._options))
+        whole = {"/proc/cmdline": parameters, "/proc/mounts": self._mounts, "/proc/swaps": self._swaps}.get(path)
+        if whole:
+            return whole(text)
+        if path == "/proc/stat":
+            return "\n".join(line for line in text.splitlines() if line.startswith("cpu"))
+        if name in _IDS or name.endswith(("_serial", "_uuid")):
+            return MASKED
+        if "/efivars/" in path:  # which loader it was that started the system
+            return next((word for word in ("systemd-boot", "GRUB") if word in text.replace("\0", "")), MASKED)
+        if parts[1] == "proc" and not _PROC.fullmatch(path):
+            return ""
+        if path.startswith("/proc/sys/") and not (name == "osrelease" or re.fullmatch(r"[\d\s,a-fx-]*", text)):
+            return MASKED  # sysctls that are read are numbers, CPUs and masks; others may be programs to call
+        if path == "/proc/interrupts" or name in ("actions", "uevent"):
+            text = self._names.text(text)
+        return self._ids(_SERIAL.sub(rf"\1 {MASKED}", _BUILDER.sub(f"({MASKED})", text)))
+
+    def _mounts(self, text: str) -> str:
+        """The kernel's own file systems, and the type of the root's: what a container is known by."""
+        kept = []
+        for line in text.splitlines():
+            fields = line.split(" ")
+            if len(fields) < 4:
+                continue
+            _, place, kind, options = fields[:4]
+            if _KERNELS_OWN.fullmatch(kind) and _KERNELS_PLACES.fullmatch(place):
+                plain = ",".join(word for word in options.split(",") if _OPTION.fullmatch(word))
+                kept.append(f"{kind} {self._ids(self._names.path(place))} {kind} {plain} 0 0")
+            elif place == "/":
+                kind = kind if re.fullmatch(r"[a-z]{1,10}[0-9]?", kind) else MASKED
+                kept.append(f"{MASKED} / {kind} {'ro' if options.partition(',')[0] == 'ro' else 'rw'} 0 0")
+        return "\n".join(kept)
+
+    def _swaps(self, text: str) -> str:
+        head, *lines = text.splitlines() or [""]
+        kept = [head]
+        for line in lines:
+            place, _, rest = line.partition(" ") if "\t" not in line.split(" ")[0] else line.partition("\t")
+            if not re.fullmatch(r"/dev/(dm-|zram|md|vd|sd|xvd|hd|mmcblk|nvme)[\da-z]*", place):
+                place = f"/{MASKED}/swap{self._number('swap', place)}"
+            kept.append(f"{place} {rest}")
+        return "\n".join(kept)
 
     def _ids(self, text: str) -> str:
-        text = _UUID.sub(lambda m: f"00000000-0000-4000-8000-{self._number('uuid', m[0]):012x}", text)
+        text = _UUID.sub(
+            lambda m: m[0] if m[0] == _LOADERS_OWN else f"00000000-0000-4000-8000-{self._number('uuid', m[0]):012x}",
+            text,
+        )
         text = _MAC.sub(lambda m: m[0] if _even(m[0]) else self._address(m[0]), text)
         text = _MAC_NAME.sub(lambda m: f"enx0200{self._number('mac', m[0][3:]):08x}", text)
         text = _IP4.sub(lambda m: m[0] if m[0] in ("0.0.0.0", "127.0.0.1") else self._ip(m[0]), text)  # noqa: S104
@@ -107,14 +168,16 @@ class Mask:
             )
         if name == "comm":
             return self._comm(path, text)
-        if name in ("cmdline", "environ", "exe"):
-            return _MASKED
-        return _mounts(text) if name in ("mounts", "mountinfo") else self._ids(text)
+        if name in ("mounts", "mountinfo"):
+            return self._mounts(text)
+        if name in ("cgroup", "cpuset"):
+            return self._ids("\n".join(self._names.group(line) for line in text.splitlines()))
+        return text if name in ("uid_map", "gid_map", "timerslack_ns") else MASKED
 
     def _stat(self, path: str, text: str) -> str:
         fields = stat_fields(text)
         if len(fields) < 7:
-            return _MASKED
+            return MASKED
         comm = self._comm(path, text.partition("(")[2].rpartition(")")[0])
         state = "T" if fields[0] == "T" else "S"
         # the parent and the flags, proc_pid_stat(5); all the rest is the task's own business
@@ -124,39 +187,9 @@ class Mask:
     def _comm(self, path: str, comm: str) -> str:
         fields = stat_fields(self.files.get(path.rpartition("/")[0] + "/stat"))
         kernel = len(fields) > 6 and fields[6].isdecimal() and int(fields[6]) & PF_KTHREAD
-        return comm if kernel or _DAEMONS.match(comm) else "task"
-
-
-def parameters(line: str) -> str:
-    """The parameters of a kernel command line that quiet knows; of others at most that they are there."""
-    kept = []
-    for word in _WORD.findall(line):
-        if word == "--":
-            break  # what follows goes to init
-        name = word.strip('"').partition("=")[0]
-        if _KNOWN.fullmatch(name.replace("-", "_")):
-            kept.append(word)
-        elif name in _SHOWN_WITHOUT_VALUE:
-            kept.append(f"{name}={_MASKED}")
-    return " ".join(kept)
-
-
-def _quoted(line: str) -> str:
-    quote = line[:1] if line[:1] in ("'", '"') else ""
-    inner, end, rest = (line[1:].partition(quote)) if quote else (line, "", "")
-    return f"{quote}{parameters(inner)}{end}{rest}"
-
-
-def _mounts(text: str) -> str:
-    """The kernel's own file systems, and the type of the root's: what a container is known by."""
-    kept = []
-    for line in text.splitlines():
-        fields = line.split(" ")
-        if len(fields) > 3 and _KERNELS_OWN.fullmatch(fields[2]):
-            kept.append(line)
-        elif len(fields) > 3 and fields[1] == "/":
-            kept.append(f"{_MASKED} / {fields[2]} {fields[3].partition(',')[0]} 0 0")
-    return "\n".join(kept)
+        if kernel:
+            return self._ids(self._names.text(comm))
+        return comm if comm in _HELD or _DAEMONS.fullmatch(comm) else "task"
 
 
 def _even(mac: str) -> bool:

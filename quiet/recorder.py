@@ -17,6 +17,7 @@ from quiet.choose import Choice
 from quiet.errors import QuietError, UsageError
 from quiet.facts import Facts
 from quiet.host import ANSWERS, Reader
+from quiet.kernel import check, config, fragments
 from quiet.knob import Scene, Skip
 from quiet.knobs import KNOBS
 from quiet.mask import Mask
@@ -63,7 +64,7 @@ class Recording(Reader):
         found = super().link(path)
         if found is not None:
             whole = os.path.normpath(os.path.join(os.path.dirname(path), found))
-            self.links[path] = os.path.relpath(whole, os.path.dirname(path))
+            self.links[path] = whole
             self.exists(whole)
         return found
 
@@ -81,6 +82,14 @@ class Recording(Reader):
         """As Reader.writable; a file that can only be written is remembered too."""
         self._there(path)
         return super().writable(path)
+
+    def seen(self, path: str) -> bool:
+        """Whether something is there, remembered without its content, also when this user may not read it."""
+        if os.path.isdir(self.root + path):
+            self.folders.add(path)
+        elif os.path.exists(self.root + path):
+            self.files.setdefault(path, ("", 0o444))
+        return os.path.exists(self.root + path)
 
     def _is_regular(self, path: str) -> bool:
         try:
@@ -109,9 +118,12 @@ def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
     The same host gives the same bytes. `masked`: without what mask.LEFT_OUT lists. Raises UsageError when the file is
     there already or cannot be written; then nothing of it is left.
     """
+    if not file:
+        raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")
     facts = Facts(reader)
     shapes.status(facts, None)
     _ask_every_knob(facts)
+    _ask_kernel(reader)
     for name in bundled():
         with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
             boot_plan.make(reader, load(name), None)
@@ -126,22 +138,25 @@ def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
 
 
 def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: bool) -> None:
-    mask = Mask({path: text for path, (text, _) in reader.files.items()}) if masked else None
+    folders = {*reader.folders, *reader.links}
+    mask = Mask({path: text for path, (text, _) in reader.files.items()}, folders) if masked else None
     try:
         with (
             gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
         ):
             for path in sorted(reader.folders - reader.files.keys() - reader.links.keys()):
-                if "/../" not in path:
+                if "/../" not in path and (not mask or mask.tells(path)):
                     _add(tar, mask.path(path) if mask else path, 0o755, None)
             for path, (text, mode) in sorted(reader.files.items()):
-                if path in reader.links or "/../" in path:
+                if path in reader.links or "/../" in path or (mask and not mask.tells(path)):
                     continue
                 shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
                 _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
-            for path, to in sorted(reader.links.items()):
-                _add(tar, path, 0o777, None, to)
+            for path, whole in sorted(reader.links.items()):
+                if not mask or (mask.tells(path) and mask.tells(whole)):
+                    shown, to = (mask.path(path), mask.path(whole)) if mask else (path, whole)
+                    _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(file)  # half an archive would look like one
@@ -182,6 +197,21 @@ def _ask_every_knob(facts: Facts) -> None:
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])
+
+
+def _ask_kernel(reader: Recording) -> None:
+    """The kernel's configuration, unpacked whatever its name is, and what its options bring."""
+    found = config.running(reader)
+    if found.values:
+        lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in found.values.items())
+        reader.files[found.source] = ("\n".join(lines), 0o444)
+    reader.asked(check.ASKED, lambda: "yes")
+    for option in fragments.load((*fragments.NAMES, fragments.LAB)):
+        for evidence in option.evidence:
+            if evidence.word:
+                reader.text(evidence.path)
+            elif not reader.seen(evidence.path):
+                reader.names(evidence.path.rpartition("/")[0])
 
 
 def _choices(facts: Facts) -> Iterable[Choice]:

@@ -9,6 +9,8 @@ from quiet.host import Reader
 from quiet.kernel.config import Config
 from quiet.kernel.fragments import Evidence, Option
 
+ASKED = "kernel-options"
+"""In a recording: what the options bring was looked for. Without it, what is not in the recording may yet be there."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 
@@ -38,7 +40,7 @@ def _answer(option: Option, config: Config, architecture: str, reader: Reader | 
                 return Answer(option, MISSING if option.wanted == "n" else THERE, found, f"{name}={found}")
         state = THERE if option.wanted == "n" else MISSING
         return Answer(option, state, config.values.get(option.name), f"not in {config.source}")
-    sure = True
+    sure = reader is not None and reader.asked(ASKED, lambda: "yes") is not None
     for evidence in option.evidence if reader else ():
         assert reader
         seen = _seen(evidence, reader)

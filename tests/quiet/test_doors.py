@@ -53,6 +53,8 @@ ROOMS = [  # each imports only from those above it
         "boot.disk",
         "boot.loader",
         "boot.shell",
+        "mask_line",
+        "boot.told",
         "boot.loaders.lines",
         "boot.loaders.grub",
         "boot.loaders.entries",
@@ -76,7 +78,7 @@ ROOMS = [  # each imports only from those above it
         "watch.repair",
     ),
     *("watch.told", "watch.ending", "watch.sources", "watch.watcher"),
-    *("shapes", "shapes_boot", "mask", "recorder", "render", "render_boot"),
+    *("shapes", "shapes_boot", "mask_names", "mask_files", "mask", "recorder", "render", "render_boot"),
     *("commands_boot", "commands", "commands_kernel", "commands_noise", "commands_watch", "cli", "start", "__main__"),
 ]
 OPENERS = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from quiet import cpulist
+from quiet import cpulist, surroundings
 from quiet.apply import apply
 from quiet.errors import Refused
 from quiet.facts import Facts
@@ -24,6 +24,7 @@ from quiet.restore import restore
 from quiet.verify import plan_now
 from tests import hosts
 from tests.hosts.record import RECORDED as RECORDED_IN_THE_LAB
+from tests.hosts.record import without_marks
 from tests.quiet.commands import Quiet
 from tests.quiet.lives import changed
 from tests.quiet.memory import Memory
@@ -128,6 +129,13 @@ def test_every_recorded_machine_is_small_and_has_a_row_that_says_what_it_is() ->
     assert set(HOSTS) == set(rows) - {"archive", "---"}
     assert set(RECORDED_IN_THE_LAB) <= set(HOSTS)
     assert all(path.stat().st_size < 100_000 for path in HOSTS.values())
+
+
+@pytest.mark.parametrize("name", RECORDED_IN_THE_LAB)
+def test_a_guest_of_the_lab_is_no_container_and_is_packed_as_quiet_packs(name: str, tmp_path: Path) -> None:
+    data = HOSTS[name].read_bytes()
+    assert without_marks(data) == data
+    assert "container" not in surroundings.virtual(Facts(Reader(str(hosts.unpack(HOSTS[name], tmp_path)))))
 
 
 def test_a_recorded_machine_says_no_name_address_or_identifier(copy: Path) -> None:

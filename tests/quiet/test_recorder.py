@@ -74,15 +74,15 @@ def test_what_is_only_listed_is_there_in_the_recording(tmp_path: Path) -> None:
 
 def test_a_link_is_recorded_with_what_it_leads_to_and_stays_in_the_tree(tmp_path: Path) -> None:
     root = tree(tmp_path / "machine")
-    plant(root, {"usr/lib/systemd/system/real.service": "[Unit]", "etc/systemd/system/": ""})
-    (root / "etc/systemd/system/alias.service").symlink_to("/usr/lib/systemd/system/real.service")
+    plant(root, {"usr/lib/systemd/system/cronie.service": "[Unit]", "etc/systemd/system/": ""})
+    (root / "etc/systemd/system/crond.service").symlink_to("/usr/lib/systemd/system/cronie.service")
     reader = Recording(str(root))
-    assert reader.link("/etc/systemd/system/alias.service") == "/usr/lib/systemd/system/real.service"
+    assert reader.link("/etc/systemd/system/crond.service") == "/usr/lib/systemd/system/cronie.service"
     record(reader, str(tmp_path / "a.tar.gz"))
     with tarfile.open(tmp_path / "a.tar.gz") as tar:
         tar.extractall(tmp_path / "again", filter="data")
-    alias = tmp_path / "again/etc/systemd/system/alias.service"
-    assert alias.resolve() == tmp_path / "again/usr/lib/systemd/system/real.service"
+    alias = tmp_path / "again/etc/systemd/system/crond.service"
+    assert alias.resolve() == tmp_path / "again/usr/lib/systemd/system/cronie.service"
     assert alias.exists()
 
 
@@ -92,15 +92,15 @@ def test_what_a_boot_loader_reads_is_recorded_and_of_other_files_on_disk_only_th
     root = tree(tmp_path / "machine")
     plant(root, {"etc/debian_version": "12", "etc/default/grub": 'GRUB_CMDLINE_LINUX="quiet token=1"'})
     plant(root, {"etc/default/grub.d/": "", "boot/grub/grub.cfg": "menu", "boot/vmlinuz-6.12": "image"})
-    plant(root, {"etc/systemd/system/mine.service": "Environment=TOKEN=hunter2"})
+    plant(root, {"etc/systemd/system/crond.service": "Environment=TOKEN=hunter2"})
     reader = Recording(str(root))
-    assert reader.exists("/etc/systemd/system/mine.service")
+    assert reader.exists("/etc/systemd/system/crond.service")
     record(reader, str(tmp_path / "a.tar.gz"))
     with tarfile.open(tmp_path / "a.tar.gz") as tar:
         tar.extractall(tmp_path / "again", filter="data")
     copy = tmp_path / "again"
     assert (copy / "etc/default/grub").read_text() == 'GRUB_CMDLINE_LINUX="quiet"\n'
-    assert (copy / "etc/systemd/system/mine.service").read_text().strip() == ""
+    assert (copy / "etc/systemd/system/crond.service").read_text().strip() == ""
     made = [boot_plan.make(Reader(str(place)), load("bench"), None) for place in (root, copy)]
     assert made[0].loader.name == made[1].loader.name
     assert made[0].wanted == made[1].wanted
@@ -184,6 +184,14 @@ def test_an_archive_is_never_overwritten(tmp_path: Path) -> None:
 def test_an_archive_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory"):
         record(Recording(str(tree(tmp_path / "machine"))), str(tmp_path / "none" / "x.tar.gz"))
+
+
+def test_an_archive_needs_a_name(quiet: Quiet, tmp_path: Path) -> None:
+    done = quiet("record", "", "--root", tree(tmp_path / "machine"))
+    assert (done.code, done.err) == (
+        2,
+        "quiet: error: record: no name; give the archive to write, such as myhost.tar.gz\n",
+    )
 
 
 def test_a_recording_holds_no_absolute_path_and_nothing_but_folders_and_files(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from quiet.host import Reader
 from quiet.kernel import check, config, fragments
+from quiet.recorder import Recording, record
+from tests.hosts import unpack
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
 
@@ -25,7 +27,8 @@ def whole(**changed: str) -> str:
 
 
 def host(folder: Path, files: dict[str, str] | None = None) -> Path:
-    return plant(folder, machine(cpus=2) | {"proc/sys/kernel/osrelease": VERSION} | (files or {}))
+    asked = {"proc/sys/kernel/osrelease": VERSION, f"run/quiet-recorded/{check.ASKED}": "yes"}
+    return plant(folder, machine(cpus=2) | asked | (files or {}))
 
 
 def test_a_kernel_with_everything_is_told_so(tmp_path: Path, quiet: Quiet) -> None:
@@ -152,3 +155,32 @@ def test_status_has_a_line_of_it(tmp_path: Path, quiet: Quiet) -> None:
     assert "missing NO_HZ_FULL, MEMCG (`quiet kernel check`)" in done.out
     found = quiet("status", "--root", tree, "--json").json["kernel_options"]
     assert found["missing"] == ["CONFIG_NO_HZ_FULL", "CONFIG_MEMCG"]
+
+
+def test_a_recording_that_did_not_look_for_what_options_bring_calls_none_missing(tmp_path: Path) -> None:
+    reader = Reader(str(plant(tmp_path, machine(cpus=2) | {"proc/cpuinfo": "vendor_id\t: x"})))
+    answers = check.check(fragments.load(), config.running(reader), reader)
+    assert {answer.option.name for answer in answers if answer.state == check.MISSING} == set()
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("known", [True, False], ids=["configuration", "evidence"])
+def test_a_recording_has_the_options_that_the_host_has(tmp_path: Path, masked: bool, known: bool) -> None:
+    there = {
+        NOHZ: "",
+        "proc/filesystems": "nodev\tresctrl",
+        "proc/cpuinfo": "vendor_id\t: x",
+        "proc/kallsyms": "secret",
+    }
+    there |= {"sys/kernel/mm/hugepages/": "", "proc/sys/vm/compact_memory": "", "proc/cgroups": "cpuset 1 1 1"}
+    root = host(tmp_path / "machine", there)
+    if known:
+        (root / "proc/config.gz").write_bytes(gzip.compress(whole(CPU_FREQ="n", LOCALVERSION='"-mine"').encode()))
+    record(Recording(str(root)), str(tmp_path / "a.tar.gz"), masked)
+    copy = unpack(tmp_path / "a.tar.gz", tmp_path / "copy")
+    readers = [Reader(str(place)) for place in (root, copy)]
+    answers = [check.check(fragments.load(), config.running(reader), reader) for reader in readers]
+    assert answers[0] == answers[1]
+    assert {answer.state for answer in answers[0]} >= {check.THERE, check.MISSING}
+    assert masked is not ("mine" in (copy / "proc/config.gz").read_text()) if known else True
+    assert (copy / "proc/kallsyms").read_text() == "\n"

@@ -187,9 +187,10 @@ def test_where_nothing_is_applied_nothing_is_watched(tmp_path: Path, quiet: Quie
     assert "nothing is applied" in done.err
 
 
+@pytest.mark.parametrize("time", ["0", "nan", "inf", "-inf"])
 @pytest.mark.parametrize("option", ["--rescan", "--duration"])
-def test_times_that_make_no_sense_are_usage_errors(host: Host, quiet: Quiet, option: str) -> None:
-    done = quiet("watch", "--root", host.root, option, "0")
+def test_times_that_make_no_sense_are_usage_errors(host: Host, quiet: Quiet, option: str, time: str) -> None:
+    done = quiet("watch", "--root", host.root, f"{option}={time}")
     assert done.code == 2
     assert option in done.err
 
