@@ -30,11 +30,11 @@ class Disk:
     """The files of a live host or of a recorded tree. Writing raises OSError."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+        self.reader = reader
 
     def load(self, path: str) -> Saved | None:
         """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
-        self._reader.text(path)  # a reader that records the host remembers what it was asked for
+        self.reader.text(path)  # a reader that records the host remembers what it was asked for
         try:
             fd = os.open(self._real(path), os.O_RDONLY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -88,7 +88,7 @@ class Disk:
     def beside(self, path: str) -> list[str]:
         """The paths of all that lies in a file's folder."""
         folder = os.path.dirname(path)
-        return [f"{folder}/{name}" for name in self._reader.names(folder)]
+        return [f"{folder}/{name}" for name in self.reader.names(folder)]
 
     def torn(self, path: str) -> bool:
         """Whether a killed `save` left something beside a file."""
@@ -116,7 +116,7 @@ class Disk:
             os.rmdir(self._real(path))
 
     def _real(self, path: str) -> str:
-        root = self._reader.root
+        root = self.reader.root
         real = os.path.realpath(root + path)
         if root and not real.startswith(os.path.realpath(root) + "/"):
             raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links

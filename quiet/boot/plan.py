@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quiet.boot import loaders, record, wish
-from quiet.boot.loader import Files, Loader, Scene, Steps
+from quiet.boot.loader import Files, Loader, Scene, Steps, by_hand
 from quiet.boot.merge import Merged
 from quiet.boot.record import APPLIED, Record
 from quiet.boot.words import Line
@@ -67,6 +67,8 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
     steps = kind.steps(scene)
     before = kind.line(scene)
     merged = scene.merged(str(before))
+    if (merged.add or merged.drop) and not steps.edits and not steps.commands:
+        raise by_hand(f"{kind.title}: no file that takes the words was found", merged)
     changes = tuple(_changes(files, steps, known))
     in_force = not profile.missing_boot(facts, choice)
     return BootPlan(

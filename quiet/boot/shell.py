@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
+_ESCAPED = {"'": "", '"': '$`"\\'}  # what a backslash takes its meaning from, by the quotes around it; else all
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
@@ -21,6 +22,11 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
     return values
 
 
+def quoted(text: str) -> str:
+    """Text as one shell word, between double quotes."""
+    return '"' + re.sub(r'([\\"$`])', r"\\\1", text) + '"'
+
+
 def _unquoted(text: str, values: dict[str, str]) -> str:
     """One shell word: quotes taken off, variables put in except between single quotes."""
     made, position, quote = "", 0, ""
@@ -33,7 +39,7 @@ def _unquoted(text: str, values: dict[str, str]) -> str:
             quote = letter
         elif not quote and letter in " \t;#":
             break
-        elif letter == "\\" and quote != "'" and position < len(text):
+        elif letter == "\\" and position < len(text) and text[position] in _ESCAPED.get(quote, text[position]):
             made += text[position]
             position += 1
         elif letter == "$" and quote != "'" and (match := _VARIABLE.match(text, position - 1)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from quiet.boot.loader import OWN, WORDS, Command, Edit, Files, Loader, Scene, Steps, encode, first
-from quiet.boot.loaders.lines import edit, first_line, rewritten
+from quiet.boot.loaders.lines import appended, edit, first_line, rewritten
 from quiet.boot.words import Line, parse
 from quiet.errors import Refused
 
@@ -39,8 +39,11 @@ def _bls_found(files: Files) -> str:
 
 def _bls_line(scene: Scene) -> Line:
     # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
-    paths = [path for path in entries(scene.files) if "$kernelopts" not in (scene.files.text(path) or "")]
-    return first_line(scene.files, paths, _OPTIONS, together=True)
+    return first_line(scene.files, _plain(scene.files), _OPTIONS, together=True)
+
+
+def _plain(files: Files) -> list[str]:
+    return [path for path in _ordinary(files) if "$kernelopts" not in (files.text(path) or "")]
 
 
 def _bls_steps(scene: Scene) -> Steps:
@@ -50,11 +53,15 @@ def _bls_steps(scene: Scene) -> Steps:
     files = scene.files
     if not first(files, *_GRUBBY):
         return _without_grubby(scene)
+    others = [first_line(files, [path], _OPTIONS, together=True) for path in _plain(files)]
+    for line in (_bls_line(scene), *others):
+        appended(line, merged, "grubby")
+    away = tuple(dict.fromkeys((*merged.drop, *(word for line in others for word in scene.merged(str(line)).drop))))
     extra: tuple[Command, ...] = (("zipl",),) if files.reader.exists("/etc/zipl.conf") else ()
     watched = [*entries(files), "/etc/default/grub", _CMDLINE]
     watched = [path for path in watched if files.reader.exists(path)]
     return Steps(
-        commands=(_grubby(merged.drop, merged.add), *extra),
+        commands=(_grubby(away, merged.add), *extra),
         undo=(_grubby(merged.add, merged.drop), *extra),
         generated=tuple(watched),
     )
@@ -115,8 +122,11 @@ def _systemd_steps(scene: Scene) -> Steps:
 
 
 def _ordinary(files: Files) -> list[str]:
-    """The entries without those for repairs, which stay as they are: a way back."""
-    return [path for path in entries(files) if not re.search("rescue|recovery|fallback", path)]
+    """The entries without those for repairs, which stay as they are: a way back. The running kernel's come first."""
+    paths = [path for path in entries(files) if not re.search("rescue|recovery|fallback", path)]
+    release = files.reader.text("/proc/sys/kernel/osrelease") or "none"
+    own = re.compile(rf"^(linux|version)[ \t].*(?<![\w.]){re.escape(release)}(?![\w.])", re.MULTILINE)
+    return sorted(paths, key=lambda path: not own.search(files.text(path) or ""))
 
 
 def _installs(files: Files) -> bool:
@@ -132,6 +142,10 @@ def _cmdline(files: Files) -> str:
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
+def _rebuilt(files: Files) -> tuple[Command, ...]:
+    return tuple(_unified(files))
+
+
 def _unified(files: Files) -> list[Command]:
     """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
     images = [n for place in _PARTITIONS for n in files.reader.names(f"{place}/EFI/Linux") if n.endswith(".efi")]
@@ -143,5 +157,7 @@ def _unified(files: Files) -> list[Command]:
     return found
 
 
-BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps)
-SYSTEMD = Loader("systemd-boot", "systemd-boot", _systemd_found, _systemd_line, _systemd_steps)
+BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps, entries=entries)
+SYSTEMD = Loader(
+    "systemd-boot", "systemd-boot", _systemd_found, _systemd_line, _systemd_steps, entries=entries, again=_rebuilt
+)

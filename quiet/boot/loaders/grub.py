@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
+from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
 from quiet.boot.shell import variables
 from quiet.boot.words import Line, parse
 
@@ -39,7 +39,10 @@ def steps(scene: Scene) -> Steps:
     merged = scene.merged(str(line(scene)))
     if not merged.add and not merged.drop:
         return Steps()
-    block = _block(merged.drop, merged.add)
+    general, ordinary = (parse(_values(scene.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
+    if general.init and merged.add:
+        raise by_hand(f"{_GENERAL} holds `{' '.join(general.init)}`, so all that follows is init's", merged)
+    block = _block(merged.drop, merged.add, bool(ordinary.init))
     if reads_folder(scene.files):
         edit = Edit(DROP_IN, encode(block), OWN)
     else:
@@ -59,14 +62,18 @@ def reads_folder(files: Files) -> bool:
     return debian
 
 
-def _block(drop: tuple[str, ...], add: tuple[str, ...]) -> str:
+def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> str:
+    """The shell lines. With `init` the words go ahead of the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
         if drop:  # whole words only, wherever somebody set them
             words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")
-    if add:
+    if add and init:
+        words_ahead = f"s| -- | {_escaped(' '.join(add))} -- |"
+        lines.append(f"{_ORDINARY}=$(printf '%s' \" ${_ORDINARY} \" | sed '{words_ahead}; s/^ //; s/ $//')")
+    elif add:
         lines.append(f'{_ORDINARY}="${_ORDINARY} {" ".join(add)}"')
     return "\n".join([*lines, END, ""])
 

@@ -10,7 +10,7 @@ import re
 
 from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
 from quiet.boot.loaders.lines import edit, first_line
-from quiet.boot.shell import variables
+from quiet.boot.shell import quoted, variables
 from quiet.boot.words import Line, parse
 
 _RASPBERRY = ("/boot/firmware/current/cmdline.txt", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
@@ -69,7 +69,7 @@ def _extlinux_steps(scene: Scene) -> Steps:
     merged = scene.merged(_menu_line(files))
     if not merged.add and not merged.drop:
         return Steps()
-    block = f'{BEGIN}\nU_BOOT_PARAMETERS="{merged.line}"\n{END}\n'
+    block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"
     if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):
         made = Edit(_MENU_OWN, encode(block), OWN)
     else:
