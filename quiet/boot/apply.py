@@ -9,7 +9,7 @@ from quiet import cpulist, journal
 from quiet.boot import FILE, HOME
 from quiet.boot import record as records
 from quiet.boot.disk import Disk
-from quiet.boot.loader import BEGIN, Command, Files, Loader, encode, without_block
+from quiet.boot.loader import BEGIN, Command, Edit, Files, Loader, encode, without_block
 from quiet.boot.loaders import LOADERS
 from quiet.boot.plan import BootPlan, load_record, make
 from quiet.boot.record import APPLIED, REMOVING, THERE, Entry, Record
@@ -50,17 +50,27 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
             raise Refused(f"{FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
-                disk.make_folders(edit.path)
-                disk.save(edit.path, edit.data, disk.load(edit.path))
+                _write(disk, edit)
             ran, not_run = _run(host, plan.steps.commands)
         except OSError as error:
-            _back(host, disk, made)
+            try:
+                _back(host, disk, made)
+            except OSError as second:
+                raise Incomplete(f"{_said(error)}; {_said(second)}: mend it, then run `quiet boot remove`") from None
             raise Refused(f"{_said(error)}; everything was put back") from None
         for entry in made.generated:
             entry.after = _data(disk, entry.path)
         made.state = APPLIED
         records.store(disk, made)
         return Done(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
+
+
+def _write(disk: Disk, edit: Edit) -> None:
+    try:
+        disk.make_folders(edit.path)
+        disk.save(edit.path, edit.data, disk.load(edit.path))
+    except OSError as error:
+        raise OSError(error.errno, f"{edit.path}: {_said(error)}") from None
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
@@ -156,7 +166,8 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
     if last and known.state == APPLIED:
         known.state = REMOVING
         records.store(disk, known)
-    untouched = {entry.path for entry in known.generated if entry.after == _data(disk, entry.path)}
+    # None: an apply that was killed does not know what it had made of a file
+    untouched = {entry.path for entry in known.generated if entry.after and entry.after == _data(disk, entry.path)}
     changed, conflicts = _files_back(disk, known)
     conflicts += _later_entries(disk, known)
     if not last:
@@ -227,6 +238,8 @@ def _generated_back(
             continue
         if (now and now.data) == (before and before.data) or entry.path in untouched:
             disk.put_back(entry.path, before)
+        elif now is None:
+            conflicts.append((entry.path, "somebody has removed it; it stays removed"))
         elif failure:
             raise Incomplete(f"{_said(failure)}; {entry.path} still has the words: mend it and run boot remove again")
         else:

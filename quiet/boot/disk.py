@@ -77,6 +77,8 @@ class Disk:
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is as good."""
         real = self._real(path)
+        if not os.path.lexists(real):
+            return  # a disk that cannot be written says so even then
         with contextlib.suppress(FileNotFoundError):
             os.unlink(real)
             self._sync(os.path.dirname(real))
@@ -90,6 +92,16 @@ class Disk:
         folder = os.path.dirname(path)
         return [f"{folder}/{name}" for name in self.reader.names(folder)]
 
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; empty when there is none. Raises Refused when it cannot be read."""
+        self.reader.names(folder)  # for a recording
+        try:
+            return sorted(os.listdir(self.reader.root + folder))
+        except PermissionError:
+            raise Refused(f"{folder} cannot be read: run it with sudo") from None
+        except OSError:
+            return []
+
     def torn(self, path: str) -> bool:
         """Whether a killed `save` left something beside a file."""
         return os.path.exists(self._real(path) + _NEW)
@@ -98,6 +110,8 @@ class Disk:
         """Make the folders of a file that are missing; returns them, the outer ones first."""
         missing = self.missing_folders(path)
         for folder in missing:
+            if os.path.lexists(self._real(folder)):
+                raise NotADirectoryError(errno.ENOTDIR, "a file stands there, not a folder")
             os.mkdir(self._real(folder), 0o755)
         return missing
 

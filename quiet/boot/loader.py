@@ -15,6 +15,7 @@ from quiet.host import Reader
 
 OWN, BLOCK, WORDS = "own file", "marked block", "words"
 BEGIN, END = "# begin of what quiet added; `quiet boot remove` takes it out", "# end of what quiet added"
+LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
 Command = tuple[str, ...]
 
 

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
 _ESCAPED = {"'": "", '"': '$`"\\'}  # what a backslash takes its meaning from, by the quotes around it; else all
+_OPENS = re.compile(r"(?:^|[;&|]\s*)(?:if|case|for|while|until)\s|\{$")
+_CLOSES = re.compile(r"(?:^|[;&|]\s*)(?:fi|esac|done|\})(?=$|[\s;&|])")
+_VALUE = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+(?!\w)|\$\{\w+\})*"|[^\s'"\\$`;&|()#]|\\.|\$\w+(?!\w)|\$\{\w+\}"""
+_PLAIN = re.compile(rf"(?:export\s+)?[A-Za-z_]\w*\+?=(?:{_VALUE})*\s*;?\s*(?:\s#.*)?")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
@@ -20,6 +24,23 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
                 word = _unquoted(match[3], values)
                 values[match[1]] = values.get(match[1], "") + word if match[2] == "+=" else word
     return values
+
+
+def unclear(texts: Iterable[str], names: Iterable[str]) -> str:
+    """The first line that sets one of these variables in a way that is not read here; "" when there is none."""
+    names, used, depth = set(names), set[str](), 0
+    texts = [text.replace("\\\n", "") for text in texts]
+    about = re.compile(rf"(?<!\w)({'|'.join(names)})(:?\+?=|$)|\bunset\b.*(?<!\w)({'|'.join(names)})\b")
+    for line in "\n".join(texts).splitlines():
+        code = line.strip()
+        if code.startswith("#"):
+            continue
+        if about.search(code) and not re.fullmatch(r"export\s+\w+", code) and (depth or not _PLAIN.fullmatch(code)):
+            return code
+        if about.search(code):
+            used |= {match[1] or match[2] for match in _VARIABLE.finditer(code)}
+        depth += len(_OPENS.findall(code)) - len(_CLOSES.findall(code))
+    return unclear(texts, used | names) if used - names else ""
 
 
 def quoted(text: str) -> str:

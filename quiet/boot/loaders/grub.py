@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
-from quiet.boot.shell import variables
+from quiet.boot.shell import unclear, variables
 from quiet.boot.words import Line, parse
 
 _DEFAULT = "/etc/default/grub"
@@ -37,6 +37,8 @@ def line(scene: Scene) -> Line:
 def steps(scene: Scene) -> Steps:
     """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
     merged = scene.merged(str(line(scene)))
+    if odd := unclear(_texts(scene.files), (_GENERAL, _ORDINARY)):
+        raise by_hand(f"what `{odd}` in {_DEFAULT} (or its folder) does is not understood: write it plainly", merged)
     if not merged.add and not merged.drop:
         return Steps()
     general, ordinary = (parse(_values(scene.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
@@ -93,15 +95,20 @@ def _regenerate(files: Files) -> tuple[tuple[str, ...], str]:
 def _config(files: Files) -> str:
     """The grub.cfg with the menu; the one on the EFI partition is only a pointer to it nowadays."""
     own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
-    here = [path for path in (*_CONFIGS, *own) if files.reader.exists(path)]
-    return next((path for path in here if "menuentry" in (files.reader.text(path) or "")), here[0] if here else "")
+    here = [path for path in _CONFIGS if files.reader.exists(path)]
+    menus = (path for path in (*here, *own) if "menuentry" in (files.reader.text(path) or ""))
+    return next(menus, here[0] if here else "")
 
 
 def _values(files: Files) -> dict[str, str]:
+    return variables(_texts(files))
+
+
+def _texts(files: Files) -> list[str]:
     names = [_DEFAULT]
     if reads_folder(files):
         names += [f"{_FOLDER}/{name}" for name in files.reader.names(_FOLDER) if name.endswith(".cfg")]
-    return variables(files.text(path) or "" for path in names)
+    return [files.text(path) or "" for path in names]
 
 
 LOADER = Loader("grub", "GRUB", found, line, steps, (DROP_IN, _DEFAULT), lambda files: _regenerate(files)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from quiet.boot.loader import WORDS, Edit, Files, Scene, by_hand, encode
 from quiet.boot.merge import Merged
@@ -30,15 +31,15 @@ def appended(line: Line, merged: Merged, tool: str) -> None:
 
 
 def edit(
-    scene: Scene, path: str, pattern: re.Pattern[str], together: bool = False
+    scene: Scene, path: str, pattern: re.Pattern[str], together: bool = False, skip: Callable[[str], bool] | None = None
 ) -> tuple[Edit | None, Merged | None]:
     """An edit of every line of a file that the pattern finds: its group "line" is the command line.
 
     Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line: the
-    last of them gets the words, or the first one with init's own.
+    last of them gets the words, or the first one with init's own. `skip` says of the text around a line: not this one.
     """
     text = scene.files.text(path) or ""
-    found = list(pattern.finditer(text))
+    found = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]
     if not found:
         return None, None
     whole = scene.merged(" ".join(match["line"] for match in found))
@@ -54,6 +55,13 @@ def edit(
     add = tuple(dict.fromkeys(word for merged in made for word in merged.add))
     drop = tuple(dict.fromkeys(word for merged in made for word in merged.drop))
     return (Edit(path, encode(after), WORDS) if after != text else None), whole._replace(add=add, drop=drop)
+
+
+def _label(text: str, match: re.Match[str]) -> str:
+    """What belongs to the same label of an extlinux.conf."""
+    starts = [0, *(head.start() for head in re.finditer(r"^[ \t]*label[ \t]", text, re.MULTILINE | re.I)), len(text)]
+    start = max(place for place in starts if place <= match.start())
+    return text[start : min(place for place in starts if place > match.start())]
 
 
 def first_line(files: Files, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> Line:
