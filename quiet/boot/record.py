@@ -68,28 +68,29 @@ class Record:
             text = without_block(text)
         else:
             pairs = self._pairs(entry) or [_Pair("", "", self.add, self.drop)]
-            text = "".join(_line_without(line, pairs) for line in text.splitlines(keepends=True))
+            text = _text_without(text, pairs)
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def without(self, data: bytes) -> bytes:
         """The content of a file that somebody made from one of ours: lines lose our words where they have them all."""
-        pairs = [pair for entry in self.files if entry.how in (OWN, WORDS) for pair in self._pairs(entry)]
+        # kernel-install makes entries from its own file, so its words are looked for first
+        known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
+        pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
         made = []
         for line in data.decode("utf-8", "surrogateescape").splitlines(keepends=True):
             whole = [pair for pair in pairs if all(_has(line, word) for word in pair.add)]
-            made.append(_line_without(line, whole))
+            made.append(_line_without(line, whole[:1]))
         return "".join(made).encode("utf-8", "surrogateescape")
 
     def _pairs(self, entry: Entry) -> list[_Pair]:
-        """Lines as found and as we made them, with the words that came and went; those that got none are left out."""
+        """Lines as found and as we made them, with the words that came and went; none where no words came."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
         found = []
         for old, new in zip(before if len(before) == len(after) else [""] * len(after), after, strict=True):
             add = tuple(word for word in self.add if _has(new, word) and not _has(old, word))
             drop = tuple(word for word in self.drop if (_has(old, word) or not old) and not _has(new, word))
-            if add or (drop and old):
-                found.append(_Pair(old, new, add, drop))
+            found.append(_Pair(old, new, add, drop))
         return found if any(pair.add for pair in found) else []
 
 
@@ -110,12 +111,20 @@ def _has(line: str, word: str) -> bool:
     return bool(re.search(_whole(word), line))
 
 
+def _text_without(text: str, pairs: list[_Pair]) -> str:
+    """Lines that are as we made them are as found again, equal ones in their order; the others lose our words."""
+    left, made = list(pairs), []
+    for line in text.splitlines(keepends=True):
+        bare = line.rstrip("\r\n")
+        same = next((pair for pair in left if pair.new and pair.new == bare), None)
+        if same:
+            left.remove(same)
+        made.append(same.old + line[len(bare) :] if same else _line_without(line, pairs))
+    return "".join(made)
+
+
 def _line_without(line: str, pairs: list[_Pair]) -> str:
     """A line less our words, the old ones back in their place; as of the line that it has most in common with."""
-    bare = line.rstrip("\r\n")
-    same = next((pair for pair in pairs if pair.new and pair.new == bare), None)
-    if same:
-        return same.old + line[len(bare) :]
     ours = [pair for pair in pairs if any(_has(line, word) for word in pair.add)]
     if not ours:
         return line

@@ -138,7 +138,7 @@ def _ordinary(files: Files) -> list[str]:
     paths = [path for path in entries(files) if not re.search("rescue|recovery|fallback|memtest", path)]
     paths = [path for path in paths if not _PROGRAM.search(files.text(path) or "")]
     release = files.reader.text("/proc/sys/kernel/osrelease") or "none"
-    own = re.compile(rf"^(linux|version)[ \t].*(?<![\w.]){re.escape(release)}(?![\w.])", re.MULTILINE)
+    own = re.compile(rf"^(linux|version)[ \t].*(?<![\w.]){re.escape(release)}(?![\w.+-])", re.MULTILINE)
     return sorted(paths, key=lambda path: not own.search(files.text(path) or ""))
 
 

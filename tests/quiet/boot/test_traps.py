@@ -315,3 +315,25 @@ def test_plain_shell_is_read(quiet: Quiet, tmp_path: Path, text: str) -> None:
     root = grow("debian", tmp_path)
     (root / "etc/default/grub").write_text(text + "\n")
     assert quiet("boot", "plan", "--root", root).code == 0
+
+
+def test_lines_that_became_equal_get_back_what_each_had(tmp_path: Path, bench: Profile) -> None:
+    root = grow("extlinux", tmp_path)
+    path = root / "boot/extlinux/extlinux.conf"
+    text = f"label a\n append root=x skew_tick=0\nlabel b\n append root=x\nlabel c\n append root=x {WANTED}\n"
+    path.write_text(text)
+    apply(Host(str(root)), bench, None)
+    path.write_text("TIMEOUT 5\n" + path.read_text())
+    remove(Host(str(root)))
+    assert path.read_text() == "TIMEOUT 5\n" + text
+
+
+def test_a_new_entry_gets_back_what_the_kernels_file_had_and_no_others_words(tmp_path: Path, bench: Profile) -> None:
+    root = grow("arch", tmp_path)
+    (root / "boot/loader/entries/arch.conf").write_text("linux /a\noptions root=x skew_tick=0\n")
+    plant(root, {"etc/kernel/cmdline": "root=x"})
+    apply(Host(str(root)), bench, None)
+    new = root / "boot/loader/entries/m-7.0.conf"
+    new.write_text(f"linux /m\noptions {(root / 'etc/kernel/cmdline').read_text()}")
+    remove(Host(str(root)))
+    assert new.read_text() == "linux /m\noptions root=x\n"
