@@ -98,6 +98,9 @@ def removed(done: Done) -> None:
         out(f"  {path}: {reason}")
     if done.conflicts:
         out("the rest is as it was found; the next boot has nothing of quiet's")
+    elif (done.ran or done.not_run) and not done.record.generated:
+        out("**every file that quiet wrote is as it was found**; what the commands make (images, a deployment) is made")
+        out("anew and not compared; the running kernel keeps its line until a reboot")
     else:
         out("**nothing left changed**: every file is as it was found; the running kernel keeps its line until a reboot")
 

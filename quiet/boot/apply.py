@@ -9,10 +9,10 @@ from quiet import cpulist, journal
 from quiet.boot import FILE, HOME
 from quiet.boot import record as records
 from quiet.boot.disk import Disk
-from quiet.boot.loader import BEGIN, Command, Files, encode, without_block
+from quiet.boot.loader import BEGIN, Command, Edit, Files, Loader, encode, without_block
 from quiet.boot.loaders import LOADERS
 from quiet.boot.plan import BootPlan, load_record, make
-from quiet.boot.record import APPLIED, REMOVING, Entry, Record
+from quiet.boot.record import APPLIED, REMOVING, THERE, Entry, Record
 from quiet.errors import Incomplete, Refused
 from quiet.host import Host
 from quiet.profile import Profile
@@ -50,17 +50,27 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
             raise Refused(f"{FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
-                disk.make_folders(edit.path)
-                disk.save(edit.path, edit.data, disk.load(edit.path))
+                _write(disk, edit)
             ran, not_run = _run(host, plan.steps.commands)
         except OSError as error:
-            _back(host, disk, made)
+            try:
+                _back(host, disk, made)
+            except OSError as second:
+                raise Incomplete(f"{_said(error)}; {_said(second)}: mend it, then run `quiet boot remove`") from None
             raise Refused(f"{_said(error)}; everything was put back") from None
         for entry in made.generated:
             entry.after = _data(disk, entry.path)
         made.state = APPLIED
         records.store(disk, made)
         return Done(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
+
+
+def _write(disk: Disk, edit: Edit) -> None:
+    try:
+        disk.make_folders(edit.path)
+        disk.save(edit.path, edit.data, disk.load(edit.path))
+    except OSError as error:
+        raise OSError(error.errno, f"{edit.path}: {_said(error)}") from None
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
@@ -88,6 +98,10 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
     for edit in plan.steps.edits:
         made.files.append(Entry(edit.path, edit.how, disk.load(edit.path), edit.data))
         made.folders += [path for path in disk.missing_folders(edit.path) if path not in made.folders]
+    listed = plan.loader.entries if plan.steps.edits else None
+    for path in listed(Files(disk.reader)) if listed else ():
+        if path not in {entry.path for entry in made.files}:
+            made.files.append(Entry(path, THERE, disk.load(path), None))
     for path in plan.steps.generated:
         before = first[path].before if path in first else disk.load(path)
         made.generated.append(Entry(path, _GENERATED, before, None))
@@ -100,6 +114,8 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
 def _back(host: Host, disk: Disk, made: Record) -> None:
     """After a command that failed: files and generated files as they were before it."""
     for entry in (*made.files, *made.generated):
+        if entry.how == THERE:
+            continue
         disk.clean(entry.path)
         if _data(disk, entry.path) != (entry.before.data if entry.before else None):
             disk.put_back(entry.path, entry.before)
@@ -150,16 +166,20 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
     if last and known.state == APPLIED:
         known.state = REMOVING
         records.store(disk, known)
-    untouched = {entry.path for entry in known.generated if entry.after == _data(disk, entry.path)}
+    # None: an apply that was killed does not know what it had made of a file
+    untouched = {entry.path for entry in known.generated if entry.after and entry.after == _data(disk, entry.path)}
     changed, conflicts = _files_back(disk, known)
+    conflicts += _later_entries(disk, known)
     if not last:
         if known.commands and not known.files:
             _run(host, known.undo)  # a loader without files: its own command is the only way
         return Done(changed)
     failure = None
-    ran, not_run = (known.undo, ()) if host.live else ((), known.undo)
+    again = _loader(known).again
+    undo = again(Files(host)) if again else known.undo  # kernels may have come and gone
+    ran, not_run = (undo, ()) if host.live else ((), undo)
     try:
-        _run(host, known.undo)
+        _run(host, undo)
     except OSError as error:
         failure, ran = error, ()
     anew = _generated_back(disk, known, untouched, failure)
@@ -171,6 +191,8 @@ def _files_back(disk: Disk, known: Record) -> tuple[tuple[str, ...], tuple[tuple
     """The files that were put back, and of these the ones that somebody else had changed."""
     changed, conflicts = [], []
     for entry in known.files:
+        if entry.how == THERE:
+            continue
         disk.clean(entry.path)
         now = _data(disk, entry.path)
         if now == (entry.before.data if entry.before else None):
@@ -181,6 +203,27 @@ def _files_back(disk: Disk, known: Record) -> tuple[tuple[str, ...], tuple[tuple
             conflicts.append((entry.path, _less_ours(disk, known, entry)))
         changed.append(entry.path)
     return tuple(changed), tuple(conflicts)
+
+
+def _later_entries(disk: Disk, known: Record) -> tuple[tuple[str, str], ...]:
+    """Entries of kernels that came after apply, made from a file with our words: they lose them too."""
+    listed = _loader(known).entries
+    files = Files(disk.reader)
+    found = []
+    for path in listed(files) if listed and known.files else ():
+        saved = disk.load(path)
+        if saved is None or path in {entry.path for entry in known.files}:
+            continue
+        rest = known.without(saved.data)
+        if rest != saved.data:
+            disk.clean(path)
+            disk.save(path, rest, saved)
+            found.append((path, "it came after apply, with our words: only these were taken out"))
+    return tuple(found)
+
+
+def _loader(known: Record) -> Loader:
+    return next(loader for loader in LOADERS if loader.name == known.loader)
 
 
 def _generated_back(
@@ -195,6 +238,8 @@ def _generated_back(
             continue
         if (now and now.data) == (before and before.data) or entry.path in untouched:
             disk.put_back(entry.path, before)
+        elif now is None:
+            conflicts.append((entry.path, "somebody has removed it; it stays removed"))
         elif failure:
             raise Incomplete(f"{_said(failure)}; {entry.path} still has the words: mend it and run boot remove again")
         else:

@@ -30,11 +30,11 @@ class Disk:
     """The files of a live host or of a recorded tree. Writing raises OSError."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+        self.reader = reader
 
     def load(self, path: str) -> Saved | None:
         """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
-        self._reader.text(path)  # a reader that records the host remembers what it was asked for
+        self.reader.text(path)  # a reader that records the host remembers what it was asked for
         try:
             fd = os.open(self._real(path), os.O_RDONLY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -77,6 +77,8 @@ class Disk:
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is as good."""
         real = self._real(path)
+        if not os.path.lexists(real):
+            return  # a disk that cannot be written says so even then
         with contextlib.suppress(FileNotFoundError):
             os.unlink(real)
             self._sync(os.path.dirname(real))
@@ -88,7 +90,17 @@ class Disk:
     def beside(self, path: str) -> list[str]:
         """The paths of all that lies in a file's folder."""
         folder = os.path.dirname(path)
-        return [f"{folder}/{name}" for name in self._reader.names(folder)]
+        return [f"{folder}/{name}" for name in self.reader.names(folder)]
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; empty when there is none. Raises Refused when it cannot be read."""
+        self.reader.names(folder)  # for a recording
+        try:
+            return sorted(os.listdir(self.reader.root + folder))
+        except PermissionError:
+            raise Refused(f"{folder} cannot be read: run it with sudo") from None
+        except OSError:
+            return []
 
     def torn(self, path: str) -> bool:
         """Whether a killed `save` left something beside a file."""
@@ -98,6 +110,8 @@ class Disk:
         """Make the folders of a file that are missing; returns them, the outer ones first."""
         missing = self.missing_folders(path)
         for folder in missing:
+            if os.path.lexists(self._real(folder)):
+                raise NotADirectoryError(errno.ENOTDIR, "a file stands there, not a folder")
             os.mkdir(self._real(folder), 0o755)
         return missing
 
@@ -116,7 +130,7 @@ class Disk:
             os.rmdir(self._real(path))
 
     def _real(self, path: str) -> str:
-        root = self._reader.root
+        root = self.reader.root
         real = os.path.realpath(root + path)
         if root and not real.startswith(os.path.realpath(root) + "/"):
             raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links

@@ -9,11 +9,13 @@ from typing import Protocol
 from quiet.boot.disk import Disk
 from quiet.boot.merge import Merged, merge
 from quiet.boot.words import Line, parse
+from quiet.errors import Refused
 from quiet.facts import Facts
 from quiet.host import Reader
 
 OWN, BLOCK, WORDS = "own file", "marked block", "words"
 BEGIN, END = "# begin of what quiet added; `quiet boot remove` takes it out", "# end of what quiet added"
+LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
 Command = tuple[str, ...]
 
 
@@ -53,7 +55,6 @@ class Files(Disk):
 
     def __init__(self, reader: Reader, known: Known | None = None) -> None:
         super().__init__(reader)
-        self.reader = reader
         self._known = known
 
     def text(self, path: str) -> str | None:
@@ -97,6 +98,14 @@ class Loader:
     steps: Callable[[Scene], Steps]
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
     anew: Callable[[Files], Command] | None = None  # the command that reads these files
+    entries: Callable[[Files], list[str]] | None = None  # files of which later kernels bring more, with our words
+    again: Callable[[Files], tuple[Command, ...]] | None = None  # what `remove` runs, where that changes with kernels
+
+
+def by_hand(reason: str, merged: Merged) -> Refused:
+    """What cannot be done rightly here, and the words with which somebody can do it."""
+    away = f", take out: {' '.join(merged.drop)}" if merged.drop else ""
+    return Refused(f"{reason}; add by hand: {' '.join(merged.add) or 'nothing'}{away}")
 
 
 def encode(text: str) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quiet.boot import loaders, record, wish
-from quiet.boot.loader import Files, Loader, Scene, Steps
+from quiet.boot.loader import LONGEST, Files, Loader, Scene, Steps, by_hand
 from quiet.boot.merge import Merged
 from quiet.boot.record import APPLIED, Record
 from quiet.boot.words import Line
 from quiet.choose import Choice
-from quiet.errors import UsageError
+from quiet.errors import Refused, UsageError
 from quiet.facts import Facts
 from quiet.host import Reader
 from quiet.profile import Profile
@@ -62,11 +62,20 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
     choice = profile.choose(facts, cpus)
     wanted = tuple(wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
     files = Files(reader, known)
+    if reason := loaders.elsewhere(files):
+        raise by_hand(reason, Scene(files, facts, wanted).merged(str(files.running())))
     kind, found, others = loaders.detect(files, loader or (known.loader if known else None))
     scene = Scene(files, facts, wanted)
     steps = kind.steps(scene)
     before = kind.line(scene)
     merged = scene.merged(str(before))
+    if merged.add and len(str(merged.line).encode("utf-8", "surrogateescape")) > LONGEST:
+        raise Refused(
+            f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as ranges, "
+            "which are short (2-7), or take words out of it"
+        )
+    if (merged.add or merged.drop) and not steps.edits and not steps.commands:
+        raise by_hand(f"{kind.title}: no file that takes the words was found", merged)
     changes = tuple(_changes(files, steps, known))
     in_force = not profile.missing_boot(facts, choice)
     return BootPlan(

@@ -9,17 +9,18 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from quiet import __version__
 from quiet.boot import FILE, HOME
 from quiet.boot.disk import Disk, Saved
-from quiet.boot.loader import BLOCK, OWN, Command, without_block
+from quiet.boot.loader import BEGIN, BLOCK, OWN, WORDS, Command, without_block
 from quiet.errors import QuietError, UsageError
 from quiet.host import Reader
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
+THERE = "there"  # an entry that was there at apply and needed nothing
 _FORMAT = 1
 
 
@@ -54,7 +55,7 @@ class Record:
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
         """A file's content without what we did to it: as found, or what somebody made of it less our part."""
         entry = next((item for item in (*self.files, *self.generated) if item.path == path), None)
-        if entry is None:
+        if entry is None or entry.how == THERE:
             return data
         before = entry.before.data if entry.before else None
         if data in (before, entry.after):
@@ -63,18 +64,78 @@ class Record:
 
     def _without_ours(self, entry: Entry, data: bytes) -> bytes | None:
         text = data.decode("utf-8", "surrogateescape")
-        if entry.how in (OWN, BLOCK):
+        if entry.how == BLOCK or (entry.how == OWN and BEGIN in text):
             text = without_block(text)
         else:
-            text = "".join(self._line_without_ours(line) for line in text.splitlines(keepends=True))
+            pairs = self._pairs(entry) or [_Pair("", "", self.add, self.drop)]
+            text = _text_without(text, pairs)
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
-    def _line_without_ours(self, line: str) -> str:
-        for number, word in enumerate(self.add):
-            instead = "".join(f" {away}" for away in self.drop) if number == 0 else ""
-            whole = rf"""(^|[\s"'])[ ]?(?<![^\s"']){re.escape(word)}(?![^\s"'])"""
-            line = re.sub(whole, lambda match, text=instead: match[1].rstrip(" ") + text, line, count=1)  # type: ignore[misc]
+    def without(self, data: bytes) -> bytes:
+        """The content of a file that somebody made from one of ours: lines lose our words where they have them all."""
+        # kernel-install makes entries from its own file, so its words are looked for first
+        known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
+        pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
+        made = []
+        for line in data.decode("utf-8", "surrogateescape").splitlines(keepends=True):
+            whole = [pair for pair in pairs if all(_has(line, word) for word in pair.add)]
+            made.append(_line_without(line, whole[:1]))
+        return "".join(made).encode("utf-8", "surrogateescape")
+
+    def _pairs(self, entry: Entry) -> list[_Pair]:
+        """Lines as found and as we made them, with the words that came and went; none where no words came."""
+        after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
+        before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
+        found = []
+        for old, new in zip(before if len(before) == len(after) else [""] * len(after), after, strict=True):
+            add = tuple(word for word in self.add if _has(new, word) and not _has(old, word))
+            drop = tuple(word for word in self.drop if (_has(old, word) or not old) and not _has(new, word))
+            found.append(_Pair(old, new, add, drop))
+        return found if any(pair.add for pair in found) else []
+
+
+class _Pair(NamedTuple):
+    """A line as found and as we made it."""
+
+    old: str
+    new: str
+    add: tuple[str, ...]
+    drop: tuple[str, ...]
+
+
+def _whole(word: str) -> str:
+    return rf"""(^|[\s"'])[ ]?(?<![^\s"']){re.escape(word)}(?![^\s"'])"""
+
+
+def _has(line: str, word: str) -> bool:
+    return bool(re.search(_whole(word), line))
+
+
+def _text_without(text: str, pairs: list[_Pair]) -> str:
+    """Lines that are as we made them are as found again, equal ones in their order; the others lose our words."""
+    left, made = list(pairs), []
+    for line in text.splitlines(keepends=True):
+        bare = line.rstrip("\r\n")
+        same = next((pair for pair in left if pair.new and pair.new == bare), None)
+        if same:
+            left.remove(same)
+        made.append(same.old + line[len(bare) :] if same else _line_without(line, pairs))
+    return "".join(made)
+
+
+def _line_without(line: str, pairs: list[_Pair]) -> str:
+    """A line less our words, the old ones back in their place; as of the line that it has most in common with."""
+    ours = [pair for pair in pairs if any(_has(line, word) for word in pair.add)]
+    if not ours:
         return line
+    words = set(line.split())
+    pair = max(ours, key=lambda item: len(words & set(item.new.split())))
+    away = "".join(f" {word}" for word in pair.drop)
+    for word in pair.add:
+        if _has(line, word):
+            instead, away = away, ""
+            line = re.sub(_whole(word), lambda match, text=instead: match[1].rstrip(" ") + text, line, count=1)  # type: ignore[misc]
+    return line
 
 
 def load(disk: Disk) -> Record | None:

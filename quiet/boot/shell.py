@@ -6,6 +6,11 @@ import re
 from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
+_ESCAPED = {"'": "", '"': '$`"\\'}  # what a backslash takes its meaning from, by the quotes around it; else all
+_OPENS = re.compile(r"(?:^|[;&|]\s*)(?:if|case|for|while|until)\s|\{$")
+_CLOSES = re.compile(r"(?:^|[;&|]\s*)(?:fi|esac|done|\})(?=$|[\s;&|])")
+_VALUE = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+(?!\w)|\$\{\w+\})*"|[^\s'"\\$`;&|()#]|\\.|\$\w+(?!\w)|\$\{\w+\}"""
+_PLAIN = re.compile(rf"(?:export\s+)?[A-Za-z_]\w*\+?=(?:{_VALUE})*\s*;?\s*(?:\s#.*)?")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
@@ -21,6 +26,28 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
     return values
 
 
+def unclear(texts: Iterable[str], names: Iterable[str]) -> str:
+    """The first line that sets one of these variables in a way that is not read here; "" when there is none."""
+    names, used, depth = set(names), set[str](), 0
+    texts = [text.replace("\\\n", "") for text in texts]
+    about = re.compile(rf"(?<!\w)({'|'.join(names)})(:?\+?=|$)|\bunset\b.*(?<!\w)({'|'.join(names)})\b")
+    for line in "\n".join(texts).splitlines():
+        code = line.strip()
+        if code.startswith("#"):
+            continue
+        if about.search(code) and not re.fullmatch(r"export\s+\w+", code) and (depth or not _PLAIN.fullmatch(code)):
+            return code
+        if about.search(code):
+            used |= {match[1] or match[2] for match in _VARIABLE.finditer(code)}
+        depth += len(_OPENS.findall(code)) - len(_CLOSES.findall(code))
+    return unclear(texts, used | names) if used - names else ""
+
+
+def quoted(text: str) -> str:
+    """Text as one shell word, between double quotes."""
+    return '"' + re.sub(r'([\\"$`])', r"\\\1", text) + '"'
+
+
 def _unquoted(text: str, values: dict[str, str]) -> str:
     """One shell word: quotes taken off, variables put in except between single quotes."""
     made, position, quote = "", 0, ""
@@ -33,7 +60,7 @@ def _unquoted(text: str, values: dict[str, str]) -> str:
             quote = letter
         elif not quote and letter in " \t;#":
             break
-        elif letter == "\\" and quote != "'" and position < len(text):
+        elif letter == "\\" and position < len(text) and text[position] in _ESCAPED.get(quote, text[position]):
             made += text[position]
             position += 1
         elif letter == "$" and quote != "'" and (match := _VARIABLE.match(text, position - 1)):

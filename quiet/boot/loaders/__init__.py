@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from quiet import surroundings
 from quiet.boot.loader import Files, Loader
 from quiet.boot.loaders import entries, grub, ostree, small
@@ -35,6 +37,17 @@ def detect(files: Files, wish: str | None = None) -> tuple[Loader, str, tuple[st
         raise Refused(_nowhere(files))
     loader, reason = chosen[0]
     return loader, reason, tuple(other.name for other, _ in here if other is not loader)
+
+
+def elsewhere(files: Files) -> str:
+    """Whose files would be changed in vain, because a tool makes them anew from its own; "" where nobody does."""
+    if files.reader.exists("/etc/NIXOS"):
+        return "NixOS makes its boot entries anew: boot.kernelParams in its configuration, then `nixos-rebuild boot`"
+    if re.search(r"""^LOADER_TYPE=["']?grub2-bls""", files.text("/etc/sysconfig/bootloader") or "", re.MULTILINE):
+        return "openSUSE's grub2-bls is not known here: /etc/kernel/cmdline, then `sdbootutil update-all-entries`"
+    if files.reader.exists("/etc/update-extlinux.conf"):
+        return "Alpine's extlinux.conf is made anew: default_kernel_opts in /etc/update-extlinux.conf, then that tool"
+    return ""
 
 
 def _nowhere(files: Files) -> str:

@@ -7,23 +7,27 @@ kernel-install(8), systemd-boot(7), grubby(8), loader.conf(5).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from quiet.boot.loader import OWN, WORDS, Command, Edit, Files, Loader, Scene, Steps, encode, first
-from quiet.boot.loaders.lines import edit, first_line, rewritten
+from quiet.boot.loader import OWN, WORDS, Command, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
+from quiet.boot.loaders.lines import appended, edit, first_line, rewritten
 from quiet.boot.words import Line, parse
 from quiet.errors import Refused
 
 _OPTIONS = re.compile(r"^options[ \t]+(?P<line>.*)$", re.MULTILINE)
+_PROGRAM = re.compile(r"\A(?!.*^linux[ \t]).*^efi[ \t]", re.MULTILINE | re.DOTALL)  # memtest, a shell: no kernel
+_WORDS = re.compile(r"^(?!#)[ \t]*(?P<line>\S.*)$", re.MULTILINE)
 _CMDLINE = "/etc/kernel/cmdline"
 _PARTITIONS = ("/boot", "/efi", "/boot/efi", "/boot/firmware")
 _GRUBBY = ("/usr/sbin/grubby", "/sbin/grubby", "/usr/bin/grubby")
 _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
 
-def entries(files: Files) -> list[str]:
+def entries(files: Files, names: Callable[[str], list[str]] | None = None) -> list[str]:
     """The paths of the entries, on whichever partition they lie."""
     folders = [f"{place}/loader/entries" for place in _PARTITIONS]
-    return [f"{path}/{name}" for path in folders for name in files.reader.names(path) if name.endswith(".conf")]
+    listed = names or files.reader.names
+    return [f"{path}/{name}" for path in folders for name in listed(path) if name.endswith(".conf")]
 
 
 def _bls_found(files: Files) -> str:
@@ -39,8 +43,11 @@ def _bls_found(files: Files) -> str:
 
 def _bls_line(scene: Scene) -> Line:
     # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
-    paths = [path for path in entries(scene.files) if "$kernelopts" not in (scene.files.text(path) or "")]
-    return first_line(scene.files, paths, _OPTIONS, together=True)
+    return first_line(scene.files, _plain(scene.files), _OPTIONS, together=True)
+
+
+def _plain(files: Files) -> list[str]:
+    return [path for path in _ordinary(files) if "$kernelopts" not in (files.text(path) or "")]
 
 
 def _bls_steps(scene: Scene) -> Steps:
@@ -50,11 +57,15 @@ def _bls_steps(scene: Scene) -> Steps:
     files = scene.files
     if not first(files, *_GRUBBY):
         return _without_grubby(scene)
+    others = [first_line(files, [path], _OPTIONS, together=True) for path in _plain(files)]
+    for line in (_bls_line(scene), *others):
+        appended(line, merged, "grubby")
+    away = tuple(dict.fromkeys((*merged.drop, *(word for line in others for word in scene.merged(str(line)).drop))))
     extra: tuple[Command, ...] = (("zipl",),) if files.reader.exists("/etc/zipl.conf") else ()
     watched = [*entries(files), "/etc/default/grub", _CMDLINE]
     watched = [path for path in watched if files.reader.exists(path)]
     return Steps(
-        commands=(_grubby(merged.drop, merged.add), *extra),
+        commands=(_grubby(away, merged.add), *extra),
         undo=(_grubby(merged.add, merged.drop), *extra),
         generated=tuple(watched),
     )
@@ -87,7 +98,7 @@ def _systemd_found(files: Files) -> str:
 
 
 def _systemd_line(scene: Scene) -> Line:
-    if scene.files.text(_CMDLINE):
+    if _cmdline(scene.files):
         return parse(_cmdline(scene.files))
     return first_line(scene.files, _ordinary(scene.files), _OPTIONS, together=True)
 
@@ -95,16 +106,24 @@ def _systemd_line(scene: Scene) -> Line:
 def _systemd_steps(scene: Scene) -> Steps:
     """The entries that are there, and the line that kernel-install takes for later ones; images that hold it anew."""
     files = scene.files
+    entries(files, files.names)  # one that cannot be read is not an empty one
     made = [found for path in _ordinary(files) if (found := edit(scene, path, _OPTIONS, together=True))[1]]
     edits = [item for item, _ in made if item]
     here = files.text(_CMDLINE)
-    line = _cmdline(files) if here else str(files.running())
-    merged = scene.merged(line)
-    if (merged.add or merged.drop) and (here is not None or _installs(files)):
-        text = rewritten(line, merged).rstrip("\n") + "\n"
-        edits.append(Edit(_CMDLINE, encode(text), WORDS if here is not None else OWN))
-    every = [each for _, each in made if each] + [merged]
-    commands = tuple(_unified(files)) if edits else ()
+    whole = edit(scene, _CMDLINE, _WORDS, together=True) if here else (None, None)
+    if whole[1] is None and (here is not None or _installs(files)):  # no line yet: later kernels get the running one
+        line = str(files.running())
+        merged = scene.merged(line)
+        notes = (here or "").strip()
+        text = f"{notes}\n" * bool(notes) + rewritten(line, merged) + "\n"
+        how = WORDS if here is not None else OWN
+        whole = (Edit(_CMDLINE, encode(text), how) if merged.add or merged.drop else None), merged
+    edits += [whole[0]] if whole[0] else []
+    every = [each for _, each in (*made, whole) if each]
+    commands = _rebuilt(files) if edits else ()
+    if edits and not commands and not _ordinary(files) and _images(files):
+        reason = f"EFI/Linux/{_images(files)[0]} holds the line sealed, and it is not known here what makes it anew"
+        raise by_hand(reason, scene.merged(str(_systemd_line(scene))))
     return Steps(
         tuple(edits),
         commands,
@@ -115,8 +134,12 @@ def _systemd_steps(scene: Scene) -> Steps:
 
 
 def _ordinary(files: Files) -> list[str]:
-    """The entries without those for repairs, which stay as they are: a way back."""
-    return [path for path in entries(files) if not re.search("rescue|recovery|fallback", path)]
+    """The entries without those for repairs, which stay as they are: a way back. The running kernel's come first."""
+    paths = [path for path in entries(files) if not re.search("rescue|recovery|fallback|memtest", path)]
+    paths = [path for path in paths if not _PROGRAM.search(files.text(path) or "")]
+    release = files.reader.text("/proc/sys/kernel/osrelease") or "none"
+    own = re.compile(rf"^(linux|version)[ \t].*(?<![\w.]){re.escape(release)}(?![\w.+-])", re.MULTILINE)
+    return sorted(paths, key=lambda path: not own.search(files.text(path) or ""))
 
 
 def _installs(files: Files) -> bool:
@@ -132,9 +155,29 @@ def _cmdline(files: Files) -> str:
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
+def _rebuilt(files: Files) -> tuple[Command, ...]:
+    return (*_unified(files), *_mkinitcpio(files))
+
+
+def _mkinitcpio(files: Files) -> tuple[Command, ...]:
+    """Arch's way to unified images: presets that name them. The files of /etc/cmdline.d are not known here."""
+    presets = [f"/etc/mkinitcpio.d/{name}" for name in files.reader.names("/etc/mkinitcpio.d")]
+    ours = any(re.search(r"^\s*\w+_uki=", files.text(path) or "", re.MULTILINE) for path in presets)
+    there = ours and _images(files) and first(files, "/usr/bin/mkinitcpio") and not _parts(files)
+    return (("mkinitcpio", "-P"),) if there else ()
+
+
+def _parts(files: Files) -> list[str]:
+    return [name for name in files.reader.names("/etc/cmdline.d") if name.endswith(".conf")]
+
+
+def _images(files: Files) -> list[str]:
+    return [name for place in _PARTITIONS for name in files.names(f"{place}/EFI/Linux") if name.endswith(".efi")]
+
+
 def _unified(files: Files) -> list[Command]:
     """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
-    images = [n for place in _PARTITIONS for n in files.reader.names(f"{place}/EFI/Linux") if n.endswith(".efi")]
+    images = _images(files)
     found: list[Command] = []
     for release in files.reader.names("/usr/lib/modules"):
         image = f"/usr/lib/modules/{release}/vmlinuz"
@@ -143,5 +186,7 @@ def _unified(files: Files) -> list[Command]:
     return found
 
 
-BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps)
-SYSTEMD = Loader("systemd-boot", "systemd-boot", _systemd_found, _systemd_line, _systemd_steps)
+BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps, entries=entries)
+SYSTEMD = Loader(
+    "systemd-boot", "systemd-boot", _systemd_found, _systemd_line, _systemd_steps, entries=entries, again=_rebuilt
+)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
-from quiet.boot.shell import variables
+from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
+from quiet.boot.shell import unclear, variables
 from quiet.boot.words import Line, parse
 
 _DEFAULT = "/etc/default/grub"
@@ -37,9 +37,14 @@ def line(scene: Scene) -> Line:
 def steps(scene: Scene) -> Steps:
     """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
     merged = scene.merged(str(line(scene)))
+    if odd := unclear(_texts(scene.files), (_GENERAL, _ORDINARY)):
+        raise by_hand(f"what `{odd}` in {_DEFAULT} (or its folder) does is not understood: write it plainly", merged)
     if not merged.add and not merged.drop:
         return Steps()
-    block = _block(merged.drop, merged.add)
+    general, ordinary = (parse(_values(scene.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
+    if general.init and merged.add:
+        raise by_hand(f"{_GENERAL} holds `{' '.join(general.init)}`, so all that follows is init's", merged)
+    block = _block(merged.drop, merged.add, bool(ordinary.init))
     if reads_folder(scene.files):
         edit = Edit(DROP_IN, encode(block), OWN)
     else:
@@ -59,14 +64,18 @@ def reads_folder(files: Files) -> bool:
     return debian
 
 
-def _block(drop: tuple[str, ...], add: tuple[str, ...]) -> str:
+def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> str:
+    """The shell lines. With `init` the words go ahead of the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
         if drop:  # whole words only, wherever somebody set them
             words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")
-    if add:
+    if add and init:
+        words_ahead = f"s| -- | {_escaped(' '.join(add))} -- |"
+        lines.append(f"{_ORDINARY}=$(printf '%s' \" ${_ORDINARY} \" | sed '{words_ahead}; s/^ //; s/ $//')")
+    elif add:
         lines.append(f'{_ORDINARY}="${_ORDINARY} {" ".join(add)}"')
     return "\n".join([*lines, END, ""])
 
@@ -86,15 +95,20 @@ def _regenerate(files: Files) -> tuple[tuple[str, ...], str]:
 def _config(files: Files) -> str:
     """The grub.cfg with the menu; the one on the EFI partition is only a pointer to it nowadays."""
     own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
-    here = [path for path in (*_CONFIGS, *own) if files.reader.exists(path)]
-    return next((path for path in here if "menuentry" in (files.reader.text(path) or "")), here[0] if here else "")
+    here = [path for path in _CONFIGS if files.reader.exists(path)]
+    menus = (path for path in (*here, *own) if "menuentry" in (files.reader.text(path) or ""))
+    return next(menus, here[0] if here else "")
 
 
 def _values(files: Files) -> dict[str, str]:
+    return variables(_texts(files))
+
+
+def _texts(files: Files) -> list[str]:
     names = [_DEFAULT]
     if reads_folder(files):
         names += [f"{_FOLDER}/{name}" for name in files.reader.names(_FOLDER) if name.endswith(".cfg")]
-    return variables(files.text(path) or "" for path in names)
+    return [files.text(path) or "" for path in names]
 
 
 LOADER = Loader("grub", "GRUB", found, line, steps, (DROP_IN, _DEFAULT), lambda files: _regenerate(files)[0])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from quiet.boot.loader import WORDS, Edit, Files, Scene, encode
+from quiet.boot.loader import WORDS, Edit, Files, Scene, by_hand, encode
 from quiet.boot.merge import Merged
 from quiet.boot.words import Line, parse
 
@@ -23,28 +24,44 @@ def rewritten(text: str, merged: Merged) -> str:
     return f"{body.rstrip()} {' '.join(merged.add)}".lstrip() + (init or tail)
 
 
+def appended(line: Line, merged: Merged, tool: str) -> None:
+    """Raises Refused where a tool that can only append would give init the words."""
+    if line.init and merged.add:
+        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they are init's", merged)
+
+
 def edit(
-    scene: Scene, path: str, pattern: re.Pattern[str], together: bool = False
+    scene: Scene, path: str, pattern: re.Pattern[str], together: bool = False, skip: Callable[[str], bool] | None = None
 ) -> tuple[Edit | None, Merged | None]:
     """An edit of every line of a file that the pattern finds: its group "line" is the command line.
 
-    Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line.
+    Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line: the
+    last of them gets the words, or the first one with init's own. `skip` says of the text around a line: not this one.
     """
     text = scene.files.text(path) or ""
-    found = list(pattern.finditer(text))
+    found = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]
     if not found:
         return None, None
     whole = scene.merged(" ".join(match["line"] for match in found))
     made = [whole] * len(found) if together else [scene.merged(match["line"]) for match in found]
+    init = [number for number, match in enumerate(found) if parse(match["line"]).init]
+    place = (init or [len(found) - 1])[0]
     parts, end = [], 0
     for number, (match, merged) in enumerate(zip(found, made, strict=True)):
-        part = merged._replace(add=()) if together and number < len(found) - 1 else merged
+        part = merged._replace(add=()) if together and number != place else merged
         parts += [text[end : match.start("line")], rewritten(match["line"], part)]
         end = match.end("line")
     after = "".join(parts) + text[end:]
     add = tuple(dict.fromkeys(word for merged in made for word in merged.add))
     drop = tuple(dict.fromkeys(word for merged in made for word in merged.drop))
     return (Edit(path, encode(after), WORDS) if after != text else None), whole._replace(add=add, drop=drop)
+
+
+def _label(text: str, match: re.Match[str]) -> str:
+    """What belongs to the same label of an extlinux.conf."""
+    starts = [0, *(head.start() for head in re.finditer(r"^[ \t]*label[ \t]", text, re.MULTILINE | re.I)), len(text)]
+    start = max(place for place in starts if place <= match.start())
+    return text[start : min(place for place in starts if place > match.start())]
 
 
 def first_line(files: Files, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> Line:

@@ -6,6 +6,7 @@ Source: man page rpm-ostree(1), kargs.
 from __future__ import annotations
 
 from quiet.boot.loader import Command, Files, Loader, Scene, Steps, first
+from quiet.boot.loaders.lines import appended
 from quiet.boot.words import Line
 
 _TOOLS = ("/usr/bin/rpm-ostree",)
@@ -29,6 +30,7 @@ def steps(scene: Scene) -> Steps:
     merged = scene.merged(str(line(scene)))
     if not merged.add and not merged.drop:
         return Steps()
+    appended(line(scene), merged, "rpm-ostree")
     return Steps(commands=(_kargs(merged.drop, merged.add),), undo=(_kargs(merged.add, merged.drop),))
 
 

@@ -7,14 +7,16 @@ zipl.conf(5) and zipl(8).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, encode, first
+from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
 from quiet.boot.loaders.lines import edit, first_line
-from quiet.boot.shell import variables
+from quiet.boot.shell import quoted, unclear, variables
 from quiet.boot.words import Line, parse
 
 _RASPBERRY = ("/boot/firmware/current/cmdline.txt", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
 _ONLY = re.compile(r"\A\s*(?P<line>.+)$", re.MULTILINE)
+_OTHER = re.compile(r"^[ \t]*cmdline[ \t]*=[ \t]*(?!cmdline\.txt\s*$)(\S+)", re.MULTILINE)
 _EXTLINUX = ("/boot/extlinux/extlinux.conf", "/boot/firmware/extlinux/extlinux.conf", "/extlinux/extlinux.conf")
 _APPEND = re.compile(r"^[ \t]*append[ \t]+(?P<line>.*)$", re.MULTILINE | re.IGNORECASE)
 _MENU = "/etc/default/u-boot"
@@ -37,11 +39,29 @@ def _raspberry_line(scene: Scene) -> Line:
 
 
 def _raspberry_steps(scene: Scene) -> Steps:
-    return _one(scene, first(scene.files, *_RASPBERRY), _ONLY)
+    path = first(scene.files, *_RASPBERRY)
+    config = f"{path.rpartition('/')[0]}/config.txt"
+    other = _OTHER.search(scene.files.text(config) or "")
+    if other:
+        merged = scene.merged(str(scene.files.running()))
+        raise by_hand(f"{config} has cmdline={other[1]}, so the line is not only in {path}", merged)
+    return _one(scene, path, _ONLY)
 
 
-def _one(scene: Scene, path: str, pattern: re.Pattern[str], command: tuple[str, ...] = ()) -> Steps:
-    made, merged = edit(scene, path, pattern)
+def _repairs(label: str) -> bool:
+    """Whether a label is for repairs, and so keeps its line: a way back."""
+    names = re.findall(r"^[ \t]*((?:menu[ \t]+)?label|linux|kernel)[ \t]+(.*)$", label, re.MULTILINE | re.I)
+    return bool(re.search("rescue|recovery|fallback|memtest", " ".join(name for _, name in names), re.I))
+
+
+def _one(
+    scene: Scene,
+    path: str,
+    pattern: re.Pattern[str],
+    command: tuple[str, ...] = (),
+    skip: Callable[[str], bool] | None = None,
+) -> Steps:
+    made, merged = edit(scene, path, pattern, skip=skip)
     if made is None or merged is None:
         return Steps()
     commands = (command,) if command else ()
@@ -65,11 +85,13 @@ def _extlinux_steps(scene: Scene) -> Steps:
     path = first(files, *_EXTLINUX)
     tool = first(files, *_UPDATE)
     if not tool:
-        return _one(scene, path, _APPEND)
+        return _one(scene, path, _APPEND, skip=_repairs)
     merged = scene.merged(_menu_line(files))
+    if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
+        raise by_hand(f"what `{odd}` in u-boot-menu's files does is not understood", merged)
     if not merged.add and not merged.drop:
         return Steps()
-    block = f'{BEGIN}\nU_BOOT_PARAMETERS="{merged.line}"\n{END}\n'
+    block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"
     if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):
         made = Edit(_MENU_OWN, encode(block), OWN)
     else:
@@ -79,10 +101,13 @@ def _extlinux_steps(scene: Scene) -> Steps:
 
 
 def _menu_line(files: Files) -> str:
+    return variables(_menu_texts(files)).get("U_BOOT_PARAMETERS", "ro quiet")  # u-boot-update's own default
+
+
+def _menu_texts(files: Files) -> list[str]:
     folders = ("/usr/share/u-boot-menu/conf.d", _MENU_FOLDER)
     shipped, own = ([f"{folder}/{name}" for name in files.reader.names(folder)] for folder in folders)
-    texts = (files.text(path) or "" for path in (*shipped, _MENU, *own))
-    return variables(texts).get("U_BOOT_PARAMETERS", "ro quiet")  # u-boot-update's own default
+    return [files.text(path) or "" for path in (*shipped, _MENU, *own)]
 
 
 def _zipl_found(files: Files) -> str:
