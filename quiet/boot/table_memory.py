@@ -67,6 +67,9 @@ TABLE: tuple[Parameter, ...] = (
         "pt leaves devices' own accesses untranslated: fewer invalidations and interrupts",
         risk="a faulty device can write anywhere; passing devices to guests still works",
         example="pt",
+        against=("iommu=nopt",),
+        covered=("iommu=off",),
+        adds=True,
     ),
     Parameter(
         "nokaslr",

@@ -63,6 +63,8 @@ TABLE: tuple[Parameter, ...] = (
         risk="a memory module that fails is noticed late; off also hides errors that corrupt data",
         doc=f"{DOC} (mce=), arch/x86/x86_64/machinecheck",
         example="ignore_ce",
+        covered=("mce=off",),
+        adds=True,
         needs=x86,
         runtime="/sys/devices/system/machinecheck/machinecheck0/ignore_ce and check_interval",
     ),
