@@ -56,6 +56,12 @@ TABLE: tuple[Parameter, ...] = (
         example="1G",
     ),
     Parameter(
+        "default_hugepagesz",
+        "the size of a huge page for whoever does not name one, and of hugepages= without a size before it",
+        doc="admin-guide/mm/hugetlbpage",
+        example="1G",
+    ),
+    Parameter(
         "numa_balancing",
         "disable ends the page faults by which the kernel learns who uses which memory",
         risk="badly placed memory stays where it is",
