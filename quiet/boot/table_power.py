@@ -67,8 +67,8 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "cpuidle.off",
-        "1 does without the whole of cpuidle: an idle CPU takes the processor's plainest halt and nobody chooses states",
-        risk="idle cores may stay hot, without room for others' turbo; how often each state was used is not told",
+        "1 does without all of cpuidle: an idle CPU takes the processor's plainest halt and nobody chooses states",
+        risk="idle cores may stay hot, without room for others' turbo; use of the states is not counted",
         example="1",
         runtime="the knobs idle.latency and idle.cpus",
     ),
