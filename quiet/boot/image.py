@@ -55,9 +55,9 @@ def kernel(facts: Facts) -> str:
     if not release:
         raise Refused("what the running kernel is called is not known here; give its image with --kernel FILE")
     said = _booted(facts) or _beside_initrd(facts)  # then no other one was started
-    guessed: tuple[str, ...] = _PI5 if release.endswith("2712") else _UNNUMBERED
+    guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
     others = ""
-    for path in (*_named(_KERNELS, reader, release), *(said or guessed)):
+    for path in [*_named(_KERNELS, reader, release), *(said or guessed)]:
         if reader.exists(path):
             found = _release(reader, path)
             if found in ("", release):
