@@ -136,12 +136,20 @@ def restore(
 
 
 @app.command(name="install-service")
-def install_service(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+def install_service(
+    profile: _Profile = "bench",
+    cpus: _Cpus = None,
+    trust: Annotated[
+        bool, typer.Option("--trust-program", help="Also where others than root can change this program.")
+    ] = False,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
     """Have systemd apply a profile after each boot, and restore when the unit quiet.service is stopped.
 
     A file of your own is copied to /etc/quiet, unless it is in /etc. With --root only the files are written.
     """
-    raise typer.Exit(commands.install_service(profile, cpus, root, as_json))
+    raise typer.Exit(commands.install_service(profile, cpus, trust, root, as_json))
 
 
 @app.command(name="remove-service")

@@ -91,13 +91,13 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
     return 0 if outcome.complete else 4
 
 
-def install_service(profile: str, cpus: str | None, root: str, as_json: bool) -> int:
+def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_json: bool) -> int:
     """Have systemd apply a profile after each boot, and restore when its unit is stopped."""
     from quiet import render, service, shapes
     from quiet.host import Host
     from quiet.profile import load
 
-    done = service.install(Host(root), load(profile), cpus)
+    done = service.install(Host(root), load(profile), cpus, trust)
     if as_json:
         emit_json(shapes.service_done(done))
     else:

@@ -142,6 +142,7 @@ def explain(item: Parameter, stops: Sequence[str]) -> None:
     example = f"{item.name}={item.example}" if item.example else item.name
     found = [("why", item.why), ("takes", f"{item.takes}, such as {example}")]
     found += [("against", f"{word}: they contradict each other") for word in item.against]
+    found += [("not with", f"{word}: it is a safeguard and stays") for word in item.yields]
     found += [("needless", f"with {word}, which does it already") for word in item.covered]
     found += [("stops", text) for text in dict.fromkeys(stops)]
     if item.runtime:

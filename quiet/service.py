@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from quiet import journal, unit
+from quiet import journal, program, unit
 from quiet.choose import parse_wish
 from quiet.errors import Refused, UsageError
 from quiet.facts import CPU, Facts
@@ -62,13 +62,16 @@ def installed(reader: Reader) -> Installed | None:
     return Installed(said.get("profile", "unknown"), said.get("cpus"), os.path.lexists(reader.root + LINK), files)
 
 
-def install(host: Host, profile: Profile, cpus: str | None = None) -> Done:
+def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> Done:
     """Have the profile applied after each boot from now on; a service of ours that is there is replaced.
 
-    Raises Refused where systemd is not there, the unit's name is taken or writing is not permitted.
+    Raises Refused where systemd is not there, the unit's name is taken, writing is not permitted, or others than root
+    can change the program that root would run at each boot; `trust`: they may.
     """
     _check_systemd(host)
     _check_name(host)
+    if not trust:
+        _check_program(host)
     _check_cpus(host, profile, cpus)
     source, files = _profile(host, profile.source)
     old = installed(host)
@@ -146,6 +149,16 @@ def _check_name(host: Reader) -> None:
         raise Refused(f"{path} is there already and was not made by quiet; it was left alone")
     if os.path.lexists(host.root + AFTER) and not (host.text(AFTER) or "").startswith(MARK):
         raise Refused(f"{AFTER} is there already and was not made by quiet; it was left alone")
+
+
+def _check_program(host: Reader) -> None:
+    """Whoever can change what root runs at each boot is root."""
+    if found := program.others(host):
+        path, who = found
+        raise Refused(
+            f"root would run this program at each boot, and {who} can change {path}; install quiet for root "
+            "(docs/boot.md says how), or allow it with --trust-program"
+        )
 
 
 def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> None:

@@ -125,6 +125,7 @@ def parameter(item: Parameter) -> Json:
         "example": item.example or None,
         "against": list(item.against),
         "covered": list(item.covered),
+        "yields": list(item.yields),
         "runtime": item.runtime or None,
         "risk": item.risk or None,
     }

@@ -1,6 +1,13 @@
-"""Where the running kernel's image and initrd lie: distributions name them differently."""
+"""Where the running kernel's image and initrd lie: distributions name them differently.
+
+What the name does not say, the image may: kernel document arch/x86/boot (kernel_version). Neither of another kernel is
+taken: with the wrong drivers in the initrd there is no root file system.
+"""
 
 from __future__ import annotations
+
+import os
+import re
 
 from quiet.boot.words import parse, value
 from quiet.errors import Refused
@@ -32,40 +39,85 @@ _INITRDS = (
     "/usr/lib/modules/{release}/initramfs.img",
     "/lib/modules/{release}/initrd",
 )
-# names without a release: the boot loader's word, then Arch's and the Raspberry Pi's
-_UNNUMBERED = ("/boot/vmlinuz-linux", "/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz", "/boot/Image")
+# names without a release: the Raspberry Pi's, then what others call their only one
+_UNNUMBERED = (
+    *("/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz-linux", "/boot/vmlinuz", "/boot/Image"),
+)
+_PI5 = ("/boot/firmware/kernel_2712.img", "/boot/kernel_2712.img")
+_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # where a partition whose paths a boot loader tells may be
 _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 
 def kernel(facts: Facts) -> str:
     """The path of the running kernel's image. Raises Refused when it is not found."""
     reader = facts.reader
-    release = reader.text("/proc/sys/kernel/osrelease") or ""
-    for path in (*_named(_KERNELS, reader, release), *_booted(facts), *_UNNUMBERED):
+    release = _running(reader)
+    if not release:
+        raise Refused("what the running kernel is called is not known here; give its image with --kernel FILE")
+    said = _booted(facts) or _beside_initrd(facts)  # then no other one was started
+    guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
+    others = ""
+    for path in [*_named(_KERNELS, reader, release), *(said or guessed)]:
         if reader.exists(path):
-            return path
-    raise Refused(f"the image of the running kernel {release} was not found in /boot; give it with --kernel FILE")
+            found = _release(reader, path)
+            if found in ("", release):
+                return path
+            others = f" ({path} is {found})"
+    raise Refused(
+        f"the image of the running kernel {release} was not found in /boot{others}; give it with --kernel FILE"
+    )
 
 
 def initrd(facts: Facts, image: str) -> str:
     """The path of the initrd that goes with an image; "" when there is none and the root needs none.
 
-    Raises Refused when the root cannot be found by the kernel alone.
+    Raises Refused when the root cannot be found by the kernel alone, or it is not clear which one goes with the image.
     """
     reader = facts.reader
-    release = reader.text("/proc/sys/kernel/osrelease") or ""
+    release = _running(reader)
     folder, _, name = image.rpartition("/")
     tail = name.removeprefix("vmlinuz")  # "-linux" of Arch's vmlinuz-linux
-    paths = _named(_INITRDS, reader, release)
+    numbered = bool(release) and image in _named(_KERNELS, reader, release)
+    paths = []
+    if numbered or image in _booted(facts) or _release(reader, image) == release != "":
+        package = reader.text(f"/usr/lib/modules/{release}/pkgbase")  # Arch's
+        paths = [*_given(facts), *_named(_INITRDS, reader, release)]
+        paths += [f"/boot/initramfs-{package}.img"] if package else []
     paths += [f"{folder}/initrd.img{tail}", f"{folder}/initramfs{tail}.img", f"{folder}/initrd{tail}"]
-    paths += [f"{folder}/initramfs8"] if name == "kernel8.img" else []
+    paths += [f"{folder}/initramfs{pi}" for pi in ("8", "_2712") if name == f"kernel{pi}.img"]
     for path in paths:
         if reader.exists(path):
             return path
-    root = next((value(word) or "" for word in parse(facts.command_line).of("root")), "")
+    _check_none(facts, image, numbered and folder.startswith("/boot"))
+    return ""
+
+
+def _check_none(facts: Facts, image: str, plain: bool) -> None:
+    """Raises Refused where an image without an initrd may not find its root; `plain`: one would be beside it."""
+    line = parse(facts.command_line)
+    root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):
         raise Refused(f"no initrd was found beside {image}, and root={root} needs one; give it with --initrd FILE")
-    return ""
+    there = [f"/boot/{name}" for name in facts.reader.names("/boot") if name.startswith("init")]
+    if (given := line.of("initrd")) or (there and not plain):
+        why = f"the running kernel was given {given[-1]}" if given else f"{there[0]} is there"
+        raise Refused(f"which initrd goes with {image} is not clear, and {why}; say --initrd FILE, or '' for none")
+
+
+def _running(reader: Reader) -> str:
+    return reader.text("/proc/sys/kernel/osrelease") or ""
+
+
+def _release(reader: Reader, image: str) -> str:
+    """The release an image says it is: by the name that a link leads to, or in x86's header; "" when it does not."""
+    linked = re.search(r"-(\d+\.\d.*)", os.path.basename(reader.link(image) or ""))
+    if linked:
+        return linked[1]
+    header = reader.at(image, 0x202, 14) or b""
+    if not header.startswith(b"HdrS"):
+        return ""
+    text = reader.at(image, 0x200 + int.from_bytes(header[12:], "little"), 128) or b""
+    return text.partition(b"\0")[0].partition(b" ")[0].decode("ascii", "replace")
 
 
 def _named(patterns: tuple[str, ...], reader: Reader, release: str) -> list[str]:
@@ -78,3 +130,19 @@ def _booted(facts: Facts) -> list[str]:
     paths = [value(word) or "" for word in parse(facts.command_line).of("BOOT_IMAGE")]
     paths = [path.rpartition(")")[2] for path in paths]
     return [whole for path in paths if path.startswith("/") for whole in (path, f"/boot{path}")]
+
+
+def _given(facts: Facts) -> list[str]:
+    """initrd= as the kernel's own loader for EFI takes it: "\\initramfs-linux.img", the microcode's first."""
+    words = [(value(word) or "").replace("\\", "/").lstrip("/") for word in parse(facts.command_line).of("initrd")]
+    return [f"{mount}/{path}" for path in reversed(words) if path and "ucode" not in path for mount in _MOUNTS]
+
+
+def _beside_initrd(facts: Facts) -> list[str]:
+    """The images that Arch's names pair with initrd=: "/boot/initramfs-linux-lts.img" has "/boot/vmlinuz-linux-lts"."""
+    found = []
+    for path in _given(facts):
+        folder, _, name = path.rpartition("/")
+        if name.startswith("initramfs-") and name.endswith(".img"):
+            found.append(f"{folder}/vmlinuz{name.removeprefix('initramfs')[:-4].removesuffix('-fallback')}")
+    return found

@@ -24,6 +24,12 @@ def x86(facts: Facts) -> str:
     return "" if not text or "vendor_id" in text else "only x86 has it"
 
 
+def counted(facts: Facts) -> str:
+    """Why a parameter for the time stamp counter does nothing here, or should not."""
+    clock = facts.reader.text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "tsc"
+    return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel reads {clock} here, not the counter")
+
+
 def intel(facts: Facts) -> str:
     """Why a parameter for Intel's processors does nothing here."""
     text = surroundings.cpuinfo(facts)
@@ -45,8 +51,9 @@ def tickless(facts: Facts) -> str:
 class Parameter(NamedTuple):
     """One parameter.
 
-    `takes` says what its value is. `against`: words that contradict it and have to go; `covered`: words that already do
-    what it does. `runtime`: what does the same without a reboot.
+    `takes` says what its value is. `against`: words that contradict it and have to go; `yields`: words beside which it
+    is left out, because they are a safeguard; `covered`: words that already do what it does. `adds`: several of its
+    words add up, none takes another's place. `runtime`: what does the same without a reboot.
     """
 
     name: str
@@ -57,6 +64,8 @@ class Parameter(NamedTuple):
     example: str = ""
     against: tuple[str, ...] = ()
     covered: tuple[str, ...] = ()
+    yields: tuple[str, ...] = ()
+    adds: bool = False
     runtime: str = ""
     needs: Needs = anywhere
 

@@ -81,6 +81,14 @@ TABLE: tuple[Parameter, ...] = (
         runtime="/sys/kernel/rcu_normal",
     ),
     Parameter(
+        "rcupdate.rcu_cpu_stall_suppress",
+        "1 ends RCU's reports of CPUs that hold up a grace period: a report prints the stacks of them all, which takes "
+        "milliseconds",
+        risk="a CPU that hangs in the kernel is no longer reported",
+        example="1",
+        runtime="/sys/module/rcupdate/parameters/rcu_cpu_stall_suppress",
+    ),
+    Parameter(
         "irqaffinity",
         "the CPUs that new interrupts go to from the start: devices that come later never begin on an isolated CPU",
         risk="these CPUs serve all interrupts that are not a driver's own",
@@ -107,6 +115,14 @@ TABLE: tuple[Parameter, ...] = (
         "runs interrupt handlers in threads, which have a priority and a CPU mask, where their driver allows it",
         risk="two context switches for each interrupt: more latency and less throughput for devices",
         takes=FLAG,
+    ),
+    Parameter(
+        "preempt",
+        "where a task inside the kernel may be taken off its CPU: none, voluntary, full or lazy, where the "
+        "kernel was built for that choice",
+        risk="none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
+        example="none",
+        runtime="/sys/kernel/debug/sched/preempt",
     ),
     Parameter(
         "systemd.cpu_affinity",

@@ -56,6 +56,12 @@ TABLE: tuple[Parameter, ...] = (
         example="1G",
     ),
     Parameter(
+        "default_hugepagesz",
+        "the size of a huge page for whoever does not name one, and of hugepages= without a size before it",
+        doc="admin-guide/mm/hugetlbpage",
+        example="1G",
+    ),
+    Parameter(
         "numa_balancing",
         "disable ends the page faults by which the kernel learns who uses which memory",
         risk="badly placed memory stays where it is",
@@ -67,6 +73,9 @@ TABLE: tuple[Parameter, ...] = (
         "pt leaves devices' own accesses untranslated: fewer invalidations and interrupts",
         risk="a faulty device can write anywhere; passing devices to guests still works",
         example="pt",
+        against=("iommu=nopt",),
+        covered=("iommu=off",),
+        adds=True,
     ),
     Parameter(
         "nokaslr",

@@ -25,6 +25,14 @@ TABLE: tuple[Parameter, ...] = (
         runtime="/sys/devices/system/cpu/amd_pstate/status",
     ),
     Parameter(
+        "amd_prefcore",
+        "disable ends the scheduler's preference for the cores that AMD's firmware calls the best",
+        risk="tasks of one thread may lose a few per cent of speed",
+        doc="admin-guide/pm/amd-pstate, " + DOC + " (amd_prefcore=)",
+        example="disable",
+        needs=amd,
+    ),
+    Parameter(
         "intel_idle.max_cstate",
         "the deepest idle state that intel_idle uses: 0 switches it off, 1 wakes within about a microsecond",
         risk="idle cores stay hot and take the others' room for turbo",
@@ -58,11 +66,20 @@ TABLE: tuple[Parameter, ...] = (
         runtime="/sys/devices/system/cpu/cpuidle/current_governor",
     ),
     Parameter(
+        "cpuidle.off",
+        "1 does without all of cpuidle: an idle CPU takes the processor's plainest halt and nobody chooses states",
+        risk="idle cores may stay hot, without room for others' turbo; use of the states is not counted",
+        example="1",
+        runtime="the knobs idle.latency and idle.cpus",
+    ),
+    Parameter(
         "mce",
         "ignore_ce ends polling and interrupts for memory errors that were corrected, off all of machine checks",
         risk="a memory module that fails is noticed late; off also hides errors that corrupt data",
         doc=f"{DOC} (mce=), arch/x86/x86_64/machinecheck",
         example="ignore_ce",
+        covered=("mce=off",),
+        adds=True,
         needs=x86,
         runtime="/sys/devices/system/machinecheck/machinecheck0/ignore_ce and check_interval",
     ),
@@ -75,9 +92,19 @@ TABLE: tuple[Parameter, ...] = (
         runtime="the knob cpufreq.governor",
     ),
     Parameter(
+        "pcie_aspm.policy",
+        "performance keeps PCIe links awake: a device answers without the delay of waking its link",
+        risk="more power at rest",
+        doc=f"{DOC} (pcie_aspm=); drivers/pci/pcie/aspm.c (policy)",
+        example="performance",
+        yields=("pcie_aspm=off",),
+        runtime="the knob power.pcie",
+    ),
+    Parameter(
         "pcie_aspm",
-        "off leaves PCIe links awake: a device answers without the delay of waking its link",
-        risk="more power at rest; on some firmware it leaves the firmware's setting as it is",
+        "off leaves the power saving of PCIe links as the firmware has set it, on or off; force uses it where the "
+        "device does not offer it",
+        risk="with off the kernel wakes no link; with force a machine may stop",
         example="off",
     ),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from quiet.boot.parameter import DOC, FLAG, Parameter, x86
+from quiet.boot.parameter import DOC, FLAG, Parameter, counted, x86
+
+_OTHERS = ("hpet", "acpi_pm", "kvm-clock", "jiffies", "refined-jiffies", "pit")  # clocks that somebody may have chosen
 
 TABLE: tuple[Parameter, ...] = (
     Parameter(
@@ -16,17 +18,20 @@ TABLE: tuple[Parameter, ...] = (
         "nowatchdog ends the watch over the time stamp counter, a timer that wakes each CPU in its turn; reliable also "
         "skips the checks at boot",
         risk="on a machine whose counter is not stable the clock goes wrong and nothing says so",
-        doc=f"{DOC} (tsc=), arch/x86/tsc",
+        doc=f"{DOC} (tsc=)",
         example="nowatchdog",
-        against=("tsc=unstable", "clocksource=hpet", "clocksource=acpi_pm", "notsc"),
+        against=("tsc=watchdog",),
         covered=("tsc=reliable",),
-        needs=x86,
+        yields=("tsc=unstable", "notsc", *(f"clocksource={other}" for other in _OTHERS)),
+        adds=True,
+        needs=counted,
     ),
     Parameter(
         "clocksource",
-        "the clock that the kernel reads; tsc is the one that costs no way out of the processor",
+        "the clock that the kernel reads; tsc is the one that needs neither a device nor a hypervisor",
         risk="as above: only a stable counter is a clock",
         example="tsc",
+        yields=("tsc=unstable", "notsc"),
         needs=x86,
         runtime="/sys/devices/system/clocksource/clocksource0/current_clocksource",
     ),

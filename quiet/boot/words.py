@@ -14,6 +14,8 @@ from quiet.errors import UsageError
 # what neither a shell nor a boot loader's own language reads as anything else
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
 
+_OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the kernel takes a no (lib/kstrtox.c)
+
 
 def split(line: str) -> list[str]:
     """The words of a line; blanks between double quotes do not separate. An open quote reaches to the end."""
@@ -38,6 +40,13 @@ def value(word: str) -> str | None:
     """What follows the "=", without quotes; None for a word without one."""
     _, equals, text = word.partition("=")
     return text.replace('"', "") if equals else None
+
+
+def same(word: str, other: str) -> bool:
+    """Whether two words say the same: quotes and the spelling of the name make no difference, nor of "off"."""
+    if name(word) != name(other):
+        return False
+    return value(word) == value(other) or (value(other) == "off" and value(word) in _OFF)
 
 
 class Line(NamedTuple):

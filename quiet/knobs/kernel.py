@@ -72,8 +72,10 @@ KNOBS = (
     Knob(
         name="rt_throttling",
         title="real-time throttling",
-        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second",
-        doc="scheduler/sched-rt-group.rst",
+        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; from Linux 6.12 on the "
+        "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it",
+        doc="scheduler/sched-rt-group.rst; for the fair server scheduler/sched-deadline.rst and "
+        "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
         rule=file_rule(_SYS + "sched_rt_runtime_us", "-1"),
         kind=values.NUMBER,
         targets=f"file:{_SYS}sched_rt_runtime_us",
@@ -93,6 +95,7 @@ KNOBS = (
         targets=f"file:{_SYS}perf_event_max_sample_rate",
         drifts=True,
         refusals={22: "fixed while perf_cpu_time_max_percent is 0 or 100"},
+        risk="somebody else's profiler that asks for more samples (perf record -F) fails or gets fewer while it lasts",
     ),
     Knob(
         name="perf.cpu_time",

@@ -26,7 +26,8 @@ KNOBS = (
     Knob(
         name="rcu.normal",
         title="no expedited grace periods at all",
-        why="with 1, who asks for an expedited grace period waits for a normal one, which interrupts nobody",
+        why="with 1, who asks for an expedited grace period waits for a normal one, which interrupts "
+        "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         rule=file_rule(f"{_KERNEL}rcu_normal", "1"),
         kind=values.NUMBER,

@@ -13,6 +13,7 @@ from quiet.knob import NOT_HERE, Knob, Scene, Skip, Want, file_rule
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0/"
+_HYPERVISORS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")  # read without a system call too, by the vDSO
 _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
 
@@ -31,10 +32,21 @@ def _clocksource(scene: Scene) -> Iterable[Want | Skip]:
     current = scene.text(path)
     if current is None:
         yield Skip(f"file:{path}", NOT_HERE)
+    elif current in _HYPERVISORS:
+        yield Skip(f"file:{path}", f"{current} is as cheap to read, and right when the guest moves to another machine")
     elif "tsc" in (scene.text(_CLOCK + "available_clocksource") or "").split():
         yield Want(f"file:{path}", "tsc", current=current)
     elif current != "arch_sys_counter":  # arm64's only one, and as good
         yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
+
+
+def _energy_aware(scene: Scene) -> Iterable[Want | Skip]:
+    path = _SYS + "sched_energy_aware"
+    current = scene.text(path)
+    if not current:  # from 6.7 on it is there and reads empty
+        yield Skip(f"file:{path}", "this machine has no energy model")
+    else:
+        yield Want(f"file:{path}", "0" if scene.choice == "quiet" else scene.choice, current=current)
 
 
 def _multiplexing(scene: Scene) -> Iterable[Want | Skip]:
@@ -67,7 +79,7 @@ KNOBS = (
         title="energy-aware placement of tasks",
         why="tasks are put on whichever CPU saves energy, a slower one as well",
         doc=f"{_SYSCTL} (sched_energy_aware), scheduler/sched-energy.rst",
-        rule=file_rule(_SYS + "sched_energy_aware", "0", "this machine has no energy model"),
+        rule=_energy_aware,
         kind=values.NUMBER,
         targets=f"file:{_SYS}sched_energy_aware",
         after=("smt", "cpuset", "cpufreq.governor"),
@@ -86,7 +98,7 @@ KNOBS = (
     Knob(
         name="clocksource",
         title="the kernel's clock",
-        why="reading another clock than the TSC costs a system call, or a slow device, each time a program asks",
+        why="reading another clock than the TSC or a hypervisor's costs a system call and a slow device each time",
         doc="timers/timekeeping.rst; kernel/time/clocksource.c (current_clocksource)",
         rule=_clocksource,
         choices=("tsc", "leave"),

@@ -58,3 +58,40 @@ def test_explain_tells_order_entanglement_targets_and_risk(knob: Knob, capsys: p
     render.explain(knob, [])
     words = " ".join(capsys.readouterr().out.split())
     assert all(text in words for text in (knob.why, knob.targets, knob.moves, knob.risk, *knob.after))
+
+
+WRONG = ("arch/x86/tsc", "sysfs-devices-power (energy_perf_bias)")
+
+
+def test_no_document_is_named_that_the_kernel_does_not_have_or_that_says_nothing_of_it() -> None:
+    named = [knob.doc for knob in KNOBS] + [item.document for item in PARAMETERS]
+    assert not [doc for doc in named if any(wrong in doc for wrong in WRONG)]
+
+
+@pytest.mark.parametrize(
+    ("knob", "said"),
+    [
+        ("rt_throttling", "from Linux 6.12 on the fair server takes that time instead"),
+        ("perf.sample_rate", "perf record -F"),
+        ("rcu.normal", "interrupts only CPUs that hold it up"),
+        ("clocksource", "or a hypervisor's"),
+    ],
+)
+def test_what_a_knob_does_not_stop_or_what_it_costs_is_said(knob: str, said: str) -> None:
+    assert said in f"{BY_NAME[knob].why} {BY_NAME[knob].risk}"
+
+
+def test_links_are_kept_awake_by_a_policy_and_not_by_leaving_them_alone() -> None:
+    items = {item.name: item for item in PARAMETERS}
+    assert "awake" in items["pcie_aspm.policy"].why
+    assert "awake" not in items["pcie_aspm"].why
+
+
+LEFT_OUT = ("`rq_affinity`", "`sched_itmt_enabled`", "`halt_poll_ns`", "the fair server")
+KNOWN = {"preempt", "default_hugepagesz", "cpuidle.off", "amd_prefcore", "rcupdate.rcu_cpu_stall_suppress"}
+
+
+def test_what_others_ask_for_is_either_known_or_left_out_with_the_reason() -> None:
+    part = PAGE.partition("## What others have and `quiet` leaves out")[2]
+    assert all(name in part for name in LEFT_OUT)
+    assert {item.name for item in PARAMETERS} >= KNOWN

@@ -71,6 +71,69 @@ def test_the_unit_applies_the_profile_with_this_very_program_and_restores_when_i
     assert unit(root)["Service"]["SuccessExitStatus"] == "1"
 
 
+VENV = "home/u/venv"
+PROGRAM = {f"{VENV}/bin/python3.11": "", f"{VENV}/lib/quiet/__init__.py": "", f"{VENV}/lib/site/other/": ""}
+
+
+@pytest.fixture
+def program(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A virtual environment below the root, from which this `quiet` seems to run; all of it root's."""
+    plant(root, PROGRAM | {"usr/bin/": ""})
+    (root / VENV / "bin/python").symlink_to("python3.11")
+    monkeypatch.setattr("sys.executable", f"/{VENV}/bin/python")
+    monkeypatch.setattr("site.getsitepackages", lambda: [f"/{VENV}/lib/site"])
+    monkeypatch.setattr("quiet.__file__", f"/{VENV}/lib/quiet/__init__.py")
+    for path in [root, *root.rglob("*")]:
+        os.chown(path, 0, 0, follow_symlinks=False)
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~0o022)
+    return root / VENV
+
+
+def test_a_program_that_only_root_can_change_is_one_for_root(quiet: Quiet, root: Path, program: Path) -> None:
+    assert quiet("install-service", "--root", root).code == 0
+
+
+@pytest.mark.parametrize("path", [".", "..", "bin", "bin/python3.11", "lib/quiet", "lib/quiet/__init__.py", "lib/site"])
+@pytest.mark.parametrize("way", ["owner", "everybody", "group"])
+def test_one_that_somebody_else_can_change_is_not_what_root_runs_at_each_boot(
+    quiet: Quiet, root: Path, program: Path, path: str, way: str
+) -> None:
+    place = program / path
+    os.chown(place, 4242 if way == "owner" else 0, 4242 if way == "group" else 0)
+    place.chmod(place.stat().st_mode | {"owner": 0, "everybody": 0o002, "group": 0o020}[way])
+    before = listing(root)
+    done = quiet("install-service", "--root", root)
+    who = {"owner": "user 4242", "everybody": "everybody", "group": "group 4242"}[way]
+    assert (done.code, done.err.count("\n")) == (3, 1)
+    assert f"{who} can change /{os.path.normpath(f'{VENV}/{path}')}; install quiet for root" in done.err
+    assert listing(root) == before
+    assert quiet("install-service", "--root", root, "--trust-program").code == 0
+
+
+def test_a_tree_that_has_no_such_program_gets_its_own(quiet: Quiet, root: Path, program: Path) -> None:
+    os.chown(root, 4242, 0)
+    assert quiet("install-service", "--root", root).code == 3
+    shutil.rmtree(program)
+    assert quiet("install-service", "--root", root).code == 0
+
+
+def test_it_is_found_behind_links_and_among_what_quiet_needs(quiet: Quiet, root: Path, program: Path) -> None:
+    os.chown(program / "lib/site/other", 4242, 0)
+    assert "can change /home/u/venv/lib/site/other;" in quiet("install-service", "--root", root).err
+    os.chown(program / "lib/site/other", 0, 0)
+    plant(root, {"home/u/pyenv/python": ""})
+    (program / "bin/python3.11").unlink()
+    (program / "bin/python3.11").symlink_to("/home/u/pyenv/python")
+    os.chown(root / "home/u/pyenv", 4242, 0)
+    assert "can change /home/u/pyenv;" in quiet("install-service", "--root", root).err
+
+
+def test_in_a_folder_where_names_stay_their_owners_root_keeps_its_own(quiet: Quiet, root: Path, program: Path) -> None:
+    program.parent.chmod(0o1777)
+    assert quiet("install-service", "--root", root).code == 0
+
+
 def test_it_is_enabled_for_each_boot(quiet: Quiet, root: Path) -> None:
     quiet("install-service", "--root", root)
     assert unit(root)["Install"]["WantedBy"] == "multi-user.target"

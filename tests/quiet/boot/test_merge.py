@@ -36,8 +36,21 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
         pytest.param('x="a b" ro', "skew_tick=1", 'x="a b" ro skew_tick=1', id="quoted values stay whole"),
         pytest.param("tsc=reliable", "tsc=nowatchdog", "tsc=reliable", id="a stronger word does it already"),
         pytest.param("nowatchdog", "nosoftlockup", "nowatchdog", id="so does a wider one"),
-        pytest.param("clocksource=hpet", "tsc=nowatchdog", "tsc=nowatchdog", id="what contradicts goes"),
+        pytest.param("tsc=watchdog", "tsc=nowatchdog", "tsc=nowatchdog", id="what contradicts goes"),
+        pytest.param("clocksource=hpet", "tsc=nowatchdog", "clocksource=hpet", id="another clock was chosen: it stays"),
+        pytest.param("tsc=unstable", "tsc=nowatchdog", "tsc=unstable", id="a counter known to be bad stays known"),
+        pytest.param("notsc", "tsc=nowatchdog", "notsc", id="so does one that nobody is to use"),
+        pytest.param("tsc=noirqtime", "tsc=nowatchdog", "tsc=noirqtime tsc=nowatchdog", id="tsc= adds up"),
+        pytest.param("mce=no_cmci", "mce=ignore_ce", "mce=no_cmci mce=ignore_ce", id="mce= adds up"),
+        pytest.param("mce=off", "mce=ignore_ce", "mce=off", id="no machine checks at all are none to ignore"),
+        pytest.param("iommu=soft", "iommu=pt", "iommu=soft iommu=pt", id="iommu= adds up"),
+        pytest.param("iommu=soft,pt", "iommu=pt", "iommu=soft,pt", id="one of several in a word is there"),
+        pytest.param("iommu=nopt", "iommu=pt", "iommu=pt", id="but not its opposite"),
         pytest.param("nohz=off", "nohz_full=2-3", "nohz_full=2-3", id="no tick stops with nohz=off"),
+        pytest.param("nohz=0 quiet", "nohz_full=2-3", "quiet nohz_full=2-3", id="0 is off too"),
+        pytest.param("nohz=n highres=0", "nohz_full=2-3", "nohz_full=2-3", id="and n"),
+        pytest.param('"nohz=off"', "nohz_full=2-3", "nohz_full=2-3", id="and off in quotes"),
+        pytest.param("nohz=on", "nohz_full=2-3", "nohz=on nohz_full=2-3", id="on is not"),
         pytest.param("rcu_nocbs=1", "rcu_nocbs=2-3", "rcu_nocbs=1-3", id="callbacks: both lists together"),
         pytest.param("rcu_nocbs=all", "rcu_nocbs=2-3", "rcu_nocbs=all", id="all CPUs hold these two"),
         pytest.param("rcu_nocbs", "rcu_nocbs=2-3", "rcu_nocbs=2-3", id="a bare word names no CPU"),
@@ -50,6 +63,10 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
         pytest.param("irqaffinity=0", "irqaffinity=0-1", "irqaffinity=0", id="fewer CPUs for interrupts are as good"),
         pytest.param("irqaffinity=0-3", "irqaffinity=0-1", "irqaffinity=0-1", id="more are not"),
         pytest.param("mitigations=off", "skew_tick=1", "mitigations=off skew_tick=1", id="others' words stay"),
+        pytest.param('x="a b" ro', "x=1", "ro x=1", id="a value with blanks is replaced whole"),
+        pytest.param("ro", "a=1 b=1 a=1", "ro b=1 a=1", id="a word wanted twice comes once"),
+        pytest.param("a=1 a=2", "a=1 a=2", "a=1 a=2", id="several of a name are there in that order"),
+        pytest.param("a=2 a=1", "a=1 a=2", "a=1 a=2", id="in another order they are not"),
     ],
 )
 def test_a_word(facts: Facts, there: str, wanted: str, planned: str) -> None:
@@ -59,6 +76,34 @@ def test_a_word(facts: Facts, there: str, wanted: str, planned: str) -> None:
 def test_of_two_lists_for_one_tick_the_kernel_would_drop_one_so_they_become_one(facts: Facts) -> None:
     merged = merge(words.parse("isolcpus=nohz,domain,1"), ["nohz_full=2-3"], facts)
     assert str(merged.line) == "isolcpus=domain,1 nohz_full=1-3"
+
+
+def test_a_list_that_stands_there_for_the_tick_stays_one_with_that_of_isolcpus(facts: Facts) -> None:
+    merged = merge(words.parse("isolcpus=nohz,domain,1 nohz_full=1"), ["isolcpus=managed_irq,domain,2-3"], facts)
+    assert str(merged.line) == "nohz_full=1-3 isolcpus=managed_irq,domain,1-3"
+
+
+HUGE = "hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=512"
+
+
+@pytest.mark.parametrize("there", ["", "hugepages=4", "hugepagesz=2M hugepages=100", "hugepagesz=2M", HUGE])
+def test_a_number_of_huge_pages_stays_behind_its_size(facts: Facts, there: str) -> None:
+    assert str(merge(words.parse(f"ro {there}"), HUGE.split(), facts).line) == f"ro {HUGE}"
+
+
+def test_the_watch_over_a_counter_stays_where_the_kernel_reads_another_clock(tmp_path: Path) -> None:
+    files = {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"}
+    root = plant(tmp_path, machine(4) | {"proc/cpuinfo": "vendor_id\t: GenuineIntel"} | files)
+    merged = merge(words.parse("ro"), ["tsc=nowatchdog"], Facts(Reader(str(root))))
+    assert (merged.add, [row.action for row in merged.rows]) == ((), ["skip"])
+    assert "reads hpet" in merged.rows[0].why
+
+
+def test_a_safeguard_that_stays_is_named(facts: Facts) -> None:
+    merged = merge(words.parse("tsc=unstable clocksource=hpet"), ["tsc=nowatchdog"], facts)
+    assert (merged.add, merged.drop) == ((), ())
+    assert [(row.action, row.wanted) for row in merged.rows] == [("skip", "tsc=nowatchdog")]
+    assert "tsc=unstable" in merged.rows[0].why
 
 
 def test_interrupts_keep_off_what_the_user_had_isolated_already(facts: Facts) -> None:

@@ -49,6 +49,76 @@ def test_an_image_elsewhere_is_found_too(quiet: Quiet, tmp_path: Path, files: di
     assert (made["kernel"], made["initrd"]) == (kernel, None)
 
 
+ARCH = "usr/lib/modules/6.12.4-arch1-1"
+PACKAGE = {f"{ARCH}/vmlinuz": "", f"{ARCH}/pkgbase": "linux"}  # as on every Arch
+LTS = {"boot/vmlinuz-linux-lts": "", "boot/initramfs-linux-lts.img": "", "proc/sys/kernel/osrelease": "6.6.63-1-lts"}
+
+
+def image(release: str) -> bytes:
+    """The head of an x86 image, with its release where the header says."""
+    text = release.encode() + b" (builder@host) #1 SMP"
+    return bytes(0x202) + b"HdrS" + bytes(8) + (0x200).to_bytes(2, "little") + bytes(0x400 - 0x210) + text + bytes(256)
+
+
+@pytest.mark.parametrize("root", ["UUID=1", "PARTUUID=1", "/dev/nvme0n1p2"])
+@pytest.mark.parametrize("boot", [r"initrd=\initramfs-linux.img", "BOOT_IMAGE=/boot/vmlinuz-linux"])
+def test_an_image_beside_its_modules_has_the_initrd_of_its_package(
+    quiet: Quiet, tmp_path: Path, root: str, boot: str
+) -> None:
+    tree = plant(grow("arch", tmp_path), PACKAGE | {"proc/cmdline": f"{boot} root={root} rw"})
+    made = quiet("boot", "once", "--root", tree, "--json").json
+    assert (made["kernel"], made["initrd"]) == (f"/{ARCH}/vmlinuz", "/boot/initramfs-linux.img")
+
+
+@pytest.mark.parametrize("name", ["initramfs-linux-lts.img", "initramfs-linux-lts-fallback.img"])
+def test_of_two_kernels_it_is_the_one_whose_initrd_was_given(quiet: Quiet, tmp_path: Path, name: str) -> None:
+    line = rf"initrd=\intel-ucode.img initrd=\{name} root=UUID=1 rw"
+    made = quiet("boot", "once", "--root", plant(grow("arch", tmp_path), LTS | {"proc/cmdline": line}), "--json").json
+    assert (made["kernel"], made["initrd"]) == ("/boot/vmlinuz-linux-lts", "/boot/initramfs-linux-lts.img")
+
+
+def test_an_initrd_that_was_given_is_looked_for_on_each_partition(quiet: Quiet, tmp_path: Path) -> None:
+    files = {f"{ARCH}/vmlinuz": "", "efi/mine/ram.img": "", "proc/cmdline": r"initrd=\mine\ram.img root=/dev/vda"}
+    made = quiet("boot", "once", "--root", plant(grow("arch", tmp_path), files), "--json").json
+    assert made["initrd"] == "/efi/mine/ram.img"
+
+
+def test_the_newer_pi_has_its_own_names(quiet: Quiet, tmp_path: Path) -> None:
+    files = {"boot/firmware/kernel_2712.img": "", "boot/firmware/initramfs_2712": ""}
+    files |= {"proc/sys/kernel/osrelease": "6.6.31+rpt-rpi-2712", "proc/sys/kernel/kexec_load_disabled": "0"}
+    made = quiet("boot", "once", "--root", plant(grow("raspberry", tmp_path), files), "--json").json
+    assert (made["kernel"], made["initrd"]) == ("/boot/firmware/kernel_2712.img", "/boot/firmware/initramfs_2712")
+
+
+def test_an_image_of_another_release_is_not_the_running_one(quiet: Quiet, tmp_path: Path) -> None:
+    tree = grow("arch", tmp_path)
+    (tree / "boot/vmlinuz-linux").write_bytes(image("6.13.1-arch1-1"))
+    done = quiet("boot", "once", "--root", tree)
+    assert (done.code, "(/boot/vmlinuz-linux is 6.13.1-arch1-1); give it with" in done.err) == (3, True)
+    (tree / "boot/vmlinuz-linux").write_bytes(image("6.12.4-arch1-1"))
+    assert quiet("boot", "once", "--root", tree, "--json").json["kernel"] == "/boot/vmlinuz-linux"
+
+
+def test_neither_is_one_that_a_link_leads_to_or_that_was_not_started(quiet: Quiet, tmp_path: Path) -> None:
+    tree = grow("debian", tmp_path)
+    (tree / "boot/vmlinuz-6.1.0-21-amd64").rename(tree / "boot/vmlinuz-6.1.0-22-amd64")
+    (tree / "boot/vmlinuz").symlink_to("vmlinuz-6.1.0-22-amd64")
+    for line in ("root=UUID=1 ro", "BOOT_IMAGE=/vmlinuz-other root=/dev/sda1 ro"):
+        plant(tree, {"proc/cmdline": line})
+        assert (
+            "the image of the running kernel 6.1.0-21-amd64 was not found" in quiet("boot", "once", "--root", tree).err
+        )
+
+
+def test_an_image_given_by_hand_does_not_get_the_running_kernels_initrd(quiet: Quiet, tmp_path: Path) -> None:
+    files = {"boot/vmlinuz-6.9": "", "proc/cmdline": "root=/dev/sda1 ro"}
+    tree = plant(grow("debian", tmp_path), files)
+    done = quiet("boot", "once", "--root", tree, "--kernel", "/boot/vmlinuz-6.9")
+    assert (done.code, "which initrd goes with /boot/vmlinuz-6.9 is not clear" in done.err) == (3, True)
+    done = quiet("boot", "once", "--root", tree, "--kernel", "/boot/vmlinuz-6.9", "--initrd", "", "--json")
+    assert done.json["initrd"] is None
+
+
 def test_with_tool_and_systemd_the_shutdown_is_a_clean_one(quiet: Quiet, tmp_path: Path) -> None:
     made = quiet("boot", "once", "--root", grow("debian", tmp_path), "--json").json
     kernel, initrd = IMAGES["debian"]
@@ -92,6 +162,14 @@ def test_a_kernel_that_has_it_all_is_not_started_again(quiet: Quiet, tmp_path: P
         ({"sys/kernel/security/lockdown": "none [integrity] confidentiality"}, "lockdown (integrity) forbids kexec"),
         ({"boot/vmlinuz-6.1.0-21-amd64": None}, "the image of the running kernel 6.1.0-21-amd64 was not found"),
         ({"boot/initrd.img-6.1.0-21-amd64": None}, "root=UUID=0b0b needs one; give it with --initrd FILE"),
+        (
+            {"proc/sys/kernel/osrelease": None},
+            "what the running kernel is called is not known here; give its image with",
+        ),
+        (
+            {"boot/initrd.img-6.1.0-21-amd64": None, "proc/cmdline": "initrd=/ram.img root=/dev/vda"},
+            "and the running kernel was given initrd=/ram.img; say --initrd FILE, or '' for none",
+        ),
         ({"proc/cmdline": "root=/dev/vda " + "x" * 2000}, "longer than the 2047 bytes"),
     ],
 )
