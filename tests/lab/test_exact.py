@@ -57,8 +57,8 @@ export TERM=xterm
 python -c '{TERMINAL}' $LAB_OUT/drawn "{RUN} hash --param n=3000 --trials 1000 >$LAB_OUT/bar-3000" || exit 1
 """
 # One CPU: with a detector that spins on each of twelve the emulator, which runs all CPUs in turn, takes minutes. Gaps
-# from 1 us on: the shorter ones are the other CPUs' instructions. Not the first detector there: for that the kernel makes
-# a worker thread of this CPU, and interrupts it once.
+# from 1 us on: the shorter ones are the other CPUs' instructions. Not the first detector there: for that one the kernel
+# makes a worker thread of this CPU, and interrupts it once.
 ISOLATED_CPU = 5
 ISOLATED = f"""
 quiet apply --profile bench --cpus {ISOLATED_CPU} || exit 1

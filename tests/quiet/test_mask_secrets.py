@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from quiet.boot import plan as boot_plan
+from quiet.errors import Refused
 from quiet.host import Reader
 from quiet.mask_line import parameters
 from quiet.profile import load
@@ -36,7 +37,7 @@ LOADERS: dict[str, dict[str, str]] = {
         "GRUB_CMDLINE_LINUX='netroot=iscsi:@:@@h dyndbg=\"file @ quiet\"'\n"
         'GRUB_CMDLINE_LINUX_DEFAULT+=" rd.luks.key=@ -- @ quiet=@"\nexport GRUB_CMDLINE_LINUX_RECOVERY="@ ro" # @\n'
         'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX \\\n rd.iscsi.password=@ \\\n@"\nGRUB_PASSWORD=@\nEXTRA="rd.luks.key=@"\n'
-        'GRUB_CMDLINE_LINUX="$EXTRA ${GRUB_CMDLINE_LINUX} $@ ${@} $(cat /@) `@`"\nif @; then GRUB_CMDLINE_LINUX="@"; fi\n'
+        'GRUB_CMDLINE_LINUX="$EXTRA ${GRUB_CMDLINE_LINUX} $@ ${@}"\n'
         'GRUB_CMDLINE_@="quiet"\n@=1\nprintf @\n',
         "etc/default/grub.d/50-@.cfg": 'X=@\nGRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX $X @"\n',
     },
@@ -68,10 +69,17 @@ LOADERS: dict[str, dict[str, str]] = {
     },
     "zipl": {"etc/zipl.conf": f'[@]\nimage=/@\nparameters="root=@ {KNOWN} @"\nparmfile=/@\n# @\n[menu@]\n1=@\n'},
     "raspberry": {
-        "boot/firmware/config.txt": "wifi_pw=@\ncmdline=@\n",
+        "boot/firmware/config.txt": "wifi_pw=@\n",
         "boot/firmware/cmdline.txt": f"root=@ {KNOWN} @ psk=@\n@\n",
     },
 }
+# What quiet does not plan for, it does not keep either.
+LOADERS["grub, by a program"] = LOADERS["grub"] | {
+    "etc/default/grub": LOADERS["grub"]["etc/default/grub"]
+    + 'GRUB_CMDLINE_LINUX="$(cat /@) `@`"\nif @; then GRUB_CMDLINE_LINUX="@"; fi\n',
+}
+LOADERS["raspberry, another line"] = LOADERS["raspberry"] | {"boot/firmware/config.txt": "wifi_pw=@\ncmdline=@\n"}
+REFUSED = ("grub, by a program", "raspberry, another line")
 MACHINE = {
     "proc/cmdline": f"BOOT_IMAGE=/@ root=UUID=@ ro @=1 init=/@ rd.iscsi.password=@ {KNOWN} console=@ -- @",
     "proc/swaps": "Filename Type Size Used Priority\n/home/@/swap file 1024 0 -2\n/dev/mapper/@ partition 1024 0 -3\n",
@@ -160,6 +168,10 @@ def test_no_secret_of_a_machine_is_in_its_recording_and_it_plans_alike(tmp_path:
     plans = [plan_now(place, load("bench"), None)[0] for place in places]
     assert plans[0].cpus == plans[1].cpus
     assert len(plans[0].changes) == len(plans[1].changes)
+    if loader in REFUSED:
+        with pytest.raises(Refused):
+            boot_plan.make(places[0], load("strict"), None)
+        return
     made = [boot_plan.make(place, load("strict"), None) for place in places]
     assert made[0].loader.name == made[1].loader.name
     assert (made[0].merged.add, made[0].merged.drop) == (made[1].merged.add, made[1].merged.drop)
