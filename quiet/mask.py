@@ -89,7 +89,7 @@ class Mask:
             return self._of_task(path, parts[-1], text)
         name = parts[-1]
         if path.startswith(f"{ANSWERS}/"):
-            return text if re.fullmatch(r"[\w ,-]{0,80}", text) else MASKED
+            return text if re.fullmatch(r"[\d\s:,-]*|[\w ,-]{0,80}", text) else MASKED
         if parts[1] not in ("sys", "proc") or name == "config.gz":
             if name in _IDS:
                 return MASKED
