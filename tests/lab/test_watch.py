@@ -52,8 +52,8 @@ def test_it_is_told_soon_what_somebody_did(machine: Machine, done: str) -> None:
     line = report(machine)["told"][done]
     assert "missed" not in line, line
     assert line["knob"] == TOLD[done]
-    # it may come while all settings are looked at, which takes the emulated machine as long as a plain look
-    assert line["after"] <= SOON_S + report(machine)["verify"]["seconds"]
+    # where the emulator's own machine is busy, a plain look at all settings takes longer than that
+    assert line["after"] <= max(SOON_S, report(machine)["verify"]["seconds"])
 
 
 def test_drift_that_was_only_told_makes_the_code_1(machine: Machine) -> None:
