@@ -1,7 +1,8 @@
 """Debian's packages, of this machine's architecture or of arm64: fetched and unpacked, never installed.
 
-This machine's apt need not know arm64: for it, apt gets package lists and a list of installed packages (an empty
-one) of its own in the lab's cache. Nothing here needs root, and nothing of an unpacked package is run.
+This machine's apt need not know arm64, and its package lists may be old or partly missing, which only root may mend:
+apt gets package lists and a list of installed packages (an empty one) of its own in the lab's cache. Nothing here needs
+root, and nothing of an unpacked package is run.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from tests.lab.cache import cache_dir
 
 TIMEOUT_S = 900
+OLD_S = 24 * 3600
+"""Package lists of this age are fetched again: they name versions that the archive no longer has."""
+UPDATED = "updated"
 NATIVE, ARM = "amd64", "arm64"
 
 
@@ -65,14 +70,13 @@ def download_with_dependencies(packages: list[str], folder: Path, arch: str) -> 
 
 
 def _get(arguments: list[str], folder: Path, arch: str) -> None:
-    """apt-get; where it fails with package lists of the lab's own, once more with new ones: they may have been old."""
+    """apt-get; where it fails, once more with new package lists: these may be old."""
+    options = _options(arch)
     try:
-        run(["apt-get", *_options(arch), "-q", *arguments], cwd=folder)
+        run(["apt-get", *options, "-q", *arguments], cwd=folder)
     except PackageError:
-        if arch == NATIVE:
-            raise
-        run(["apt-get", *_options(arch), "-q", "update"])
-        run(["apt-get", *_options(arch), "-q", *arguments], cwd=folder)
+        _update(options, arch)
+        run(["apt-get", *options, "-q", *arguments], cwd=folder)
 
 
 def unpack(folder: Path, root: Path) -> None:
@@ -86,8 +90,6 @@ def _options(arch: str) -> list[str]:
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if not shutil.which(tool):
             raise PackageError(f"Debian's packages are needed, and there is no {tool} to fetch them with")
-    if arch == NATIVE:
-        return []
     folder = cache_dir() / f"apt-{arch}"
     lists = folder / "lists"
     settings = {
@@ -101,7 +103,24 @@ def _options(arch: str) -> list[str]:
         "Dir::Cache::srcpkgcache": "",
     }
     options = [f"-o{name}={value}" for name, value in settings.items()]
-    if not list(lists.glob("*Packages*")):
-        (lists / "partial").mkdir(parents=True, exist_ok=True)
-        run(["apt-get", *options, "-q", "update"])
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    there = any(lists.glob("*Packages*"))
+    if not there or _age(folder) > OLD_S:
+        try:
+            _update(options, arch)
+        except PackageError:
+            if not there:
+                raise  # else what is there may do
     return options
+
+
+def _update(options: list[str], arch: str) -> None:
+    run(["apt-get", *options, "-q", "update"])
+    (cache_dir() / f"apt-{arch}" / UPDATED).touch()
+
+
+def _age(folder: Path) -> float:
+    try:
+        return time.time() - (folder / UPDATED).stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")

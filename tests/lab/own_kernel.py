@@ -112,7 +112,10 @@ def _source(work: Path) -> Path:
     if not source.is_dir():
         with _step(f"fetching {SOURCE} (some 150 MB)"), tempfile.TemporaryDirectory(dir=work) as temporary:
             fresh = Path(temporary)
-            kernels.unpack([SOURCE], fresh, fresh / "package")
+            try:
+                kernels.unpack([SOURCE], fresh, fresh / "package")
+            except debian.PackageError as error:
+                raise KernelError(f"{SOURCE}: {error}") from None
             (archive,) = (fresh / "package/usr/src").glob("linux-source-*.tar.xz")
             _run(["tar", "-xJf", str(archive), "-C", str(fresh)], work)
             (unpacked,) = fresh.glob("linux-source-*/")

@@ -3,13 +3,20 @@
 On purpose it knows nothing of the tool under test: it has its own list of files and its own reader, so that a
 mistake there cannot hide itself here. `python snapshot.py > before.json` takes one; `compare(before, after)`
 lists what differs, one line each. What the kernel itself moves around is kept apart, under "informational".
+
+It is taken many times by an emulated processor, on which a path's object costs as much as reading the file: paths are
+plain texts here, and each folder is listed once.
 """
 
 from __future__ import annotations
 
+import errno
+import fnmatch
 import json
+import os
+import re
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from quiet import cpulist
@@ -122,19 +129,53 @@ CGROUP_FILES = (
     "cpuset.sched_load_balance",
     "memory.swap.max",
 )
+CGROUPS = "/sys/fs/cgroup"
+DIRECTORIES = ("/sys/kernel/tracing/instances/*", "/sys/fs/resctrl/*")
+POOLS = ("/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/*/cpumask")
 PF_KTHREAD = 0x00200000
 PF_NO_SETAFFINITY = 0x04000000
 
 
 def take(root: str = "/") -> Snapshot:
-    tasks, informational_tasks = _tasks(Path(root))
+    folders = Folders(root)
+    tasks, informational_tasks = _tasks(folders)
     return {
-        "files": _files(Path(root), FILES),
-        "cgroups": _cgroups(Path(root)),
-        "directories": _directories(Path(root)),
+        "files": _files(folders, FILES),
+        "cgroups": _cgroups(folders),
+        "directories": _directories(folders),
         "tasks": tasks,
-        "informational": {"files": _files(Path(root), INFORMATIONAL_FILES), "tasks": informational_tasks},
+        "informational": {"files": _files(folders, INFORMATIONAL_FILES), "tasks": informational_tasks},
     }
+
+
+class Folders:
+    """The folders under a root, each listed once. Paths are given and returned as seen from the root."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/")
+        self._names: dict[str, list[str]] = {}
+
+    def here(self, path: str) -> str:
+        return self._root + path
+
+    def names(self, path: str) -> list[str]:
+        if path not in self._names:
+            try:
+                self._names[path] = os.listdir(self.here(path))
+            except OSError:  # none, or no folder
+                self._names[path] = []
+        return self._names[path]
+
+    def matching(self, pattern: str) -> Iterator[str]:
+        """Paths that may be there: the last part is looked for only where it has a wildcard."""
+        found = [""]
+        for part in pattern.strip("/").split("/"):
+            if "*" in part or "[" in part:
+                matches = re.compile(fnmatch.translate(part)).match
+                found = [f"{path}/{name}" for path in found for name in self.names(path) if matches(name)]
+            else:
+                found = [f"{path}/{part}" for path in found]
+        return iter(found)
 
 
 def compare(before: Snapshot, after: Snapshot, *, informational: bool = False) -> list[str]:
@@ -157,57 +198,70 @@ def _shown(values: dict[str, str], name: str) -> str:
     return repr(values[name]) if name in values else "absent"
 
 
-def _read(path: Path) -> str:
+def _bytes(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY)
     try:
-        return path.read_bytes().decode(errors="replace")
+        pieces = []
+        while piece := os.read(fd, 1 << 16):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(fd)
+
+
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+
+
+def _read(path: str) -> str | None:
+    """What is in it; None where it is no file."""
+    try:
+        return _bytes(path).decode(errors="replace")
     except OSError as error:  # a file that refuses to be read is a state, too
-        return f"<{error.strerror}>"
+        return None if error.errno in NO_FILE else f"<{error.strerror}>"
 
 
-def _files(root: Path, patterns: tuple[str, ...]) -> dict[str, str]:
-    return {
-        f"/{path.relative_to(root)}": _read(path)
-        for pattern in patterns
-        for path in root.glob(pattern.lstrip("/"))
-        if path.is_file() or path.is_char_device()
-    }
+def _files(folders: Folders, patterns: tuple[str, ...]) -> dict[str, str]:
+    read = {path: _read(folders.here(path)) for pattern in patterns for path in folders.matching(pattern)}
+    return {path: text for path, text in read.items() if text is not None}
 
 
-def _cgroups(root: Path) -> dict[str, str]:
+def _cgroups(folders: Folders) -> dict[str, str]:
     """Every group (its directory's name is a value of its own), and what is set in each."""
-    top = root / "sys/fs/cgroup"
     found: dict[str, str] = {}
-    for path in [top, *sorted(top.rglob("*"))]:
-        if path.is_dir():
-            found[f"/{path.relative_to(root)}/"] = "a group"
-        elif path.name in CGROUP_FILES:
-            found[f"/{path.relative_to(root)}"] = _read(path)
+    for path, _, names in os.walk(folders.here(CGROUPS)):
+        group = path[len(folders.here("")) :]
+        found[f"{group}/"] = "a group"
+        for name in names:
+            if name in CGROUP_FILES and (text := _read(f"{path}/{name}")) is not None:
+                found[f"{group}/{name}"] = text
     return found
 
 
-def _directories(root: Path) -> dict[str, str]:
+def _directories(folders: Folders) -> dict[str, str]:
     """Kernel objects that exist as directories: somebody's trace instances and resctrl groups."""
-    patterns = ("sys/kernel/tracing/instances/*", "sys/fs/resctrl/*")
-    return {f"/{path.relative_to(root)}/": "" for each in patterns for path in root.glob(each) if path.is_dir()}
+    found = [path for each in DIRECTORIES for path in folders.matching(each)]
+    return {f"{path}/": "" for path in found if os.path.isdir(folders.here(path))}
 
 
-def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _tasks(folders: Folders) -> tuple[dict[str, Any], dict[str, Any]]:
     tasks: dict[str, Any] = {}
     informational: dict[str, Any] = {}
-    possible = _read(root / "sys/devices/system/cpu/possible").strip()
-    masks = [_read(path).strip() for path in root.glob("sys/devices/virtual/workqueue/**/cpumask")]
-    pools = [cpulist.parse_mask(mask) for mask in masks if mask]
-    for folder in root.glob("proc/[0-9]*/task/[0-9]*"):
+    possible = (_read(folders.here("/sys/devices/system/cpu/possible")) or "").strip()
+    masks = [_read(folders.here(path)) for pattern in POOLS for path in folders.matching(pattern)]
+    pools = [cpulist.parse_mask(mask) for mask in masks if mask and mask.strip()]
+    for folder in folders.matching("/proc/[0-9]*/task/[0-9]*"):
+        here = folders.here(folder)
         try:
-            stat = (folder / "stat").read_text()
-            status = (folder / "status").read_text()
-            group = (folder / "cgroup").read_text()
+            stat = _bytes(f"{here}/stat").decode()
+            status = _bytes(f"{here}/status").decode()
+            group = _bytes(f"{here}/cgroup").decode()
         except OSError:
             continue  # it ended while we looked
         name = stat[stat.index("(") + 1 : stat.rindex(")")]
         fields = stat[stat.rindex(")") + 2 :].split()
         state, flags, start = fields[0], int(fields[6]), fields[19]
-        allowed = next(line.split(":")[1].strip() for line in status.splitlines() if line.startswith("Cpus_allowed_l"))
+        at = status.index("\nCpus_allowed_list:") + len("\nCpus_allowed_list:")
+        allowed = status[at : status.index("\n", at)].strip()
         kernel_thread = bool(flags & PF_KTHREAD)
         # A worker renames itself by what it works on, and its mask follows the pool that it serves just now;
         # an interrupt's thread follows its interrupt when that next fires.
@@ -225,7 +279,8 @@ def _tasks(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             "stopped": state == "T",
             "policy": [*fields[15:17], *fields[37:39]],
         }
-        key = f"{folder.name}@{start} {'kworker' if worker else name}"
+        number = folder.rpartition("/")[2]
+        key = f"{number}@{start} {'kworker' if worker else name}"
         (informational if moved_by_kernel else tasks)[key] = entry
     return tasks, informational
 
