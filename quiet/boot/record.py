@@ -132,9 +132,9 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
     pair = max(ours, key=lambda item: len(words & set(item.new.split())))
     away = "".join(f" {word}" for word in pair.drop)
     for word in pair.add:
-        if _has(line, word):
+        if at := re.search(_whole(word), line):
             instead, away = away, ""
-            line = re.sub(_whole(word), lambda match, text=instead: match[1].rstrip(" ") + text, line, count=1)  # type: ignore[misc]
+            line = line[: at.start()] + at[1].rstrip(" ") + instead + line[at.end() :]
     return line
 
 
