@@ -31,9 +31,9 @@ ABSENT = "not here: "
 SKIPPED = re.compile(rf"{ABSENT}(.*?)['\"]?\)?$")
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
 LONGEST = (
-    *("test_crash", "test_host", "test_boot", "test_study", "test_noise", "test_noise_endings", "test_exact"),
-    *("test_noise_remedies", "test_main_job", "test_step", "test_study_cycles", "test_thesis", "test_harness"),
-    *("test_pollution", "test_kmod"),
+    *("test_services", "test_boot", "test_exact", "test_network", "test_watch", "test_host", "test_noise_remedies"),
+    *("test_crash", "test_noise", "test_pollution", "test_noise_endings", "test_study", "test_own_kernel"),
+    *("test_systemd", "test_kmod", "test_main_job", "test_step", "test_thesis", "test_harness"),
 )
 
 

@@ -65,7 +65,7 @@ class News:
             source.lost = False
             self.add(aims.tasks() if isinstance(source, Processes) else None, "more news than could be read", now)
 
-    def judge_tasks(self, facts: Facts, away: CpuSet, now: float) -> None:
+    def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
         """Look at the new threads: who may run on the isolated CPUs, and who is a rival."""
         wanted: set[str] = set()
         masks: dict[str, bool] = {}
@@ -81,4 +81,4 @@ class News:
                 wanted |= aims.services()
         self.tids = set()
         if wanted:
-            self.add(wanted, "a new process", now)
+            self.add(wanted, "a new process", self.tids_first)  # they have settled already

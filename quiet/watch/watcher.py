@@ -109,7 +109,7 @@ class Watcher:
         news = self._news
         if news.tids and now >= self._pace.tasks_at(news.tids_first):
             began = spent()
-            news.judge_tasks(Facts(self._host), self._record.cpus.away, now)
+            news.judge_tasks(Facts(self._host), self._record.cpus.away)
             self._pace.judged(began, now)
         if news.ready and now >= self._pace.news_at(news.first):
             self._news = News(tids=news.tids, tids_first=news.tids_first)

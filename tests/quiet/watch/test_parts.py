@@ -64,7 +64,7 @@ def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: P
     for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, aims.tasks())):
         gathered = news.News()
         gathered.processes(tids, 1.0)
-        gathered.judge_tasks(facts, cpulist.parse("2-3"), 2.0)
+        gathered.judge_tasks(facts, cpulist.parse("2-3"))
         assert (gathered.knobs, gathered.tids) == (knobs, set())
 
 
@@ -72,9 +72,10 @@ def test_a_rival_that_starts_is_news_wherever_it_runs(tmp_path: Path) -> None:
     facts = Facts(Reader(str(plant(tmp_path, machine(cpus=4) | task(60, "irqbalance", "0-1")))))
     gathered = news.News()
     gathered.processes({60}, 1.0)
-    gathered.judge_tasks(facts, cpulist.parse("2-3"), 2.0)
+    gathered.judge_tasks(facts, cpulist.parse("2-3"))
     assert gathered.knobs
     assert "irqbalance" in gathered.knobs
+    assert gathered.first == 1.0, "it has settled before it was judged, and waits no second time"
 
 
 def test_more_news_than_fit_lead_to_a_look() -> None:
