@@ -22,6 +22,8 @@ from quiet.host import Reader
 __all__ = ["ByReboot", "Facts", "Nothing", "ResetError", "Resetting", "boot_id", "of", "run"]
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+COMING_UP = ("initializing", "starting")
+POLL_S, ASKED_S = 0.5, 30.0
 
 
 class Resetting(Protocol):
@@ -91,12 +93,16 @@ class ByReboot:
         """Wait until the boot is over. As systemd says it: running, degraded (a unit has failed), ...; else nothing."""
         if not selfstart.RUNNING.is_dir():
             return ""
-        command = "systemctl is-system-running --wait"
-        try:
-            done = execute(command, self._folder, self._environment, self._reset.timeout_s)
-        except OSError:
-            return ""
-        return done.output.decode(errors="replace").strip()
+        limit = time.monotonic() + self._reset.timeout_s
+        while True:  # not --wait: that has been seen to miss the end of the boot and to wait on
+            try:
+                done = execute("systemctl is-system-running", self._folder, self._environment, ASKED_S)
+            except OSError:
+                return ""
+            state = done.output.decode(errors="replace").strip()
+            if (done.code is not None and state not in COMING_UP) or time.monotonic() >= limit:
+                return state
+            time.sleep(POLL_S)
 
 
 def boot_id() -> str:
