@@ -52,6 +52,7 @@ def ended_by(number: signal.Signals) -> dict[str, object]:
         "err": err,
         **left,
         "restore": restored.returncode,
+        "restore_said": restored.stdout + restored.stderr,
         "restored": state(),
     }
 

@@ -46,5 +46,5 @@ def test_after_a_kill_quiet_restore_puts_the_frequency_back(machine: Machine) ->
     ended = report(machine)["SIGKILL"]
     assert ended["after"][:2] == ["1000000", "1000000"]
     assert ended["journal"]
-    assert ended["restore"] == 0
+    assert ended["restore"] == 0, ended["restore_said"]
     assert ended["restored"] == ended["before"]
