@@ -1,0 +1,1 @@
+"""The statistics of screening experiments: arrays in, frozen results out."""

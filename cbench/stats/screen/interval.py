@@ -1,0 +1,105 @@
+"""An interval of a mean or a median, or why there is none; names for the conventions in which programs differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Values = NDArray[np.float64]
+
+MEAN, MEDIAN = "mean", "median"
+STATISTICS = (MEAN, MEDIAN)
+
+STRICT, MID = "strict", "mid"
+TIES = (STRICT, MID)
+"""How replicates equal to the estimate count in P: not at all (R's boot), or one half each (scipy)."""
+
+LINEAR, INVERTED = "linear", "inverted_cdf"
+QUANTILES = (LINEAR, INVERTED)
+"""Which quantile of the replicates is an end: between two of them, or one of them (Hyndman and Fan's 7 and 1)."""
+
+LARGEST = 1e150
+TOO_LARGE = "the values are too large to be squared"
+
+BCA, T = "BCa", "t"
+METHODS = (T, BCA)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `low` to `high`, in the values' unit, at `level`; both are None where there is none, and `why` says why.
+
+    method: "BCa (mid)", "BCa (strict)" or "t". replicates: how many made it, 0 where none are needed. `why` also says
+    what to know of an interval that is there (all values alike, not stable in so many replicates).
+    """
+
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    replicates: int = 0
+    why: str | None = None
+
+    @property
+    def width(self) -> float | None:
+        """high - low; None where there is no interval."""
+        return None if self.low is None or self.high is None else self.high - self.low
+
+    @property
+    def half(self) -> float | None:
+        """Half the width."""
+        width = self.width
+        return None if width is None else width / 2
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` lies in it, ends included; no interval holds nothing."""
+        return self.low is not None and self.high is not None and self.low <= value <= self.high
+
+
+def checked(values: ArrayLike) -> Values:
+    """As one row of floats. ValueError for more than one dimension."""
+    row = np.asarray(values, dtype=np.float64)
+    if row.ndim != 1:
+        raise ValueError("one row of values is needed")
+    return row
+
+
+def check_level(level: float) -> None:
+    """ValueError for a level not within (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError("a level lies between 0 and 1")
+
+
+def exponent(values: Values) -> int:
+    """The power of two that the largest magnitude lies just below. Values times 2^-exponent have squares that neither
+    vanish nor overflow, and the same digits."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
+def scaled(number: float, power: int) -> float:
+    """Times 2^power; infinite where 64 bits end."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(number, power))
+
+
+def deviation(row: Values) -> float | None:
+    """The standard deviation (n - 1); exactly 0 of values that are all alike, None of fewer than 2."""
+    if row.size < 2:
+        return None
+    power = exponent(row)
+    return 0.0 if row.min() == row.max() else float(np.ldexp(np.ldexp(row, -power).std(ddof=1), power))
+
+
+def no_numbers(row: Values) -> str | None:
+    """Why values that are not all finite have no interval; None where they are."""
+    wrong = int(row.size - np.count_nonzero(np.isfinite(row)))
+    return f"{wrong:,} of {row.size:,} values are no finite numbers" if wrong else None
+
+
+def no_squares(row: Values) -> str | None:
+    """The same, and why values have no standard deviation in 64 bits."""
+    if row.size and np.isfinite(row).all() and float(np.abs(row).max()) > LARGEST:
+        return TOO_LARGE
+    return no_numbers(row)
