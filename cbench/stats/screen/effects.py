@@ -1,0 +1,154 @@
+"""Main effects and two-factor interactions, from the treatments' means. Each treatment counts the same.
+
+G. E. P. Box, J. S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), chapter 5 (two levels); R. A.
+Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Levels = NDArray[np.intp]
+"""Shape (treatments, factors): numbers of levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class MainEffect:
+    """`levels`: those that are there, ascending; `means` and `counts` (of treatments) of each.
+
+    `effect`: the second level's mean less the first's where there are two, the range of the means where there are more
+    (`signed` tells); `adjusted`: the same by least squares in the model of all main effects, which an unbalanced choice
+    of treatments does not bias; None where it cannot be told from another factor's.
+    """
+
+    factor: int
+    levels: tuple[int, ...]
+    means: Values
+    counts: tuple[int, ...]
+    effect: float
+    signed: bool
+    adjusted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """`cells`: means by the levels of both factors, shape (levels of the first, of the second), NaN where no treatment
+    is; `residuals`: m_ij less both effects, by the means of the cells that are there, NaN likewise.
+
+    `effect`: half the difference of both differences where there are two levels each, else the largest magnitude of a
+    residual (`signed` tells). None where a cell is missing: residuals then have the main effects in them.
+    """
+
+    first: int
+    second: int
+    first_levels: tuple[int, ...]
+    second_levels: tuple[int, ...]
+    cells: Values
+    residuals: Values
+    effect: float | None
+    signed: bool
+
+
+def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None:
+    """`means`: shape (treatments,); NaN is a treatment without values. None with fewer than two levels."""
+    levels, means = _known(levels, means)
+    found, places = np.unique(levels[:, factor], return_inverse=True)
+    if found.size < 2:
+        return None
+    counts = np.bincount(places)
+    each = np.bincount(places, weights=means) / counts
+    signed = found.size == 2
+    return MainEffect(
+        factor=factor,
+        levels=tuple(int(level) for level in found),
+        means=each,
+        counts=tuple(int(count) for count in counts),
+        effect=_size(each),
+        signed=signed,
+        adjusted=_adjusted(levels, means, factor),
+    )
+
+
+def interaction(levels: Levels, means: Values, first: int, second: int) -> Interaction | None:
+    """None where one of both factors has fewer than two levels."""
+    levels, means = _known(levels, means)
+    ones, rows = np.unique(levels[:, first], return_inverse=True)
+    twos, columns = np.unique(levels[:, second], return_inverse=True)
+    if ones.size < 2 or twos.size < 2:
+        return None
+    shape = (ones.size, twos.size)
+    counts, sums = np.zeros(shape), np.zeros(shape)
+    np.add.at(counts, (rows, columns), 1)
+    np.add.at(sums, (rows, columns), means)
+    cells = np.full(shape, np.nan)
+    np.divide(sums, counts, out=cells, where=counts > 0)
+    residuals = cells - np.nanmean(cells, axis=1, keepdims=True) - np.nanmean(cells, axis=0) + np.nanmean(cells)
+    signed = shape == (2, 2)
+    effect: float | None = None
+    if not np.isnan(cells).any():
+        effect = float(np.abs(residuals).max())
+        if signed:
+            effect = float((cells[1, 1] - cells[0, 1]) - (cells[1, 0] - cells[0, 0])) / 2
+    return Interaction(
+        first=first,
+        second=second,
+        first_levels=tuple(int(level) for level in ones),
+        second_levels=tuple(int(level) for level in twos),
+        cells=cells,
+        residuals=residuals,
+        effect=effect,
+        signed=signed,
+    )
+
+
+def contrast(levels: Levels, means: Values, factors: Sequence[int]) -> float:
+    """The effect of any number of two-level factors: mean where the product of their signs is +, less where it is -.
+
+    ValueError for a factor with another number of levels, or no treatment on one of both sides.
+    """
+    levels, means = _known(levels, means)
+    signs = np.ones(means.size)
+    for factor in factors:
+        found = np.unique(levels[:, factor])
+        if found.size != 2:
+            raise ValueError(f"factor {factor} has {found.size} levels, not two")
+        signs *= np.where(levels[:, factor] == found[1], 1, -1)
+    if not ((signs > 0).any() and (signs < 0).any()):
+        raise ValueError("the product of these factors is the same in all treatments")
+    return float(means[signs > 0].mean() - means[signs < 0].mean())
+
+
+def _known(levels: Levels, means: Values) -> tuple[Levels, Values]:
+    """Treatments with a mean."""
+    levels, means = np.asarray(levels), np.asarray(means, dtype=np.float64)
+    if levels.ndim != 2 or means.shape != levels.shape[:1]:
+        raise ValueError("one mean and one row of levels for each treatment are needed")
+    some = ~np.isnan(means)
+    return levels[some], means[some]
+
+
+def _size(means: Values) -> float:
+    return float(means[1] - means[0]) if means.size == 2 else float(means.max() - means.min())
+
+
+def _adjusted(levels: Levels, means: Values, factor: int) -> float | None:
+    """Least squares with each factor's levels as columns less the first one's."""
+    parts, ours = [np.ones((means.size, 1))], None
+    for each in range(levels.shape[1]):
+        found = np.unique(levels[:, each])[1:]
+        start = sum(part.shape[1] for part in parts)
+        parts.append((levels[:, [each]] == found).astype(np.float64))
+        if each == factor:
+            ours = slice(start, start + found.size)
+    matrix = np.hstack(parts)
+    assert ours is not None
+    others = np.delete(matrix, ours, axis=1)
+    if np.linalg.matrix_rank(matrix) < np.linalg.matrix_rank(others) + ours.stop - ours.start:
+        return None
+    solved, *_ = np.linalg.lstsq(matrix, means, rcond=None)
+    return _size(np.concatenate([[0.0], solved[ours]]))
