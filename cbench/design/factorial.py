@@ -1,0 +1,69 @@
+"""Factors, treatments and the full factorial.
+
+The words are those of D. Flater, NIST Technical Note 1855 (2014), section 2: a treatment is one level of each factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+Treatment = tuple[int, ...]
+"""The number of a level of each factor, from 0, in the factors' order."""
+
+MOST = 10_000
+"""Treatments of one design."""
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+"""Between the factors of an interaction's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A factor with its levels' names, 0..N. `hard`: its level changes between batches only (whole plots)."""
+
+    name: str
+    levels: tuple[str, ...]
+    hard: bool = False
+
+
+def full_factorial(
+    factors: Sequence[Factor], excluded: Callable[[Treatment], bool] = lambda treatment: False
+) -> tuple[Treatment, ...]:
+    """All treatments that are not excluded, the last factor's level changing first.
+
+    Raises ValueError for a factor without levels or a name that is there twice, for more than MOST treatments, and
+    where all are excluded.
+    """
+    check(factors)
+    if (many := prod(len(factor.levels) for factor in factors)) > MOST:
+        raise ValueError(f"{many} treatments; at most {MOST}: fewer factors or levels, or a fraction of them")
+    found = tuple(each for each in product(*(range(len(factor.levels)) for factor in factors)) if not excluded(each))
+    if not found:
+        raise ValueError("every treatment is excluded")
+    return found
+
+
+def check(factors: Sequence[Factor]) -> None:
+    """Raises ValueError for factors that are none."""
+    if not factors:
+        raise ValueError("no factors")
+    names = [factor.name for factor in factors]
+    for factor in factors:
+        if names.count(factor.name) > 1:
+            raise ValueError(f"two factors are called {factor.name}")
+        if not factor.levels:
+            raise ValueError(f"{factor.name} has no levels")
+
+
+def named(factors: Sequence[Factor], treatment: Treatment) -> str:
+    """Such as "os=0 fp=1"."""
+    pairs = zip(factors, treatment, strict=True)
+    return " ".join(f"{factor.name}={factor.levels[number]}" for factor, number in pairs)
+
+
+def effect_name(names: Sequence[str], effect: Sequence[int]) -> str:
+    """The factors of a main effect or an interaction, such as "os", or two with TIMES between them."""
+    return TIMES.join(names[each] for each in effect)
