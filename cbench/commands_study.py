@@ -12,11 +12,12 @@ from statistics import median
 from typing import Any
 
 from cbench.design import orders
-from cbench.study import config, cycles, lock, reset, selfstart
-from cbench.study.around import counter_of, described, inside, look, missing_folder, tell
+from cbench.study import config, cycles, lock, reset, sampling, selfstart
+from cbench.study.around import counter_of, described, glance, inside, look, missing_folder, tell
 from cbench.study.example import EXAMPLE
-from cbench.study.model import REBOOT, Study
+from cbench.study.model import CALLED, REBOOT, Study
 from cbench.study.runner import Progress, Runner
+from cbench.study.setting import Setting
 from cbench.study.store import Header, StoredRun, StudyStore
 from quiet.errors import QuietError, Refused, UsageError
 
@@ -54,10 +55,10 @@ class Start:
             raise UsageError(f"{self._target}: is the study's file; choose another name for its store (-o)")
         inside(self._study, ["run", file, "--output", str(self._target)])
 
-    def run(self, show: Show) -> dict[str, Any]:
-        """Store its plan and run it. Raises QuietError."""
+    def run(self, show: Show, again: str | None = None) -> dict[str, Any]:
+        """Store its plan and run it. Raises QuietError. `again`: as go_on()."""
         study, target = self._study, self._target
-        _check(study, str(self._path))
+        check(study, str(self._path))
         plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
         names = tuple(test.name for test in study.tests)
         source = self._path.read_bytes().decode()
@@ -65,7 +66,7 @@ class Start:
         known = described(counter) | {"file": str(self._path.absolute())}
         header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
         with lock.alone(target, create=True), StudyStore.create(target, header, plan) as store:
-            return _go_on(study, store, counter, show)
+            return go_on(study, store, counter, show, again=again)
 
 
 class Resume:
@@ -73,32 +74,32 @@ class Resume:
 
     def __init__(self, data: str) -> None:
         self._data = data
-        with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True) as store:
+        with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True, kind=ORDER) as store:
             header = store.header()
         self._study = config.parse(header.source, f"{data} (its study)", header.folder)
         inside(self._study, ["resume", data])
 
-    def run(self, show: Show) -> dict[str, Any]:
-        """Go on at the next trial. Raises QuietError."""
+    def run(self, show: Show, again: str | None = None) -> dict[str, Any]:
+        """Go on at the next trial. Raises QuietError. `again`: as go_on()."""
         path = Path(self._data)
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
             if not all(run.over for run in store.runs()):
-                _check(self._study, f"{self._data} (its study)")
-            _say_if_changed(header)
+                check(self._study, f"{self._data} (its study)")
+            say_if_changed(header)
             began = header.host.get("counter")
             counter = counter_of(self._study, str(began["name"]) if began else self._study.counter)
-            return _go_on(self._study, store, counter, show)
+            return go_on(self._study, store, counter, show, again=again)
 
 
-def status(data: str) -> dict[str, Any]:
+def status(data: str, kind: str = ORDER) -> dict[str, Any]:
     """How far a study is, also while another process runs it."""
     path = Path(data)
     limit = time.monotonic() + PATIENCE_S
     while True:
         running = lock.held(path)
         try:
-            with StudyStore.open(path) as store:
+            with StudyStore.open(path, kind=kind) as store:
                 return _status(store, running)
         except UsageError:  # being made at this moment
             if not running or time.monotonic() > limit:
@@ -140,57 +141,76 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
     return None if mean_ns is None else mean_ns * left / 1e9
 
 
-def _check(study: Study, file: str) -> None:
+def check(study: Study, file: str, kind: str = ORDER) -> None:
     """Raises QuietError for what would make every trial fail."""
-    if problem := missing_folder(study):
+    if problem := missing_folder(study, kind):
         raise UsageError(problem)
     for test in study.tests:
+        place = f"{file}: {'test' if kind == ORDER else 'treatment'} {test.name!r}"
         for name in test.counts:
             try:
                 cycles.check(name)
             except UsageError as error:
-                place = f"{file}: test {test.name!r}"
                 raise UsageError(f"{place}: read = {name!r} cannot be had here: {error}") from None
+        wanted = {**os.environ, **study.environment}.get("PATH")
+        if test.sampling is not None and (problem := sampling.obstacle(test.sampling, wanted)):
+            raise UsageError(f"{place}: samples cannot be had here: {problem}")
     if problem := reset.obstacle(study.reset, {**os.environ, **study.environment}):
         raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
     if study.reset.kind == REBOOT and not study.reset.command and selfstart.obstacle():
         raise Refused(
-            f"reset by reboot: the study cannot go on by itself: {selfstart.obstacle()}; or give [reset] a `command` "
-            "that reboots the host, and run `cbench order resume` after each boot"
+            f"reset by reboot: the {CALLED[kind]} cannot go on by itself: {selfstart.obstacle()}; or give [reset] "
+            f"a `command` that reboots the host, and run `cbench {kind} resume` after each boot"
         )
 
 
-def _after_each_boot(study: Study, data: Path) -> None:
+def _after_each_boot(kind: str, data: Path) -> None:
     """Have the study go on by itself, or say that it will not. Raises Refused."""
     if selfstart.obstacle():
-        tell(f"after each reboot, run: cbench order resume {data}; {selfstart.obstacle()}")
+        tell(f"after each reboot, run: cbench {kind} resume {data}; {selfstart.obstacle()}")
         return
-    unit = selfstart.install(data, os.environ)
-    tell(f"after each reboot the study goes on by itself ({unit}); see: cbench order status {data}")
+    unit = selfstart.install(data, os.environ, kind=kind)
+    tell(f"after each reboot the {CALLED[kind]} goes on by itself ({unit}); see: cbench {kind} status {data}")
 
 
-def _say_if_changed(header: Header) -> None:
+def say_if_changed(header: Header) -> None:
     file = Path(str(header.host.get("file", "")))
     try:
         same = not file.is_file() or file.read_bytes() == header.source.encode()
     except OSError:
         same = True
     if not same:
-        tell(f"{file} has changed since: this goes on with the study as it was begun")
+        tell(f"{file} has changed since: this goes on with the {CALLED[header.kind]} as it was begun")
 
 
-def _go_on(study: Study, store: StudyStore, counter: dict[str, Any] | None, show: Show) -> dict[str, Any]:
-    kept = f"what has ended is kept; go on with: cbench order resume {store.path}"
+def go_on(
+    study: Study,
+    store: StudyStore,
+    counter: dict[str, Any] | None,
+    show: Show,
+    setting: Setting | None = None,
+    kind: str = ORDER,
+    again: str | None = None,
+) -> dict[str, Any]:
+    """Run what is left, and how far it then is. Raises QuietError.
+
+    `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
+    """
+    kept = f"what has ended is kept; go on with: {again or f'cbench {kind} resume {store.path}'}"
+
+    def known(run: StoredRun) -> dict[str, Any]:
+        return look(tell) if setting is None or setting.first(run) else glance()
+
     if study.reset.kind == REBOOT:
-        _after_each_boot(study, store.path)
+        _after_each_boot(kind, store.path)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         try:
             workloads = None
             if counter is not None:
                 from cbench.study.workload import Workloads
 
-                workloads = Workloads(study, str(counter["name"]), Path(cache), tell)
-            Runner(study, store, lambda: look(tell), tell, show, workloads).run()
+                workloads = Workloads(study, str(counter["name"]), Path(cache), tell, kind)
+            Runner(study, store, known, tell, show, workloads, setting).run()
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {kept}") from None
         except SystemExit:

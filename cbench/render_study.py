@@ -37,7 +37,7 @@ class Bar:
         self._bar.show(text, progress.done, progress.of)
 
 
-def status(made: Mapping[str, Any]) -> None:
+def status(made: Mapping[str, Any], kind: str = "order") -> None:
     """Some lines."""
     console = Console(highlight=False)
     done = f"{made['trials_done']:,} of {made['trials']:,} trials, {made['runs_over']:,} of {made['runs']:,} runs"
@@ -48,6 +48,9 @@ def status(made: Mapping[str, Any]) -> None:
         console.print(escape(f"  {each['test']}: {each['reason']}"), soft_wrap=True)
     for each in made["left_out"][-MOST_REASONS:]:
         console.print(escape(f"  run {each['run'] + 1}: {each['reason']}"), soft_wrap=True)
+    if made.get("set") and not made["running"]:
+        said = f"still set on this host: {', '.join(made['set'])}; `cbench {kind} resume {made['data']}` puts it back"
+        console.print(escape(f"{said} first"), soft_wrap=True)
     if made["finished"]:
         console.print("finished")
         return
@@ -56,13 +59,22 @@ def status(made: Mapping[str, Any]) -> None:
         ago = f"{span(made['left_s'])} to go; the last trial ended {span(made['last_ended_s_ago'])} ago"
     console.print(f"running: {ago}" if made["running"] else f"not running: {ago}")
     if not made["running"]:
-        console.print(escape(f"go on with: cbench order resume {made['data']}"), soft_wrap=True)
+        console.print(escape(f"go on with: cbench {kind} resume {made['data']}"), soft_wrap=True)
 
 
-def finished(made: Mapping[str, Any]) -> str:
+def planned(made: Mapping[str, Any]) -> None:
+    """A screening experiment before it runs."""
+    from cbench.screen.plan import lines
+
+    console = Console(highlight=False)
+    for line in lines(made):
+        console.print(escape(line), soft_wrap=True)
+
+
+def finished(made: Mapping[str, Any], kind: str = "order") -> str:
     """A line for the end of a study."""
     wrong = _wrong(made)
-    return f"finished{f' ({wrong})' if wrong else ''}; now: cbench order analyze {made['data']}"
+    return f"finished{f' ({wrong})' if wrong else ''}; now: cbench {kind} analyze {made['data']}"
 
 
 def _wrong(made: Mapping[str, Any]) -> str:

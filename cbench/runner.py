@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Protocol
 
 from cbench import wire
@@ -45,6 +46,17 @@ KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_
 
 
 PADDING = "CBENCH_PADDING"
+_VARIABLES: ContextVar[Mapping[str, str]] = ContextVar("variables")
+
+
+@contextlib.contextmanager
+def variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Processes that measure see these too, meanwhile."""
+    token = _VARIABLES.set(given)
+    try:
+        yield
+    finally:
+        _VARIABLES.reset(token)
 
 
 class Worker:
@@ -54,6 +66,7 @@ class Worker:
         to_worker, self._out = os.pipe()
         self._in, from_worker = os.pipe()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        environment |= _VARIABLES.get({})
         self._rest = b""
         ends = [str(to_worker), str(from_worker), str(os.getpid())]
         environment |= {PADDING: "x" * layout.environment} if layout.environment else {}

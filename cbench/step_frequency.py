@@ -92,7 +92,7 @@ def held(host: Host, found: Policy, khz: int) -> Iterator[Change]:
         _set(host, found, khz)
         yield lambda wanted: _set(host, found, wanted)
     finally:
-        with _undisturbed():
+        with undisturbed():
             record = journal.load(host)
             if record is not None and record.source == source:
                 _restore(host)
@@ -140,7 +140,7 @@ def _restore(host: Host) -> None:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """No signal ends this process inside."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:

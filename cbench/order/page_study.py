@@ -34,7 +34,7 @@ def about(path: Path) -> About:
     """What is known of a file's study beyond its trials; only its name where it is no store."""
     if not is_store(path):
         return About(path.stem)
-    with StudyStore.open(path) as store:
+    with StudyStore.open(path, kind="order") as store:
         header, runs, known = store.header(), store.runs(), store.run_facts()
     study = config.parse(header.source, str(path), header.folder, check=False)
     begun = sum(run.begun_ns is not None for run in runs)

@@ -16,7 +16,7 @@ from cbench.study.store import StudyStore
 
 def read(path: Path) -> tuple[Trials, list[str]]:
     """The trials that have ended, and warnings. A failed trial has no value for any of its test's metrics."""
-    with StudyStore.open(path) as store:
+    with StudyStore.open(path, kind="order") as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         values: dict[tuple[int, int], dict[str, float]] = {}
         for run, position, metric, value in store.values():
@@ -53,7 +53,7 @@ def read(path: Path) -> tuple[Trials, list[str]]:
 def said(path: Path) -> tuple[float, str, dict[str, dict[str, str]]]:
     """What the study's file says on its analysis: alpha; what a failed trial takes with it; and by the names of an
     analysis the unit of the numbers, and whether lower or higher is better."""
-    with StudyStore.open(path) as store:
+    with StudyStore.open(path, kind="order") as store:
         header = store.header()
     study = parse(header.source, str(path), header.folder, check=False)
     counter = header.host.get("counter") or {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench import host
-from cbench.study.model import Study
+from cbench.study.model import CALLED, Study
 from quiet import cpulist, journal
 from quiet.errors import QuietError
 from quiet.host import Reader
@@ -29,7 +29,7 @@ def tell(line: str) -> None:
     sys.stderr.write(f"cbench: {line}\n")
 
 
-def inside(study: Study, arguments: list[str]) -> None:
+def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
     """Where a profile is asked for, begin anew as the command of `quiet run`; returns when this is within it.
 
     This process becomes `quiet run`: so whoever ends it ends that, which ends the study and puts everything back.
@@ -44,7 +44,7 @@ def inside(study: Study, arguments: list[str]) -> None:
         return
     cpus = ["--cpus", study.cpus] if study.cpus else []
     outer = ["-P", "-m", "quiet", "run", "--profile", study.profile, *cpus, "--"]
-    inner = [sys.executable, "-P", "-m", "cbench", "order", *arguments]
+    inner = [sys.executable, "-P", "-m", "cbench", kind, *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     command = [sys.executable, *outer, *inner]
@@ -66,20 +66,23 @@ def counter_of(study: Study, wanted: str) -> dict[str, Any] | None:
     return choose(study, wanted)
 
 
-def missing_folder(study: Study) -> str | None:
+def missing_folder(study: Study, kind: str = "order") -> str | None:
     """What to say where the study's commands have no folder to run in."""
     if Path(study.folder).is_dir():
         return None
-    return f"{study.folder}: the study's folder, in which its commands run, is not there"
+    return f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there"
+
+
+def glance() -> dict[str, Any]:
+    """Boot and load: what costs nothing to look at."""
+    return {"boot_id": Reader().text(BOOT_ID) or "", "load": list(os.getloadavg())}
 
 
 def look(tell: Callable[[str], None]) -> dict[str, Any]:
     """What is stored with a run: boot, load, CPUs, and where a profile is applied what `quiet verify` says of it."""
     reader = Reader()
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
-    found: dict[str, Any] = {
-        "boot_id": reader.text(BOOT_ID) or "",
-        "load": list(os.getloadavg()),
+    found = glance() | {
         "cpus": cpulist.format(frozenset(os.sched_getaffinity(0))),
         "environment_bytes": size,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ KINDS = {
     list: "a list",
     dict: "a table",
 }
+MOST_BYTES = 32 * os.sysconf("SC_PAGE_SIZE")
+"""Of a variable with its name, "=" and the null character: the kernel's MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
 
 
 class Table:
@@ -42,7 +45,13 @@ class Table:
         return UsageError(f"{self._file}{'' if line is None else f':{line}'}: {name}: {why}")
 
     def has(self, key: str) -> bool:
+        """Whether it is there; who asks would have it."""
+        self._known.append(key)
         return key in self._values
+
+    def given(self, key: str) -> Any:
+        """What is there, without taking it; None where nothing is."""
+        return self._values.get(key)
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
         found = self._take(key, (str,), default)
@@ -64,12 +73,17 @@ class Table:
             raise self.error(key, f"{found}: from {least:,} to {most:,}")
         return int(found)
 
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        return bool(self._take(key, (bool,), default))
+
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, or one text."""
         found = self._take(key, (list, str), [])
         items = [found] if isinstance(found, str) else found
         if wrong := [item for item in items if not isinstance(item, str)]:
             raise self.error(key, f"{wrong[0]!r} is not a text")
+        if any("\0" in item for item in items):
+            raise self.error(key, "has a null character in it")
         return tuple(items)
 
     def table(self, key: str) -> Table:
@@ -103,10 +117,24 @@ class Table:
                 raise self.error_at(path, f"must be {KINDS[kind]}")
         return dict(found)
 
+    def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
+        """The same of variables that a process can have; `fitting`: whether they have to fit into this host's."""
+        found: dict[str, str] = self.pairs(key, str, refused)
+        for name, value in found.items():
+            path = (*self._path, key, name)
+            if not name or "=" in name or "\0" in name:
+                raise self.error_at((*self._path, key), f"{name!r} is no variable's name")
+            if "\0" in value:
+                raise self.error_at(path, "has a null character in it")
+            size = len(os.fsencode(f"{name}={value}")) + 1
+            if fitting and size > MOST_BYTES:
+                raise self.error_at(path, f"{size:,} bytes with its name: no process can have more than {MOST_BYTES:,}")
+        return found
+
     def end(self) -> None:
         """Raises UsageError for the first key that nobody asked for."""
         for key in self._values:
-            raise self.error(key, f"unknown; here may be {', '.join(self._known)}")
+            raise self.error(key, f"unknown; here may be {', '.join(dict.fromkeys(self._known))}")
 
     def _take(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
         self._known.append(key)

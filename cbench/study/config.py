@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cbench.design.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
-from cbench.study import marks, model
+from cbench.study import marks, model, sampling
 from cbench.study.checking import Table
 from cbench.study.lines import lines
 from cbench.study.model import Metric, Reset, Study, Test
+from cbench.study.sampling import Sampling
 from quiet.errors import UsageError
 
 MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
 DAY_S = 86_400.0
-PREFIXES = (model.REGEX, model.JSON, model.FILE)
-READS = "last-float, wall, user, sys, cycles, cycles:u, regex:EXPRESSION, json:PATH, file:PATH"
+MOST_DEPTH = 50
+NESTED = "tables and lists are nested too deeply"
+PREFIXES = (model.REGEX, model.JSON, model.FILE, model.PERF_DATA)
+READS = (
+    f"{', '.join((model.LAST, *model.TIMES, *model.COUNTS))}, regex:EXPRESSION, json:PATH, file:PATH, perf-data:PATH, "
+    "samples:HOW"
+)
+UNITS = {
+    **dict.fromkeys((*model.TIMES, *model.CLOCKS), "s"),
+    **dict.fromkeys((model.CYCLES, model.CYCLES_USER), "cycles"),
+    **dict.fromkeys((model.SAMPLES, model.PERF_DATA), "samples"),
+}
+"""Of what is read, where nothing else is said; what is not here has none."""
 RESET_KEYS = {
     "command": (model.COMMAND, model.REBOOT),
     "check": (model.COMMAND, model.SERVICE, model.REBOOT),
@@ -32,26 +46,24 @@ OURS = dict.fromkeys(
 
 def load(path: Path) -> Study:
     """The study that a file describes. Raises UsageError with the file's name, the line and the key."""
+    return parse(text_of(path, "order", "study"), str(path), str(path.absolute().parent))
+
+
+def text_of(path: Path, command: str, kind: str) -> str:
+    """The text of a file of this kind, for which `cbench COMMAND init` writes an example. Raises UsageError."""
     if path.is_dir():
-        raise UsageError(f"{path}: is a directory, not a study's file")
+        raise UsageError(f"{path}: is a directory, not a {kind}'s file")
     try:
-        text = path.read_bytes().decode()
+        return path.read_bytes().decode()
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; `cbench order init` writes an example") from None
+        raise UsageError(f"{path}: {error.strerror}; `cbench {command} init` writes an example") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not text in UTF-8") from None
-    return parse(text, str(path), str(path.absolute().parent))
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
     """The same from its text. `check`: whether workloads and counters have to be there."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
-        line = f":{place[1]}" if place else ""
-        raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
-    whole = Table(file, lines(text), (), content)
+    whole = whole_of(text, file)
     study = whole.table("study")
     whole.only_tables("study", "test", "reset", "environment")
     tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
@@ -69,14 +81,14 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         design=design,
         seed=study.whole("seed", 1, -(2**63), 2**63 - 1),
         alpha=study.number("alpha", 0.05, 1e-9, 0.5),
-        reset=_reset(whole.table("reset")),
+        reset=reset_of(whole.table("reset")),
         failures=study.text("failures", "trial", ("trial", "run")),
-        counter=_counter(study, check),
-        profile=_profile(study, check),
+        counter=counter_of(study, check),
+        profile=profile_of(study, check),
         cpus=study.text("cpus", ""),
         setup=study.texts("setup"),
         teardown=study.texts("teardown"),
-        environment=whole.pairs("environment", str, OURS if check else None),
+        environment=whole.variables("environment", OURS if check else None, check),
         folder=folder,
     )
     if check and not made.setup and not made.reset.command:  # nothing else of the study may make one
@@ -88,7 +100,32 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
     return made
 
 
-def _profile(study: Table, check: bool) -> str:
+def whole_of(text: str, file: str) -> Table:
+    """A file's whole content. Raises UsageError with the line where it is no TOML."""
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{file}: {NESTED}") from None
+    except ValueError as error:  # also one with more digits than Python reads
+        place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
+        line = f":{place[1]}" if place else ""
+        raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
+    if _depth(content) > MOST_DEPTH:
+        raise UsageError(f"{file}: {NESTED}")
+    return Table(file, lines(text), (), content)
+
+
+def _depth(content: Any) -> int:
+    """How many tables and lists lie in each other."""
+    depth, inside = 0, [content]
+    while inside := [each for each in inside if isinstance(each, (dict, list))]:
+        depth += 1
+        inside = [item for each in inside for item in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
+def profile_of(study: Table, check: bool) -> str:
+    """The profile that a table names, "" for none; `check`: it has to be there."""
     name = study.text("profile", "")
     if name and check:
         from quiet import profile
@@ -107,7 +144,8 @@ def _folders(whole: Table, tests: tuple[Test, ...], folder: Path) -> None:
             raise whole.error_at(("test", number, "directory"), f"{folder / test.directory}: no such directory")
 
 
-def _counter(study: Table, check: bool) -> str:
+def counter_of(study: Table, check: bool) -> str:
+    """What counts for workloads; `check`: it has to be one of this host's."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
         from cbench import counters, events
@@ -136,18 +174,18 @@ def _test(table: Table, timeout: float, folder: str | None) -> Test:
     name = table.text("name")
     if not name or ":" in name or any(ord(each) < 32 for each in name):
         raise table.error("name", f"{name!r}: a text without colons and line breaks")
-    command, workload = _what(table)
+    command, workload = what_of(table)
     metrics: tuple[Metric, ...] = ()
     for each in table.tables("metric"):
-        metric = _metric(each, bool(workload), False)
+        metric = metric_of(each, bool(workload), False)
         if metric.name in {known.name for known in metrics}:
             raise each.error("name", f"{metric.name!r} is there twice")
         metrics += (metric,)
     if metrics:
-        if table.has("read"):
+        if table.given("read") is not None:
             raise table.error("read", "belongs into each [[test.metric]] where there are several")
     else:
-        metrics = (_metric(table, bool(workload), True),)
+        metrics = (metric_of(table, bool(workload), True),)
     test = Test(
         name=name,
         command=command,
@@ -156,6 +194,7 @@ def _test(table: Table, timeout: float, folder: str | None) -> Test:
         metrics=metrics,
         timeout_s=table.number("timeout", timeout, 0.1, 7 * DAY_S),
         directory=table.text("directory", ""),
+        sampling=_sampling(table, metrics),
     )
     if test.params and command:
         raise table.error("params", "only a workload has parameters")
@@ -170,27 +209,47 @@ def _test(table: Table, timeout: float, folder: str | None) -> Test:
     return test
 
 
-def _what(table: Table) -> tuple[str, str]:
-    """The command or the workload."""
+def _steers(name: str) -> bool:
+    """Whether a terminal would take a part of it for a command: C0, DEL or C1."""
+    return any(ord(each) < 32 or 127 <= ord(each) < 160 for each in name)
+
+
+def _sampling(table: Table, metrics: tuple[Metric, ...]) -> Sampling | None:
+    """How its command is sampled: one way, for all of its metrics that are samples."""
+    found = {sampling.parse(metric.detail) for metric in metrics if metric.source == model.SAMPLES}
+    if len(found) > 1:
+        raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
+    return next((replace(each, call_graph=each.call_graph or sampling.NO_CALL_GRAPH) for each in found), None)
+
+
+def what_of(table: Table, what: str = "a test is either a command or a workload") -> tuple[str, str]:
+    """The command and the workload of a table, one of them empty. `what`: what to say where that is not so."""
     given = [key for key in ("command", "workload") if table.has(key)]
     found = {key: table.text(key, "") for key in ("command", "workload")}
     for key in given:
         if not found[key].strip():
             raise table.error(key, "is empty")
     if len(given) != 1:
-        raise table.error("command", "a test is either a command or a workload: write one of both")
+        raise table.error("command", f"{what}: write one of both")
     return found["command"], found["workload"]
 
 
-def _metric(table: Table, workload: bool, alone: bool) -> Metric:
+def metric_of(table: Table, workload: bool, alone: bool) -> Metric:
+    """How a number is read; `workload`: of one of cbench's; `alone`: the table is the test's own and has no name."""
     name = "" if alone else table.text("name")
-    if not alone and (not name or ":" in name):
-        raise table.error("name", f"{name!r}: a text without colons")
+    if not alone and (not name or ":" in name or _steers(name)):
+        raise table.error("name", f"{name!r}: a text without colons and control characters")
     read = table.text("read", model.VALUE if workload else model.LAST)
     source, _, detail = (read, "", "") if read in model.COUNTS else read.partition(":")
-    allowed: tuple[str, ...] = (model.VALUE,) if workload else (model.LAST, *model.TIMES, *model.COUNTS, *PREFIXES)
-    if source not in allowed or bool(detail) != (source in PREFIXES):
+    commands = (model.LAST, *model.TIMES, *model.COUNTS, *PREFIXES, model.SAMPLES)
+    allowed: tuple[str, ...] = (model.VALUE,) if workload else commands
+    if source not in allowed or (source != model.SAMPLES and bool(detail) != (source in PREFIXES)):
         raise table.error("read", f"{read!r}: one of {model.VALUE if workload else READS}")
+    if source == model.SAMPLES:
+        try:
+            sampling.parse(detail)
+        except ValueError as error:
+            raise table.error("read", f"{read!r}: {error}") from None
     if source == model.REGEX:
         try:
             groups = re.compile(detail).groups
@@ -198,14 +257,15 @@ def _metric(table: Table, workload: bool, alone: bool) -> Metric:
             raise table.error("read", f"{detail!r} is no regular expression: {error}") from None
         if groups != 1:
             raise table.error("read", f"{detail!r}: put the number into one group, (...)")
-    unit = table.text("unit", "s" if source in model.TIMES else "cycles" if source in model.COUNTS else "")
+    unit = table.text("unit", UNITS.get(source, ""))
     better = table.text("better", model.LOWER, (model.HIGHER, model.LOWER))
     if not alone:
         table.end()
     return Metric(name, source, detail, unit, better)
 
 
-def _reset(table: Table) -> Reset:
+def reset_of(table: Table) -> Reset:
+    """What a table says that happens to the host."""
     kind = table.text("kind", model.NONE, model.RESETS)
     for name, kinds in RESET_KEYS.items():
         if table.has(name) and kind not in kinds:

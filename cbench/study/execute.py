@@ -14,11 +14,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
 
-from cbench.study import cycles
+from cbench.study import cycles, sampling
+from cbench.study.perf_data import Samples
+from cbench.study.sampling import Sampling
 from quiet.errors import QuietError
 
 MOST_OUTPUT = 1 << 20
@@ -40,30 +43,46 @@ class Execution:
     user_s: float
     sys_s: float
     counts: Mapping[str, int | str] = field(default_factory=dict)  # by name; a text says why there is none
+    running_s: float = 0.0  # from the command's execution on, without what it takes to start one
+    samples: Samples | str = "was not sampled"
 
 
 def execute(
-    command: str, folder: str, environment: Mapping[str, str], timeout_s: float, counts: Sequence[str] = ()
+    command: str,
+    folder: str,
+    environment: Mapping[str, str],
+    timeout_s: float,
+    counts: Sequence[str] = (),
+    sampled: Sampling | None = None,
+    starting: AbstractContextManager[None] | None = None,
 ) -> Execution:
     """Run a command by /bin/sh in a session of its own. Raises OSError where it cannot be started.
 
-    `counts`: names of what the PMU shall count, as in cycles.py; raises UsageError where it cannot.
+    `counts`: names of what shall be counted, as in cycles.py; raises UsageError where that cannot be. `sampled`: how
+    `perf record` shall sample it; times and counts are then those of both. `starting`: is around the start alone, for
+    what the command is to inherit.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
+        shell = ["/bin/sh", "-c", command]
+        if sampled is not None:
+            file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbench-")), "perf.data")
+            shell = [*sampling.arguments(sampled, file), *shell]
         counting = {name: stack.enter_context(cycles.counting(name)) for name in counts}
-        begun_ns, begun = time.time_ns(), time.monotonic()
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            cwd=folder,
-            env=dict(environment),
-            start_new_session=True,
-        )
+        with starting or nullcontext():
+            begun_ns, begun = time.time_ns(), time.monotonic()
+            process = subprocess.Popen(
+                shell,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                cwd=folder,
+                env=dict(environment),
+                start_new_session=True,
+            )
+            executed = time.monotonic()  # it has been, or Popen would not have returned
         try:
             late = not _ended(process.pid, timeout_s)
-            wall, ended_ns = time.monotonic() - begun, time.time_ns()
+            ended, ended_ns = time.monotonic(), time.time_ns()
         except BaseException:
             _end_group(process.pid)
             _, status, _ = os.wait4(process.pid, 0)
@@ -83,10 +102,12 @@ def execute(
             cut=cut + more,
             begun_ns=begun_ns,
             ended_ns=ended_ns,
-            wall_s=wall,
+            wall_s=ended - begun,
             user_s=usage.ru_utime,
             sys_s=usage.ru_stime,
             counts={name: _count(each) for name, each in counting.items()},
+            running_s=ended - executed,
+            samples=sampling.counted(sampled, file) if sampled is not None else "was not sampled",
         )
 
 

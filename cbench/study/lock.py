@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cbench.study.model import CALLED
 from quiet.errors import Refused, UsageError
 
 PATIENCE_S, PAUSE_S = 0.5, 0.05
@@ -20,7 +21,7 @@ PATIENCE_S, PAUSE_S = 0.5, 0.05
 
 
 @contextmanager
-def alone(path: Path, create: bool = False) -> Iterator[None]:
+def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[None]:
     """Be the only one to run the study in this file. Refused where another process does; UsageError without a file."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
@@ -30,7 +31,7 @@ def alone(path: Path, create: bool = False) -> Iterator[None]:
         limit = time.monotonic() + PATIENCE_S
         while not _taken(fd, fcntl.LOCK_EX):
             if time.monotonic() > limit:
-                raise Refused(f"{path}: another process is running this study (cbench order status {path})")
+                raise Refused(f"{path}: another process is running this {CALLED[kind]} (cbench {kind} status {path})")
             time.sleep(PAUSE_S)
         yield
     finally:

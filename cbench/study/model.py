@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cbench.study.sampling import Sampling
+
 HIGHER, LOWER = "higher", "lower"
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
 VALUE = "value"  # a workload's own number, in its counter's unit
-TIMES = (WALL, USER, SYS)
+PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
+TIMES = (WALL, USER, SYS, PERF_ELAPSED)
 CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
-COUNTS = (CYCLES, CYCLES_USER)
+TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # of the same, by the kernel's software events; in seconds
+CLOCKS = (TASK_CLOCK, CPU_CLOCK)
+COUNTS = (CYCLES, CYCLES_USER, *CLOCKS)
+SAMPLES = "samples"  # of the command, run under `perf record`
+PERF_DATA = "perf-data"  # samples in a file of `perf record` that the command leaves
 NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT = (
     *("none", "command", "service", "drop-caches", "cool-down", "processes", "reboot"),
 )
 RESETS = (NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT)
+
+CALLED = {"order": "study", "screen": "experiment"}
+"""What a message says of a store, by its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +49,11 @@ class Test:
     metrics: tuple[Metric, ...] = ()
     timeout_s: float = 600.0
     directory: str = ""
+    sampling: Sampling | None = None  # where its command runs under `perf record`
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """What the PMU has to count for it."""
+        """What perf_event has to count for it."""
         return tuple(sorted({metric.source for metric in self.metrics} & set(COUNTS)))
 
 

@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cbench.study import model
+from cbench.study import model, perf_data
 from cbench.study.execute import Execution
 from cbench.study.model import Metric
+from cbench.study.perf_data import Samples
 
 _NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
 _JOINED = r"(?<=\d)[-,_'\u2019:/*^\u00d7\u00b1\u2212\u2013\u00a0\u2009\u202f](?=\d)"
@@ -40,14 +41,16 @@ class NoNumber(Exception):
 
 def read(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
     """The number, and its text as it was found. Raises NoNumber."""
-    times = {model.WALL: done.wall_s, model.USER: done.user_s, model.SYS: done.sys_s}
+    times = dict(zip(model.TIMES, (done.wall_s, done.user_s, done.sys_s, done.running_s), strict=True))
     if metric.source in times:
         return times[metric.source], repr(times[metric.source])
     if metric.source in model.COUNTS:
         count = done.counts.get(metric.source, "was not counted")
         if isinstance(count, str):
             raise NoNumber(f"{metric.source}: {count}")
-        return float(count), str(count)
+        return (count / 1e9, f"{count} ns") if metric.source in model.CLOCKS else (float(count), str(count))
+    if metric.source in (model.SAMPLES, model.PERF_DATA):
+        return _samples(metric, done, folder)
     if metric.source == model.FILE:
         return _last(_content(Path(folder, metric.detail)), metric.detail)
     text = done.output.decode(errors="replace")
@@ -59,6 +62,23 @@ def read(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
     if metric.source == model.JSON:
         return _number(_path(text, metric.detail))
     return _last(text, "its output")
+
+
+def _samples(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
+    found: Samples | str = done.samples
+    if metric.source == model.PERF_DATA:
+        path = Path(folder, metric.detail)
+        try:
+            if path.stat().st_mtime_ns == UNTOUCHED_NS:
+                raise NoNumber(f"{path}: was not written in this trial")
+            found = perf_data.count(path)
+        except OSError as error:
+            raise NoNumber(f"{path}: {error.strerror}") from None
+        except perf_data.NoSamples as error:
+            raise NoNumber(str(error)) from None
+    if isinstance(found, str):
+        raise NoNumber(f"{metric.source}: {found}")
+    return float(found.samples), str(found.samples)
 
 
 def _last(text: str, where: str) -> tuple[float, str]:
@@ -90,7 +110,7 @@ def _number(text: str) -> tuple[float, str]:
 def prepare(metric: Metric, folder: str) -> None:
     """Before a trial: have a result's file look as old as can be, so that one that is not written again is noticed."""
     path = Path(folder, metric.detail)
-    if metric.source == model.FILE and not str(path).startswith(KERNELS):
+    if metric.source in (model.FILE, model.PERF_DATA) and not str(path).startswith(KERNELS):
         with contextlib.suppress(OSError):
             os.utime(path, ns=(UNTOUCHED_NS, UNTOUCHED_NS))
 

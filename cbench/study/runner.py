@@ -13,6 +13,7 @@ from cbench.study.execute import MOST_OUTPUT
 from cbench.study.marks import Mark, Marks
 from cbench.study.model import Study
 from cbench.study.reset import ByReboot, ResetError, Resetting
+from cbench.study.setting import AsFound, Held, Setting
 from cbench.study.store import Ended, StoredRun, StudyStore
 from quiet.errors import QuietError
 
@@ -44,15 +45,20 @@ class Runner:
         self,
         study: Study,
         store: StudyStore,
-        look: Callable[[], Facts],
+        look: Callable[[StoredRun], Facts],
         tell: Callable[[str], None],
         show: Callable[[Progress], None],
         workloads: Workloads | None = None,
+        setting: Setting | None = None,
     ) -> None:
-        """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress."""
+        """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress.
+
+        `setting`: levels that are set around trials; none in a study of orders.
+        """
         self._study, self._store = study, store
         self._look, self._tell, self._show = look, tell, show
         self._workloads = workloads
+        self._setting: Setting = setting or AsFound()
         self._environment = {**os.environ, **study.environment}
         self._runs = store.runs()
         self._marks = Marks(store.identity(), len(self._runs), tuple(test.name for test in study.tests))
@@ -70,6 +76,7 @@ class Runner:
         self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()
         self._end_strays()
+        self._setting.start()
         if not all(each.over for each in self._runs):
             try:
                 self._commands(marks.SETUP, self._study.setup)
@@ -77,7 +84,10 @@ class Runner:
                     if not each.over:
                         self._one(each)
             finally:
-                self._commands(marks.TEARDOWN, self._study.teardown, strict=False)
+                try:
+                    self._setting.end()
+                finally:
+                    self._commands(marks.TEARDOWN, self._study.teardown, strict=False)
         self._store.finish()
 
     def _end_strays(self) -> None:
@@ -100,25 +110,34 @@ class Runner:
             if not self._ready(run):
                 return
         else:
-            self._store.resume_run(run.number, run.done, {"boot_id": reset.boot_id(), **self._look()})
+            self._store.resume_run(
+                run.number, run.done, {"boot_id": reset.boot_id(), **self._look(run), **self._begun_at(run)}
+            )
         for position in range(run.done, len(run.order)):
             number = run.order[position]
             self._progress(run, self._study.tests[number].name)
-            ended = self._trial(number, run.number, position)
-            self._store.add(ended)
+            with self._setting.trial(number, run.number, position) as held:
+                ended = self._trial(number, run.number, position, held)
+                self._store.add(ended)  # before anything is put back, which may end the study
             self._done += 1
             self._say_what_was_cut(ended)
             if ended.failure:
                 self._failed(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
         self._store.end_run(run.number)
 
-    def _trial(self, number: int, run: int, position: int) -> Ended:
+    def _begun_at(self, run: StoredRun) -> Facts:
+        found = self._setting.begin(run)
+        return {"levels": found} if found else {}
+
+    def _trial(self, number: int, run: int, position: int, held: Held) -> Ended:
         test = self._study.tests[number]
         if test.workload and self._workloads is not None:
-            return self._workloads.trial(test, number, run, position)
+            return self._workloads.trial(test, number, run, position, held)
         environment = {**self._environment, **self._marks.of_trial(run, position, test.name)}
         try:
-            ended = trial.command(test, number, run, position, study_folder=self._study.folder, environment=environment)
+            ended = trial.command(
+                test, number, run, position, study_folder=self._study.folder, environment=environment, held=held
+            )
         except BaseException:
             self._marks.end(lambda mark: (mark.run, mark.position) == (run, position))
             raise
@@ -142,22 +161,29 @@ class Runner:
 
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; whether the run may begin."""
-        if self._study.reset.kind != model.NONE:
-            self._progress(run, f"reset ({self._study.reset.kind})")
         try:
-            facts = self._reset(run)
+            resets = self._setting.resets(run)
+            if resets and self._study.reset.kind != model.NONE:
+                self._progress(run, f"reset ({self._study.reset.kind})")
+            facts = self._reset(run) if resets else {}
         except ResetError as error:
             self._store.end_run(run.number, f"not reset: {error}")
             self._done += len(run.order)
             self._tell(f"run {run.number + 1} is left out: not reset: {error}")
             return False
-        time.sleep(self._study.reset.settle_s)
-        self._store.begin_run(run.number, facts, self._look())
+        if resets:
+            time.sleep(self._study.reset.settle_s)
+        levels = self._begun_at(run)
+        self._store.begin_run(run.number, facts, self._look(run) | levels)
         return True
 
     def _reset(self, run: StoredRun) -> Facts:
-        if not isinstance(self._resetting, ByReboot):
-            return self._resetting.reset(run.number)
+        resetting = self._resetting
+        if asked := self._setting.asked(run):
+            environment = {**self._environment, **asked}
+            resetting = reset.of(self._study.reset, self._study.folder, environment, self._marks)
+        if not isinstance(resetting, ByReboot):
+            return resetting.reset(run.number)
         before, times = self._store.asked_to_boot(run.number)
         now = reset.boot_id()
         if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
@@ -165,8 +191,8 @@ class Runner:
                 raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
-            return self._resetting.reset(run.number)
-        facts = {"boot_id_before": before, "boot_id": now, "came_up": self._resetting.came_up()}
+            return resetting.reset(run.number)
+        facts = {"boot_id_before": before, "boot_id": now, "came_up": resetting.came_up()}
         wanted = self._study.reset
         if wanted.check:
             reset.run(wanted.check, self._study.folder, self._environment, wanted.timeout_s)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cbench.study.model import CALLED
 from quiet.errors import Refused
 
 RUNNING = Path("/run/systemd/system")
@@ -26,15 +27,15 @@ def name(data: Path) -> str:
     return f"cbench-study-{hashlib.sha256(os.fsencode(data.absolute())).hexdigest()[:12]}.service"
 
 
-def unit(data: Path, environment: Mapping[str, str]) -> str:
+def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str:
     """The unit's text. It waits for nothing but the boot's own order: the study itself waits until the boot is over."""
-    command = [sys.executable, "-P", "-m", "cbench", "order", "resume", str(data.absolute())]
+    command = [sys.executable, "-P", "-m", "cbench", kind, "resume", str(data.absolute())]
     kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
     return "\n".join(
         [
-            "# Made by `cbench order run`; removed when the study has ended.",
+            f"# Made by `cbench {kind} run`; removed when the {CALLED[kind]} has ended.",
             "[Unit]",
-            f"Description=cbench goes on with the study {_escaped(str(data.absolute()))}",
+            f"Description=cbench goes on with the {CALLED[kind]} {_escaped(str(data.absolute()))}",
             "[Service]",
             "Type=exec",
             f"WorkingDirectory={_escaped(str(data.absolute().parent))}",
@@ -54,18 +55,20 @@ def obstacle() -> str:
     return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"
 
 
-def install(data: Path, environment: Mapping[str, str], units: Path = UNITS) -> str:
+def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:
     """Have the study go on after each boot from now on; the unit's name. Raises Refused where that cannot be."""
     file = units / name(data)
     link = units / f"{TARGET}.wants" / file.name
     try:
         link.parent.mkdir(exist_ok=True)
-        file.write_text(unit(data, environment))
+        file.write_text(unit(data, environment, kind))
         link.unlink(missing_ok=True)
         link.symlink_to(file)
         os.sync()
     except OSError as error:
-        raise Refused(f"the study cannot go on by itself after a reboot: {error.filename}: {error.strerror}") from None
+        raise Refused(
+            f"the {CALLED[kind]} cannot go on by itself after a reboot: {error.filename}: {error.strerror}"
+        ) from None
     return file.name
 
 

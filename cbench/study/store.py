@@ -25,6 +25,9 @@ from quiet.errors import QuietError, UsageError
 __all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "is_study"]
 
 T = TypeVar("T")
+KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
+FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
+"""What a header's kind means; it is also the name of the commands."""
 
 
 class StudyStore:
@@ -42,7 +45,8 @@ class StudyStore:
         try:  # what was killed while it made a store has left one without content
             if has_study(made._connection):
                 anew = "to begin anew remove it, or name another (-o)"
-                raise UsageError(f"{path}: is there already; `cbench order resume {path}` goes on with it; {anew}")
+                kind = made.header().kind
+                raise UsageError(f"{path}: is there already; `cbench {kind} resume {path}` goes on with it; {anew}")
             if made._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
                 raise UsageError(f"{path}: has measurements in it; choose another name for the study")
         except (sqlite3.Error, QuietError) as error:
@@ -72,8 +76,8 @@ class StudyStore:
         return made
 
     @classmethod
-    def open(cls, path: Path, writing: bool = False) -> Self:
-        """A study that is there. UsageError where it is none."""
+    def open(cls, path: Path, writing: bool = False, kind: str | None = None) -> Self:
+        """A study that is there. UsageError where it is none, or not of this kind."""
         if writing and not path.exists():
             raise UsageError(f"{path}: no such file")
         made = cls(path, store_open.for_writing(path) if writing else store_open.for_reading(path), writing)
@@ -84,8 +88,25 @@ class StudyStore:
             raise QuietError(f"{path}: {store_open.reason(error)}") from None
         if not there:
             made.close()
-            raise UsageError(f"{path}: there is no study in it; `cbench order run STUDY.toml -o FILE` begins one")
+            begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
+            raise UsageError(f"{path}: there is no study in it; {begins}")
+        if kind is not None:
+            made._check_kind(kind)
         return made
+
+    def _check_kind(self, kind: str) -> None:
+        """Close it, and raise UsageError, where it is of another kind."""
+        try:
+            found = self.header().kind
+        except QuietError:
+            self.close()
+            raise
+        if found != kind:
+            self.close()
+            raise UsageError(
+                f"{self.path}: is {KINDS.get(found, found)}, not {KINDS[kind]}: `cbench {found}` has the same commands "
+                "for it (resume, status, analyze, report)"
+            )
 
     def identity(self) -> str:
         """What no other study on this host has: the file's place on its disk, and when it was made."""
@@ -212,6 +233,18 @@ class StudyStore:
         with self._reading() as c:
             rows = c.execute("SELECT run, reset, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
             return [(run, json.loads(reset or "{}"), json.loads(facts or "{}")) for run, reset, facts in rows]
+
+    def trial_facts(self) -> list[tuple[int, dict[str, Any]]]:
+        """Test and facts of every trial, in the order of time."""
+        with self._reading() as c:
+            rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
+            return [(test, json.loads(facts or "{}")) for test, facts in rows]
+
+    def resumptions(self) -> dict[int, list[dict[str, Any]]]:
+        """Of each run that was cut short, what was known each time that it went on."""
+        with self._reading() as c:
+            rows = c.execute("SELECT run, resumed FROM study_run WHERE resumed IS NOT NULL ORDER BY run")
+            return {run: list(json.loads(resumed)) for run, resumed in rows}
 
     def close(self) -> None:
         store_open.close(self._connection, written=self._writing)

@@ -4,28 +4,46 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cbench.study import reading
 from cbench.study.execute import Execution, execute
+from cbench.study.inherited import inherited
 from cbench.study.model import Test
+from cbench.study.perf_data import Samples
+from cbench.study.setting import AS_IS, Held
 from cbench.study.store import Ended
-from quiet.errors import QuietError
+from quiet.errors import QuietError, Refused
 
 LATE = "not done in time"
 
 
 def command(
-    test: Test, number: int, run: int, position: int, *, study_folder: str, environment: Mapping[str, str]
+    test: Test,
+    number: int,
+    run: int,
+    position: int,
+    *,
+    study_folder: str,
+    environment: Mapping[str, str],
+    held: Held = AS_IS,
 ) -> Ended:
-    """Run a test's command once. Whatever goes wrong with it is in the result's `failure`."""
+    """Run a test's command once. Whatever goes wrong with it is in the result's `failure`.
+
+    Raises Refused where it cannot have the CPUs or addresses that are held for it.
+    """
     folder = str(Path(study_folder, test.directory))
     for metric in test.metrics:
         reading.prepare(metric, folder)
     begun = time.time_ns()
     try:
-        done = execute(test.command, folder, environment, test.timeout_s, test.counts)
+        starting = inherited(held.cpus, held.aslr, held.partition)
+        variables = {**environment, **held.environment}
+        done = execute(test.command, folder, variables, test.timeout_s, test.counts, test.sampling, starting)
+    except Refused:
+        raise
     except (OSError, QuietError) as error:
         why = f"could not be started: {getattr(error, 'strerror', None) or error}"
         return Ended(run, position, number, begun, time.time_ns(), why, None, b"", b"", {}, {})
@@ -33,8 +51,11 @@ def command(
     facts: dict[str, Any] = {"wall_s": done.wall_s, "user_s": done.user_s, "sys_s": done.sys_s}
     if done.counts:
         facts["counts"] = dict(done.counts)
+    if isinstance(done.samples, Samples):
+        facts["samples"] = asdict(done.samples)
     if done.cut:
         facts["output_cut"] = done.cut
+    facts |= held.facts
     return Ended(
         run=run,
         position=position,

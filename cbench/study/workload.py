@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cbench import batch, counters, host, usercode, workloads
+from cbench import batch, counters, host, layout, usercode, workloads
 from cbench._cbench import lib
 from cbench.choice import choose_cpus
-from cbench.model import Workload
+from cbench.model import PLAIN, Workload
+from cbench.runner import variables
 from cbench.study.model import Study, Test
+from cbench.study.setting import AS_IS, Held
 from cbench.study.store import Ended
 from quiet.errors import QuietError, UsageError
 from quiet.placement import isolated_cpus
 
-ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [study] changes that (needs root)'
+ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
+TABLES = {"order": "study", "screen": "screen"}
+"""What the file's own table is called, by what it describes."""
 
 
 def find(test: Test, folder: str) -> Workload:
@@ -47,11 +52,13 @@ def cpu() -> int:
 
 
 class Workloads:
-    """Those of a study, ready to be measured. `tell`: gets each message once."""
+    """Those of a study, ready to be measured. `tell`: gets each message once; `kind`: what is run."""
 
-    def __init__(self, study: Study, counter: str, cache: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, study: Study, counter: str, cache: Path, tell: Callable[[str], None], kind: str = "order"
+    ) -> None:
         self._folder, self._counter, self._cache = study.folder, counter, cache
-        self._tell = tell
+        self._tell, self._isolated = tell, ISOLATED.format(TABLES[kind])
         self._told: set[str] = set()
         self._cpu = cpu()
         self._ready: dict[str, tuple[Workload, Mapping[str, int]]] = {}
@@ -66,26 +73,34 @@ class Workloads:
         batch.check_memory(found, params)
         return found, params
 
-    def trial(self, test: Test, number: int, run: int, position: int) -> Ended:
+    def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
         """One execution."""
         workload, params = self._ready[test.name]
-        options = batch.options(1, "0", self._counter, test.timeout_s, trace=False)
+        plan = layout.Plan(base=replace(PLAIN, aslr=held.aslr)) if held.aslr is not None else None
+        options = batch.options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)
+        cpu = self._cpu if held.cpus is None else min(held.cpus)
         isolated = isolated_cpus()
         begun = time.time_ns()
         try:
-            results = batch.measure(
-                [workload], [params], [self._cpu], isolated=isolated, options=options, show=lambda *_: None
-            )
+            with variables(held.environment):
+                results = batch.measure(
+                    [workload], [params], [cpu], isolated=isolated, options=options, show=lambda *_: None
+                )
         except QuietError as error:
-            return Ended(run, position, number, begun, time.time_ns(), str(error), None, b"", b"", {}, {})
-        missing = [ISOLATED if line.startswith("not isolated") else line for line in host.missing(results)]
+            return Ended(run, position, number, begun, time.time_ns(), str(error), None, b"", b"", {}, held.facts)
+        missing = [self._isolated if line.startswith("not isolated") else line for line in host.missing(results)]
         for line in missing:
             if line not in self._told:
                 self._told.add(line)
                 self._tell(line)
         one, counter = results[0].trials[0], results[0].session.counter
-        facts: dict[str, Any] = {"cpu": self._cpu, "counter": counter.name, "unit": counter.unit}
-        facts |= {"params": dict(params), "causes": list(one.causes), "polluted": one.polluted, "missing": missing}
+        facts: dict[str, Any] = {"cpu": cpu, "counter": counter.name, "unit": counter.unit}
+        facts |= {
+            "params": dict(params),
+            "causes": list(one.causes),
+            "polluted": one.polluted,
+            "missing": missing,
+        } | dict(held.facts)
         values = {metric.name: (float(one.value), str(one.value)) for metric in test.metrics}
         return Ended(run, position, number, begun, time.time_ns(), None, 0, b"", b"", values, facts)
 

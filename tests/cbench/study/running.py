@@ -25,9 +25,13 @@ ROOT = Path(__file__).parents[3]
 
 
 class Command:
-    """`cbench order ARGUMENTS` in a fork of this process and a session of its own: without the time to start Python."""
+    """`cbench order ARGUMENTS` in a fork of this process and a session of its own: without the time to start Python.
 
-    def __init__(self, arguments: Sequence[str | Path], folder: Path) -> None:
+    `group`: of commands, in place of `order`.
+    """
+
+    def __init__(self, arguments: Sequence[str | Path], folder: Path, group: str = "order") -> None:
+        self._group = group
         self.args = [str(each) for each in arguments]
         self.returncode: int | None = None
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed when read
@@ -47,7 +51,7 @@ class Command:
             sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.chdir(folder)
-            sys.argv = ["cbench", "order", *self.args]
+            sys.argv = ["cbench", self._group, *self.args]
             cbench.cli.main()
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1

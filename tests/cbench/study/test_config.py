@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from cbench.study.checking import MOST_BYTES
 from cbench.study.config import load, parse
 from cbench.study.example import EXAMPLE
 from cbench.study.lines import line_of, lines
@@ -93,6 +95,7 @@ WRONG = [
     ("repetitions = 10", "repetitions = 10\nseed = 9223372036854775808", "s.toml:4: study.seed: 9223372036854775808: "),
     ("repetitions = 10", "repetitions = 10\ntimeout = 0", "s.toml:4: study.timeout: 0: from 0.1 to 604800"),
     ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a text"),
+    ("repetitions = 10", 'repetitions = 10\nsetup = ["a\\u0000b"]', "s.toml:4: study.setup: has a null character"),
     ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a text"),
     ("repetitions = 10", "repetitions = 10\nfailures = 'all'", "s.toml:4: study.failures: 'all': one of trial, run"),
     ("repetitions = 10", "repetitions = 10\ncounter = 'ticks'", "s.toml:4: study.counter: 'ticks': auto or one that"),
@@ -206,3 +209,49 @@ def test_lines_are_found_in_quotes_in_arrays_and_not_within_long_texts() -> None
     assert found[("y", 1, "k", "q")] == 10
     assert line_of(found, ("y", 1, "missing")) == 7
     assert line_of(found, ("missing",)) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('Q = "a\\u0000b"', "s.toml:6: environment.Q: has a null character in it"),
+        ('"A=B" = "x"', "s.toml:5: environment: 'A=B' is no variable's name"),
+        ('"" = "x"', "s.toml:5: environment: '' is no variable's name"),
+        ('"A\\u0000" = "x"', "s.toml:5: environment: 'A\\x00' is no variable's name"),
+    ],
+)
+def test_a_variable_that_no_process_can_have_is_said(line: str, words: str) -> None:
+    assert words in said(PLAIN.replace("[[test]]", f"[environment]\n{line}\n[[test]]", 1))
+
+
+def test_a_variable_has_at_most_as_many_bytes_as_the_kernel_hands_to_a_process() -> None:
+    def text(size: int) -> str:
+        return PLAIN.replace("[[test]]", f"[environment]\nQ = '{'x' * size}'\n[[test]]", 1)
+
+    most = MOST_BYTES - len("Q=") - 1
+    value = parse(text(most), "s.toml", "/tmp").environment["Q"]
+    subprocess.run(["/bin/true"], env={"Q": value}, check=True)
+    with pytest.raises(OSError, match="Argument list too long"):
+        subprocess.run(["/bin/true"], env={"Q": f"{value}x"}, check=False)
+    assert f"s.toml:6: environment.Q: {MOST_BYTES + 1:,} bytes with its name: no process can" in said(text(most + 1))
+    assert parse(text(most + 1), "s.toml", "/tmp", check=False).environment  # another host's store is still read
+
+
+def test_variables_whose_names_a_shell_does_not_know_are_left_to_the_processes_that_do() -> None:
+    study = parse(PLAIN.replace("[[test]]", "[environment]\n'my-var.x' = '1'\n[[test]]", 1), "s.toml", "/tmp")
+    assert study.environment == {"my-var.x": "1"}
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "[" * 60 + "]" * 60, ".".join("a" * 5000) + " = 1"])
+def test_what_is_nested_too_deeply_is_said_in_one_line(text: str) -> None:
+    assert said(text) == "s.toml: tables and lists are nested too deeply"
+
+
+def test_a_number_with_too_many_digits_is_said_in_one_line() -> None:
+    assert said(f"[study]\nrepetitions = {'1' * 5000}\n").startswith("s.toml: Exceeds the limit")
+
+
+def test_the_hint_for_an_unknown_key_names_each_key_that_may_be_there_once() -> None:
+    text = said(PLAIN.replace("repetitions = 10", "repetitions = 10\n[reset]\nfoo = 1"))
+    hint = text.partition("here may be ")[2].split(", ")
+    assert sorted(hint) == ["celsius", "check", "command", "khz", "kind", "settle", "timeout", "unit"]

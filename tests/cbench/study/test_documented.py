@@ -53,7 +53,7 @@ def test_every_choice_is_in_the_document_and_in_the_example() -> None:
     for each in (*DESIGNS, *model.RESETS, *model.TIMES, *model.COUNTS, model.LAST, model.VALUE, "trial", "run"):
         assert f"`{each}`" in DOCUMENT or f'`"{each}"`' in DOCUMENT, each
         assert each in EXAMPLE, each
-    for each in (model.REGEX, model.JSON, model.FILE):
+    for each in (model.REGEX, model.JSON, model.FILE, model.SAMPLES, model.PERF_DATA):
         assert f"`{each}:" in DOCUMENT
         assert f"{each}:" in EXAMPLE
     for each in (marks.RUN, marks.POSITION, marks.TEST, marks.MARK, marks.PADDING):

@@ -1,0 +1,90 @@
+"""Counts the samples in a file of `perf record`.
+
+The file's format: tools/perf/Documentation/perf.data-file-format.txt of Linux; its records: perf_event_open(2).
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+LITTLE, BIG = b"PERFILE2", b"2ELIFREP"
+HEADER = 104
+"""Bytes of the header; a file that perf has written into a pipe has 16."""
+ATTRIBUTES = 24
+"""Where the header has the place and size of the events' attributes, then those of the records."""
+EXCLUDE_KERNEL = 1 << 5
+LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (81, 83)
+"""Kinds of records. AUX_DATA is followed by as many bytes as it says, which are no records."""
+
+
+class NoSamples(Exception):
+    """The file cannot be counted; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """`samples`: records of the kind PERF_RECORD_SAMPLE, of all events. `lost`: records that the kernel could not hand
+    over, as it says itself. `throttled`: how often it paused sampling because it took too much time. `event`: type and
+    config of the first event, as perf_event_open(2) has them. `user_only`: it was not sampled in the kernel."""
+
+    samples: int
+    lost: int
+    throttled: int
+    event: tuple[int, int]
+    user_only: bool
+
+
+def count(path: Path) -> Samples:
+    """What is in the file. Raises NoSamples where it cannot be read, is no such file, or was not finished."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEADER)
+            order = {LITTLE: "<", BIG: ">"}.get(head[:8])
+            if order is None:
+                raise NoSamples(f"{path}: is no file of `perf record`")
+            if len(head) < HEADER or struct.unpack_from(f"{order}Q", head, 8)[0] != HEADER:
+                raise NoSamples(f"{path}: was written into a pipe, or by a perf that is not known")
+            attributes, offset, size = struct.unpack_from(f"{order}Q8xQQ", head, ATTRIBUTES)
+            if not size:
+                raise NoSamples(f"{path}: was not finished: `perf record` was ended before it could")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                kind, config, flags = struct.unpack_from(f"{order}I4xQ24xQ", content, attributes)
+                made = _counted(content, order, (offset, offset + size), path)
+                return Samples(*made, (kind, config), bool(flags & EXCLUDE_KERNEL))
+    except OSError as error:
+        raise NoSamples(f"{path}: {error.strerror}") from None
+    except struct.error:
+        raise NoSamples(f"{path}: damaged: its header points behind its end") from None
+
+
+def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path) -> tuple[int, int, int]:
+    """Samples, lost records, pauses."""
+    at, end = where
+    record, number = struct.Struct(f"{order}IHH"), struct.Struct(f"{order}Q")
+    if end > len(content):
+        raise NoSamples(f"{path}: ends before its last record")
+    samples = lost = lost_samples = throttled = 0
+    try:
+        while at < end:
+            kind, _, size = record.unpack_from(content, at)
+            if size < record.size:
+                raise NoSamples(f"{path}: damaged at byte {at:,}")
+            if kind == SAMPLE:
+                samples += 1
+            elif kind == LOST:
+                lost += number.unpack_from(content, at + 16)[0]  # after the event's number
+            elif kind == LOST_SAMPLES:
+                lost_samples += number.unpack_from(content, at + 8)[0]
+            elif kind == THROTTLE:
+                throttled += 1
+            elif kind in COMPRESSED:
+                raise NoSamples(f"{path}: is compressed; record it without -z")
+            elif kind == AUX_DATA:
+                size += number.unpack_from(content, at + 8)[0]
+            at += size
+    except struct.error:
+        raise NoSamples(f"{path}: damaged at byte {at:,}") from None
+    return samples, max(lost, lost_samples), throttled  # newer kernels tell the same loss in both
