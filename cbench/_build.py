@@ -80,6 +80,8 @@ SOURCES = [
     "cbench/c/workloads/hash.c",
     "cbench/c/workloads/memory_run.c",
     "cbench/c/workloads/memory_state.c",
+    "cbench/c/workloads/perfect.c",
+    "cbench/c/workloads/perfect_state.c",
     "cbench/c/workloads/registry.c",
     "cbench/c/workloads/sieve.c",
     "cbench/c/workloads/stream.c",

@@ -1,6 +1,7 @@
-"""Workloads 0 and 4 of D. Flater, "Screening for Factors Affecting Application Performance in Profiling Measurements".
+"""Workloads of D. Flater, "Screening for Factors Affecting Application Performance in Profiling Measurements".
 
-NIST Technical Note 1855 (2014), section 3.2: the aliquot sequence from 10^7, and the clock etalon of ten seconds.
+NIST Technical Note 1855 (2014), section 3.2: the aliquot sequence from 10^7, the check that a number is perfect, and
+the clock etalon of ten seconds. programs.py has all five as commands.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 
 from cbench.model import Parameter, Params, Workload
 
+PERFECT = (2, 3, 5, 7, 13, 17, 19, 31)
+"""Exponents p below 33 for which 2^p - 1 is prime, and so 2^(p-1) (2^p - 1) perfect."""
 LARGEST = 10**15
 """A larger term ends the sequence."""
 WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
@@ -91,6 +94,27 @@ def aliquot_expected(params: Params) -> int:
     return result
 
 
+def perfect_number(exponent: int) -> int:
+    """2^(p-1) (2^p - 1)."""
+    return int(2 ** (exponent - 1) * (2**exponent - 1))
+
+
+def perfect_expected(params: Params) -> int:
+    """The divisors that were tried, with their counterparts: all are 2^i or 2^i (2^p - 1)."""
+    p, first, step = params["exponent"], params["first"], params["step"]
+    number = perfect_number(p)
+    divisors = [2**i * factor for i in range(p) for factor in (1, 2**p - 1)]
+    last = first + (params["n"] - 1) * step
+    tried = [d for d in divisors if d * d <= number and first <= d <= last and (d - first) % step == 0]
+    return sum(sum({d, number // d} - {number}) for d in tried) % 2**64
+
+
+def perfect_check(params: Params) -> str:
+    if params["exponent"] in PERFECT:
+        return ""
+    return f"exponent={params['exponent']}: one of {', '.join(map(str, PERFECT))}, of which the numbers are perfect"
+
+
 WORKLOADS = (
     Workload(
         name="aliquot",
@@ -115,6 +139,23 @@ WORKLOADS = (
         check_limit=2**40,
         rewarm_share=1_000,
         enters_kernel=None,  # where the clock cannot be read in user space
+        trials=10,
+    ),
+    Workload(
+        name="perfect",
+        function="perfect",
+        stresses="the 64-bit divider: all divisors of a perfect number of NIST TN 1855, by trial division",
+        cost="11 cycles a division (Zen 3), 1,518 million of them for the exponent 31; 10 trials without a warm-up",
+        parameters=(
+            Parameter("n", 2**31, 2**31, "candidates at most", 1, 2**32),
+            Parameter("exponent", 31, 19, "p of 2^(p-1) (2^p - 1)", 2, 31),
+            Parameter("first", 1, 1, "first candidate", 1, 2**31),
+            Parameter("step", 1, 1, "from one candidate to the next", 1, 2**31),
+        ),
+        expected=perfect_expected,
+        check_limit=2**40,
+        rewarm_share=2**20,
+        check=perfect_check,
         trials=10,
     ),
 )

@@ -32,7 +32,7 @@ def agrees(name: str, **params: int) -> bool:
     return run(name, **params) == workloads.expected_output(workloads.find(name), params)
 
 
-@pytest.mark.parametrize("workload", [w for w in workloads.WORKLOADS if w.name != "etalon"], ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", [w for w in workloads.WORKLOADS if w.trials is None], ids=lambda w: w.name)
 def test_the_result_with_the_defaults_is_right_twice(workload: workloads.Workload) -> None:
     params = workloads.parameters(workload, {}, quick=False)
     expected = workloads.expected_output(workload, params)
@@ -202,3 +202,36 @@ def test_the_etalon_lasts_as_long_by_another_clock() -> None:
         assert run("etalon", n=200) == 200
         elapsed.append(time.monotonic() - begin)
     assert 0.1995 < min(elapsed) < 0.25
+
+
+@pytest.mark.parametrize("exponent", screening.PERFECT[:-1])
+def test_the_divisors_of_a_perfect_number_add_up_to_it(exponent: int) -> None:
+    params = {"n": 2**31, "exponent": exponent, "first": 1, "step": 1}
+    assert screening.perfect_expected(params) == screening.perfect_number(exponent)
+    assert agrees("perfect", **params)
+
+
+@given(st.sampled_from(screening.PERFECT[:-1]), st.integers(1, 12), st.integers(1, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_shares_of_the_divisors_agree_and_add_up(exponent: int, shares: int, n: int) -> None:
+    each = [{"n": n, "exponent": exponent, "first": first, "step": shares} for first in range(1, shares + 1)]
+    assert all(agrees("perfect", **params) for params in each)
+    whole = sum(screening.perfect_expected({**params, "n": 2**31}) for params in each)
+    assert whole == screening.perfect_number(exponent)
+
+
+def test_the_perfect_number_is_the_one_of_the_technical_note() -> None:
+    assert screening.perfect_number(31) == 2_305_843_008_139_952_128
+    params = {"n": 2**31, "exponent": 31, "first": 1, "step": 1}
+    assert screening.perfect_expected(params) == 2_305_843_008_139_952_128
+
+
+def test_an_exponent_whose_number_is_not_perfect_is_refused() -> None:
+    assert workloads.find("perfect").check is not None
+    with pytest.raises(UsageError, match=r"perfect: exponent=11: one of 2, 3, 5, 7, 13, 17, 19, 31"):
+        workloads.parameters(workloads.find("perfect"), {"exponent": 11}, quick=False)
+
+
+@pytest.mark.slow
+def test_the_perfect_number_of_the_technical_note_is_perfect() -> None:
+    assert agrees("perfect", n=2**31, exponent=31, first=1, step=1)

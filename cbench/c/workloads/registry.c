@@ -21,6 +21,7 @@ static const cb_workload workloads[] = {
 	{"fault", cb_fault_run, cb_fault_create, cb_fault_destroy, NULL}, /* locked pages do not fault */
 	{"aliquot", cb_aliquot_run, cb_aliquot_create, cb_aliquot_destroy, NULL},
 	{.name = "etalon", .run = cb_etalon_run},
+	{"perfect", cb_perfect_run, cb_perfect_create, cb_perfect_destroy, NULL},
 };
 
 int cb_workload_find(const char *name, const cb_workload **ret)

@@ -104,6 +104,19 @@ uint64_t cb_aliquot_run(void *state, uint64_t n); /* state: the start, a uint64_
 int cb_aliquot_create(const uint64_t *params, size_t count, void **ret);
 void cb_aliquot_destroy(void *state);
 
+#define CB_PERFECT_MOST 32 /* exponent: the number has 63 bits */
+
+typedef struct cb_perfect {
+	uint64_t number;
+	uint64_t root; /* the largest whole number whose square is not larger */
+	uint64_t first;
+	uint64_t step;
+} cb_perfect;
+
+uint64_t cb_perfect_run(void *state, uint64_t n); /* state: a cb_perfect */
+int cb_perfect_create(const uint64_t *params, size_t count, void **ret);
+void cb_perfect_destroy(void *state);
+
 #define CB_STREAM_PROBES 64
 #define CB_STREAM_LEAST 512 /* bytes: an element for each probe */
 

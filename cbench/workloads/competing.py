@@ -1,0 +1,146 @@
+"""A competing load for a trial: dd on one CPU, running only while a trial asks for it, and no child of the trial's.
+
+    python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
+    python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)
+
+What a trial starts is counted with it; so dd is started here, stopped, and goes on while a trial is connected to the
+socket. A trial that is killed closes its connection, and dd stops.
+
+Source: workload 1 of D. Flater, NIST TN 1855 (2014), section 3.2, there with the whole machine on one CPU (nosmp).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from quiet.errors import QuietError, UsageError
+from quiet.host import Reader
+
+COMMAND = ("dd", "if=/dev/zero", "of=/dev/null")
+WAIT_S = 5.0
+END = b"end"
+ENDED = "the competing load has ended"
+
+
+class Load:
+    """The load beside a trial, as the trial sees it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def used_s(self) -> float:
+        """CPU time that it has had since the trial asked for it. Raises QuietError where it has ended meanwhile."""
+        try:
+            self._connection.sendall(b"used")
+            return float(_answer(self._connection))
+        except OSError:
+            raise QuietError(ENDED) from None
+
+
+@contextlib.contextmanager
+def load(path: str, cpu: int) -> Iterator[Load]:
+    """dd runs on that CPU meanwhile. Raises UsageError where nobody listens."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(path)
+            connection.settimeout(WAIT_S)
+            connection.sendall(str(cpu).encode())
+            _answer(connection)
+        except OSError as error:
+            why = f"{path}: {error.strerror or error}"
+            raise UsageError(f"{why}; begin it: python -m cbench.workloads.competing begin {path}") from None
+        yield Load(connection)
+
+
+def _answer(connection: socket.socket) -> str:
+    found = connection.recv(64)
+    if not found:
+        raise QuietError(ENDED)
+    return found.decode()
+
+
+def begin(path: str) -> None:
+    """Start it in the background; returns when it can be asked."""
+    Path(path).unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        listening.bind(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    listening.listen()
+    if os.fork():
+        os._exit(0)  # bound and listening: whoever connects now waits for its turn
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(null, standard)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with subprocess.Popen(COMMAND, stdin=null, stdout=null, stderr=null) as dd:
+        try:
+            dd.send_signal(signal.SIGSTOP)
+            while _serve(listening, dd.pid):
+                pass
+        finally:
+            dd.kill()
+            Path(path).unlink(missing_ok=True)
+
+
+def _serve(listening: socket.socket, pid: int) -> bool:
+    """One trial, from its beginning to its end; whether more may come."""
+    connection = listening.accept()[0]
+    with connection:
+        asked = connection.recv(64)
+        if asked == END:
+            return False
+        with contextlib.suppress(OSError, ValueError):  # a trial that is gone, or a CPU that is none
+            os.sched_setaffinity(pid, {int(asked)})
+            before = _cpu_s(pid)
+            os.kill(pid, signal.SIGCONT)
+            connection.sendall(b"on")
+            while connection.recv(64):
+                connection.sendall(repr(_cpu_s(pid) - before).encode())
+        os.kill(pid, signal.SIGSTOP)
+    return True
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU time of a process so far, in the scheduler's own count (ns), else in ticks of user mode and kernel."""
+    reader = Reader()
+    if exact := (reader.text(f"/proc/{pid}/schedstat") or "").split():
+        return int(exact[0]) / 1e9
+    fields = (reader.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def end(path: str) -> None:
+    """End it. What is not there is no error."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.sendall(END)
+        limit = time.monotonic() + WAIT_S
+        while Path(path).exists() and time.monotonic() < limit:
+            time.sleep(0.005)
+
+
+def main() -> int:
+    """The command line."""
+    try:
+        if len(sys.argv) != 3 or sys.argv[1] not in ("begin", "end"):
+            raise UsageError("write: python -m cbench.workloads.competing begin|end SOCKET")
+        (begin if sys.argv[1] == "begin" else end)(sys.argv[2])
+    except QuietError as error:
+        sys.stderr.write(f"cbench.workloads.competing: error: {error}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""The five workloads of NIST TN 1855 as commands, for instruments that read commands.
+
+    python -m cbench.workloads.programs 0 [times=N] [start=TERM]      the aliquot sequence from 10,000,000, N times
+    python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, dd on the same CPU (competing.py)
+    python -m cbench.workloads.programs 2 [processes=N] [exponent=P]  that 2^(P-1) (2^P - 1) is perfect, in N processes
+    python -m cbench.workloads.programs 3 [blocks=N] [mib=M]          N blocks of M MiB from /dev/urandom to /dev/null
+    python -m cbench.workloads.programs 4 [ms=N]                      reads a clock until N milliseconds are over
+
+Each checks its result and ends with 1 where that is wrong. It prints one object of JSON: what it did, and how long the
+work itself took, without Python's start, by the clocks there are and in ticks of cbench's own.
+
+Source: D. Flater, NIST Technical Note 1855 (2014), section 3.2. There the numbers are 10^7, 8 processes and 31, 5 and
+10, and ten seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from cbench import workloads
+from cbench._cbench import lib
+from cbench.loading import builtin
+from cbench.workloads import competing
+from quiet.errors import QuietError, UsageError
+
+NAMES = ("aliquot", "competing", "perfect", "copy", "etalon")
+"""By the Technical Note's numbers."""
+TIMES, PERFECT_TIMES, BLOCKS, MIB, ETALON_MS = 40, 1, 5, 10, 10_000
+CLOCKS = {
+    "raw_s": time.CLOCK_MONOTONIC_RAW,
+    "monotonic_s": time.CLOCK_MONOTONIC,
+    "realtime_s": time.CLOCK_REALTIME,
+    "boottime_s": time.CLOCK_BOOTTIME,
+}
+Made = dict[str, Any]
+
+
+class WrongResult(QuietError):
+    """The workload has not done what it should have; the text says what."""
+
+    exit_code = 1
+
+
+def aliquot(times: int, start: int) -> Made:
+    """The sequence, `times` times over; each is checked."""
+    params = workloads.parameters(workloads.find("aliquot"), {"start": start}, quick=False)
+    with builtin("aliquot", params) as loaded:
+        work = partial(_all, [partial(loaded.run, loaded.state, params["n"])] * times)
+        results, took = _timed(work)
+    _check(set(results), {workloads.expected_output(workloads.find("aliquot"), params)})
+    return took | {"times": times}
+
+
+def beside_load(socket: str, times: int, start: int) -> Made:
+    """The same while dd runs on the same CPU, as the workload does where there is one CPU (there: nosmp)."""
+    cpu = min(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpu})
+    with competing.load(socket, cpu) as load:
+        made = aliquot(times, start)
+        used = load.used_s()
+    if used == 0:
+        raise WrongResult(f"the competing load on CPU {cpu} has not run")
+    return made | {"cpu": cpu, "load_s": used}
+
+
+def perfect(processes: int, exponent: int) -> Made:
+    """All divisors, shared out among processes, add up to the number."""
+    found = workloads.find("perfect")
+    shares = [
+        workloads.parameters(found, {"exponent": exponent, "first": first, "step": processes}, quick=False)
+        for first in range(1, processes + 1)
+    ]
+    sums, took = _timed(partial(_forked, [partial(_share, params) for params in shares]))
+    _check({sum(sums)}, {workloads.screening.perfect_number(exponent)})
+    return took | {"processes": processes, "exponent": exponent}
+
+
+def _share(params: Mapping[str, int]) -> int:
+    with builtin("perfect", params) as loaded:
+        return int(loaded.run(loaded.state, params["n"]))
+
+
+def copy(blocks: int, mib: int) -> Made:
+    """Random blocks, each full and unlike the others."""
+    block, seen = bytearray(mib << 20), set[bytes]()
+
+    def work() -> int:
+        copied = 0
+        with open("/dev/urandom", "rb", buffering=0) as source, open("/dev/null", "wb", buffering=0) as target:
+            for _ in range(blocks):
+                copied += source.readinto(block) or 0
+                target.write(block)
+                seen.add(bytes(block[-16:]))
+        return copied
+
+    copied, took = _timed(work)
+    _check({copied, len(seen)}, {blocks * mib << 20, blocks})
+    return took | {"blocks": blocks, "mib": mib}
+
+
+def etalon(ms: int) -> Made:
+    """Until `ms` milliseconds of CLOCK_MONOTONIC_RAW are over."""
+    with builtin("etalon", {"n": ms}) as loaded:
+        result, took = _timed(partial(loaded.run, loaded.state, ms))
+    _check({result}, {ms})
+    return took | {"ms": ms}
+
+
+def _all(work: list[Callable[[], int]]) -> list[int]:
+    return [int(each()) for each in work]
+
+
+def _forked(work: list[Callable[[], int]]) -> list[int]:
+    """What each piece of work returns, done in processes of their own. Raises WrongResult where one ends badly."""
+    ends = []
+    for each in work:
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                os.write(write, struct.pack("=Q", each()))
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(write)
+        ends.append((pid, read))
+    results = []
+    for pid, read in ends:
+        answer = os.read(read, 8)
+        os.close(read)
+        if os.waitpid(pid, 0)[1] or len(answer) != 8:
+            raise WrongResult("a process of it did not end well")
+        results.append(int(struct.unpack("=Q", answer)[0]))
+    return results
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
+    """What it returns, and its time by every clock: all of them are read in the same order before and after."""
+    before = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
+    ticks = lib.cb_clock_now()
+    result = work()
+    ticks_after = lib.cb_clock_now()
+    after = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
+    took = {name: (b - a) / 1e9 for name, a, b in zip(CLOCKS, before, after, strict=True)}
+    return result, {**took, "ticks": ticks_after - ticks}
+
+
+def _check(found: object, expected: object) -> None:
+    if found != expected:
+        raise WrongResult(f"the result is wrong: {found} in place of {expected}")
+
+
+def _taken(settings: dict[str, int], name: str, default: int, most: int) -> int:
+    value = settings.pop(name, default)
+    if not 1 <= value <= most:
+        raise UsageError(f"{name}={value}: from 1 to {most:,}")
+    return value
+
+
+def program(which: str, arguments: list[str]) -> Made:
+    """Run one of them. Raises UsageError for what it does not know, WrongResult for a wrong result."""
+    if which not in (*NAMES, *map(str, range(len(NAMES)))):
+        raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
+    number = NAMES.index(which) if which in NAMES else int(which)
+    socket = next((each.removeprefix("load=") for each in arguments if each.startswith("load=")), "")
+    given = workloads.parse_settings(each for each in arguments if not each.startswith("load="))
+    cpus = len(os.sched_getaffinity(0))
+    numbers: list[Callable[[], Made]] = [
+        lambda: aliquot(_taken(given, "times", TIMES, 10**6), _taken(given, "start", 10**7, 10**15)),
+        lambda: beside_load(socket, _taken(given, "times", TIMES, 10**6), _taken(given, "start", 10**7, 10**15)),
+        lambda: perfect(_taken(given, "processes", cpus, 10_000), _taken(given, "exponent", 31, 31)),
+        lambda: copy(_taken(given, "blocks", BLOCKS, 10**6), _taken(given, "mib", MIB, 31)),
+        lambda: etalon(_taken(given, "ms", ETALON_MS, 10**6)),
+    ]
+    if number == 1 and not socket:
+        raise UsageError("load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`")
+    known = ("times start", "times start load", "processes exponent", "blocks mib", "ms")[number].split()
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"{unknown[0]}: unknown; {NAMES[number]} takes {', '.join(known)}")
+    return {"workload": number, **numbers[number]()}
+
+
+def main() -> int:
+    """The command line."""
+    try:
+        if len(sys.argv) < 2:
+            raise UsageError(f"which one? 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
+        sys.stdout.write(json.dumps(program(sys.argv[1], sys.argv[2:])) + "\n")
+    except QuietError as error:
+        sys.stderr.write(f"cbench.workloads.programs: error: {error}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
