@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cbench import cli_data, cli_order, cli_sweep
+from cbench import cli_data, cli_order, cli_screen, cli_sweep
 from quiet.entry import enter
 from quiet.errors import QuietError
 
@@ -162,6 +162,7 @@ def run(
 cli_data.add_to(app)
 cli_sweep.add_to(app)
 cli_order.add_to(app)
+cli_screen.add_to(app)
 
 
 def _about_to_print() -> None:

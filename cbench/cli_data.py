@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="A file of `cbench run --output`, or a study's store.")]
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A file of `cbench run --output`, or the store of a study or a screen.")
+]
 Format = Annotated[
     str,
     typer.Option(

@@ -89,6 +89,12 @@ def _of_store(path: Path) -> list[Sample]:
     with Store.open(path) as store:
         groups = grouped(store.series())
     if not groups and is_study(path):
+        from cbench.screen.stored import is_screen
+
+        if is_screen(path):
+            raise UsageError(
+                f"{path}: the store of a screening experiment: `cbench screen analyze {path}` compares its treatments"
+            )
         raise UsageError(f"{path}: the store of a study: `cbench order analyze {path}` compares its orders")
     if not groups:
         raise UsageError(f"{path}: no trials in it")

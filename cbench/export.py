@@ -72,6 +72,13 @@ def _contents(data: str, kind: str, clean_only: bool) -> tuple[str | bytes, dict
         return FORMATS[kind](series, clean_only), {"series": len(series), "trials": kept}
     if not is_study(Path(data)):
         raise UsageError(f"{data}: no trials in it")
+    from cbench.screen.stored import is_screen
+
+    if is_screen(Path(data)):
+        from cbench import export_screen
+
+        content, trials = export_screen.contents(Path(data), kind, clean_only)
+        return content, {"trials": trials}
     from cbench.export_study import contents
 
     content, trials = contents(Path(data), kind, clean_only)

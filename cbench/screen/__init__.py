@@ -1,0 +1,1 @@
+"""Screening experiments: which factors matter, from a file that declares them to every trial in a store."""
