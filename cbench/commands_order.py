@@ -45,7 +45,7 @@ def analyzed(request: Analyze) -> dict[str, Any]:
 
 def reported(request: Analyze, output: str) -> dict[str, Any]:
     """The analysis of a file, and a page of it written. Raises UsageError before anything is computed."""
-    _check_page(request.data, output)
+    check_page(request.data, output)
     plots.pyplot(NEEDED_BY_PAGES)
     made, trials = _analyzed(request)
     from cbench.order import page, page_study
@@ -54,7 +54,7 @@ def reported(request: Analyze, output: str) -> dict[str, Any]:
     return made
 
 
-def _check_page(data: str, output: str) -> None:
+def check_page(data: str, output: str) -> None:
     """Raises UsageError where a page cannot be written, or would take the place of something that is none."""
     check_savable(output, "-o")
     target = Path(output)

@@ -40,7 +40,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
         found, warnings = trials(columns, metrics)
     except ColumnError as error:
         place, first = (
-            "" if row is None else f"row {row + 1}" if parquet else f"line {_line(path, row)}"
+            "" if row is None else f"row {row + 1}" if parquet else f"line {line_of(path, row)}"
             for row in (error.row, error.first)
         )
         why = f"{error.why} in {first}" if first else error.why
@@ -51,7 +51,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     return found, warnings
 
 
-def _line(path: Path, row: int) -> int:
+def line_of(path: Path, row: int) -> int:
     """Where a row of a CSV ends: empty lines are no rows, and a quoted text may have several lines."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file)
@@ -99,13 +99,13 @@ def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
                 raise ColumnError(name, None, "has neither names nor numbers")
         # not read_table(), which loads pandas where it is installed
         dictionaries = [name for name in NAMES if name in present]
-        with _frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
+        with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
             table = file.read(columns=present)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
     except arrow.ArrowException as error:
         raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
-    return _columns(table, arrow)
+    return arrow_columns(table, arrow)
 
 
 def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
@@ -121,7 +121,8 @@ def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
     types |= {name: arrow.float64() for name in present if name in (*values, "position")}
     options = fast.ConvertOptions(include_columns=present, column_types=types, null_values=MISSING)
     try:
-        return _columns(fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool()), arrow)
+        read = fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool())
+        return arrow_columns(read, arrow)
     except arrow.ArrowException:
         return plain(path, present)  # which then names the line and the column
 
@@ -149,7 +150,7 @@ def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _frugal(arrow: Any) -> Iterator[None]:
+def frugal(arrow: Any) -> Iterator[None]:
     """With the C library's memory: pyarrow's own allocator keeps much of what was freed."""
     before = arrow.default_memory_pool()
     arrow.set_memory_pool(arrow.system_memory_pool())
@@ -167,7 +168,7 @@ def arrow_module(name: str) -> Any:
         return None
 
 
-def _columns(table: Any, arrow: Any) -> dict[str, Any]:
+def arrow_columns(table: Any, arrow: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in table.column_names:
         column = table.column(name)

@@ -1,0 +1,92 @@
+"""Every key of an experiment's file is in its document and in the example; nothing else is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cbench.design.testable_words import SEVERAL
+from cbench.screen import model
+from cbench.screen.builds import FLAGS, VARIABLE
+from cbench.screen.example import EXAMPLE
+from cbench.screen.file import parse
+from cbench.screen.levels import KERNEL, LEVEL
+from cbench.screen.plan import Planned
+from cbench.study.checking import Table
+
+FOLDER = Path(__file__).parents[3] / "docs"
+DOCUMENT = (FOLDER / "screen-file.md").read_text()
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
+    """What the code asks a file for: the table, by name, and the key."""
+    found: set[tuple[str, str]] = set()
+    take, has = Table._take, Table.has
+
+    def noted(table: Table, key: str, *rest: object) -> object:
+        found.add((place(table), key))
+        return take(table, key, *rest)
+
+    def looked(table: Table, key: str) -> bool:
+        found.add((place(table), key))
+        return has(table, key)
+
+    monkeypatch.setattr(Table, "_take", noted)
+    monkeypatch.setattr(Table, "has", looked)
+    return found
+
+
+def place(table: Table) -> str:
+    where = [part for part in table._path if isinstance(part, str)]
+    return where[-1] if where else ""
+
+
+def test_every_key_is_in_the_example_and_in_a_table_of_the_document(keys: set[tuple[str, str]]) -> None:
+    parse(EXAMPLE, "e.toml", "/")
+    assert {("screen", "seed"), ("level", "kernel"), ("constraint", "where"), ("abridgment", "minus")} <= keys
+    documented = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]*`) \|", DOCUMENT, re.MULTILINE))))
+    headings = set(re.findall(r"^## `\[+(\w+)\]+`$", DOCUMENT, re.MULTILINE))
+    assert headings == {key for table, key in keys if not table}
+    for table, key in keys:
+        if table and table != "reset":  # that is a study's
+            assert key in documented or (table, key) == ("level", "name"), (table, key)
+            written = re.search(rf"(^|[ #]){key} *=", EXAMPLE, re.MULTILINE)
+            assert written or f"[[{table}.{key}]]" in EXAMPLE, (table, key)
+
+
+def test_the_boot_check_in_the_document_is_the_one_that_the_plan_names() -> None:
+    text = DOCUMENT.split("### The boot check\n", 1)[1].split("`cbench screen analyze`", 1)[0]
+    code = "\n".join(line.removeprefix("    ") for line in text.splitlines() if line.startswith("    "))
+    planned = Planned(parse(code, "e.toml", "/"))
+    judged = planned.judged()
+    assert (len(planned.batches), planned.trials) == (20, 2020)
+    assert [(each.name, each.ok) for each in judged.effects] == [("smt", True)]
+    (said,) = planned.words(judged)
+    assert said.startswith("smt: 20 boots, 10 of on, 10 of off;")
+    assert said.endswith("neither alternating nor in blocks)")
+    for key in ("batches = 10", 'sequence = "mixed"'):
+        assert key in code
+        assert key in SEVERAL
+
+
+def test_every_choice_and_variable_is_in_the_document() -> None:
+    for each in (*model.DESIGNS, *model.CONSTRAINTS, model.NO_PROFILER, "fp", "dwarf", "lbr"):
+        assert f'`"{each}"`' in DOCUMENT or f"`{each}`" in DOCUMENT, each
+        assert each in EXAMPLE, each
+    for each in (FLAGS, VARIABLE, KERNEL, LEVEL):
+        assert f"${each}" in DOCUMENT, each
+
+
+def test_every_column_of_an_export_is_in_the_document() -> None:
+    for each in model.COLUMNS:
+        assert f"`{each}`" in DOCUMENT, each
+
+
+def test_its_links_lead_somewhere() -> None:
+    for file, anchor in re.findall(r"\]\(([\w-]*\.?m?d?)#([\w-]+)\)", DOCUMENT):
+        text = (FOLDER / file).read_text() if file else DOCUMENT
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}, (file, anchor)
