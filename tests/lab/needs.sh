@@ -1,6 +1,6 @@
 #!/bin/bash
-# needs.sh build|lab|arm|kernel|studies|browser: make sure that what builds the project (boots its test machines, builds
-# their kernel, runs its studies, shows its reports) is installed.
+# needs.sh build|lab|arm|kernel|studies|perf|browser: make sure that what builds the project (boots its test machines,
+# builds their kernel, runs its studies, counts as we do, shows its reports) is installed.
 #
 # Looks for the tools themselves, not for packages. What is missing is installed as Debian packages when this user
 # may do that without being asked (root, or sudo without a password); otherwise one line says what is missing.
@@ -45,11 +45,14 @@ studies)
     # Where systemd runs Debian's package starts a server at once: there it is for the user to install.
     [ -d /run/systemd/system ] || has memcached || missing+=(memcached)
     ;;
+perf)
+    has perf || missing+=(linux-perf)
+    ;;
 browser)
     has chromium || has chromium-browser || has google-chrome || missing+=(chromium)
     ;;
 *)
-    echo "usage: needs.sh build|lab|arm|kernel|studies|browser" >&2
+    echo "usage: needs.sh build|lab|arm|kernel|studies|perf|browser" >&2
     exit 2
     ;;
 esac
