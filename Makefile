@@ -36,9 +36,10 @@ demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmar
 thesis: setup lab-setup ## the thesis's table of variability, measured anew on machines that are exact (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
-test: setup ## every test, with those that boot real kernels (about an hour on 2 cores)
+test: setup ## every test, with those that boot real kernels (about half an hour on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
+	@tests/lab/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
 	@tests/lab/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
 	@$(PYTEST)
 

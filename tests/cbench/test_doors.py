@@ -16,7 +16,7 @@ FOLDER = Path(cbench.__file__).parent
 OUTSIDE = {
     "typer": ("cli",),
     "rich": ("render",),
-    "numpy": ("stats.order", "order", "plots"),
+    "numpy": ("stats.order", "stats.screen", "order", "plots", "screen.data", "screen.read", "screen.analysis"),
     "pyarrow": ("order.read_table", "export"),
     "matplotlib": ("plots",),
     "psutil": ("study", "host", "batch", "sweep_sizes"),
@@ -78,7 +78,10 @@ def test_a_study_runs_without_knowing_how_it_is_analysed_or_shown(name: str) -> 
     assert not [item for item in imported(name) if item.startswith(forbidden)], name
 
 
-@pytest.mark.parametrize("command", [["list"], ["order", "status", "/dev/null"], ["order", "init", "/dev/null"]])
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["order", "status", "/dev/null"], ["order", "init", "/dev/null"], ["screen", "init", "/dev/null"]],
+)
 def test_a_command_loads_nothing_heavy_that_it_does_not_need(command: list[str]) -> None:
     code = (
         "import sys, cbench.start\n"
