@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
@@ -39,8 +39,8 @@ def read(path: Path) -> Data:
     )
 
 
-def _batch(number: int, levels: object) -> str:
-    named = " ".join(f"{name}={level}" for name, level in dict(levels).items())  # type: ignore[call-overload]
+def _batch(number: int, levels: Mapping[str, str]) -> str:
+    named = " ".join(f"{name}={level}" for name, level in levels.items())
     return f"{number}{': ' + named if named else ''}"
 
 
