@@ -107,6 +107,7 @@ def test_it_sits_on_its_cpu_alone_and_ignores_the_keyboard(cpu: int) -> None:
         assert one.result().pid == one.pid
 
 
+@pytest.mark.slow
 def test_an_interruption_of_its_own_is_seen(cpu: int) -> None:
     with detector.detectors([cpu], Asked(ticks(0.1))) as made:
         assert made[0].interruption() > 0
@@ -165,6 +166,7 @@ def test_it_ends_early_when_told(cpu: int) -> None:
         assert seen.end - seen.begin < ticks(3600.0)
 
 
+@pytest.mark.slow
 def test_it_keeps_its_cpu_until_it_may_leave(cpu: int) -> None:
     def ended() -> bool:
         return os.waitid(os.P_PID, made[0].pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -83,6 +83,7 @@ def test_user_and_system_time_are_those_that_a_shell_prints() -> None:
     assert elapsed + 0.01 > user + system
 
 
+@pytest.mark.slow
 def test_every_instrument_can_be_read_or_says_why_not() -> None:
     for each in instruments.instruments():
         text = f'[study]\nrepetitions = 1\n[[test]]\nname = "a"\ncommand = "true"\nread = "{each.read}"\n'
