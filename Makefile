@@ -64,7 +64,7 @@ benchmarks: setup ## how fast and how exact quiet and cbench themselves are, bes
 
 # KDIR, ARCH and CROSS_COMPILE are the kernel's: KDIR=/path/to/a/kernel/build/tree builds for another one.
 kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)
-	@$(BIN)/python -m cbench.kmodule build/kmod
+	@$(BIN)/python -m cbench.measure.inkernel.module build/kmod
 
 # Into ~/.cache/quiet-lab, which `make clean` leaves alone; interrupted, it goes on where it was.
 kernel: setup ## build the lab's own kernel, with the fragments of kernel-configs/ (under 40 minutes on 2 cores)

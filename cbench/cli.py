@@ -10,8 +10,11 @@ from typing import Annotated
 
 import typer
 
-from cbench import cli_data, cli_order, cli_screen, cli_sweep
-from quiet.entry import enter
+from cbench.compare import command
+from cbench.order import command as cli_order
+from cbench.screen import command as cli_screen
+from cbench.sweep import command as cli_sweep
+from quiet.console import enter
 from quiet.errors import QuietError
 
 
@@ -84,7 +87,7 @@ NoTrace = Annotated[
 @app.command("list")
 def list_command(*, as_json: Json = False) -> None:
     """The workloads with what they stress and their parameters, and the counters of this host."""
-    from cbench import commands
+    from cbench.run import run as commands
 
     content = commands.listing()
     _about_to_print()
@@ -121,10 +124,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run workloads: one number a trial, each with what is known to have come between."""
-    from cbench import commands
     from cbench.model import Layout
+    from cbench.run import run as commands
 
-    request = commands.Request(
+    request = commands.RunRequest(
         workloads=workloads,
         trials=trials,
         cpus=cpu or [],
@@ -159,7 +162,7 @@ def run(
         raise typer.Exit(1)
 
 
-cli_data.add_to(app)
+command.add_to(app)
 cli_sweep.add_to(app)
 cli_order.add_to(app)
 cli_screen.add_to(app)

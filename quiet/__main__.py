@@ -1,5 +1,5 @@
 """`python -m quiet`."""
 
-from quiet.start import main
+from quiet.cli.start import main
 
 main()

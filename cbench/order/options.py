@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cbench.stats.order import cases, families, median_ci
-from cbench.stats.order.analysis import CHI2, FAILURES, NULLS, PUBLISHED, Options
+from cbench.order.stats import ci_overlap, median_ci
+from cbench.order.stats.analysis import CHI2, FAILURES, NULLS, PUBLISHED, OrderOptions
+from cbench.stats import multiple_testing
 from quiet.errors import UsageError
 
 BONFERRONI = "bonferroni"  # in place of a level: 1 - alpha/number of tests
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TypedOrderOptions:
     """As typed; None: not given."""
 
     alpha: float | None = None
@@ -26,20 +27,20 @@ class Asked:
     null: str | None = None
 
 
-AS_PUBLISHED = Options(
-    correction=families.NONE,
+AS_PUBLISHED = OrderOptions(
+    correction=multiple_testing.NONE,
     interval=median_ci.PUBLISHED,
     level=None,
-    case=cases.TOOL,
+    case=ci_overlap.TOOL,
     failures=PUBLISHED,
     null=CHI2,
 )
 """What OrderSage's own tool computes, and the paper's tables show: p-values are not corrected, intervals are."""
 
 
-def options(asked: Asked) -> Options:
+def options(asked: TypedOrderOptions) -> OrderOptions:
     """Raises UsageError, which says what may be written."""
-    found = AS_PUBLISHED if asked.as_published else Options()
+    found = AS_PUBLISHED if asked.as_published else OrderOptions()
     if asked.alpha is not None:
         if not 0 < asked.alpha < 1:
             raise UsageError(f"--alpha {asked.alpha:g}: between 0 and 1, such as 0.05")
@@ -48,9 +49,9 @@ def options(asked: Asked) -> Options:
         found = replace(found, level=_level(asked.level))
     return replace(
         found,
-        correction=_chosen("--correction", asked.correction, families.RULES, found.correction),
+        correction=_chosen("--correction", asked.correction, multiple_testing.RULES, found.correction),
         interval=_chosen("--intervals", asked.intervals, median_ci.RULES, found.interval),
-        case=_chosen("--case", asked.case, cases.RULES, found.case),
+        case=_chosen("--case", asked.case, ci_overlap.RULES, found.case),
         failures=_chosen("--failures", asked.failures, FAILURES, found.failures),
         null=_chosen("--null", asked.null, NULLS, found.null),
     )

@@ -7,20 +7,19 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from cbench import plots_order, plots_order_within
-from cbench.order import page_study, page_tables
-from cbench.order.page_parts import figure, paragraph, section
-from cbench.order.page_study import About
+from cbench.order import figures, figures_within, page_study, page_tables
+from cbench.order.page_study import StudyFacts
 from cbench.order.page_tables import by_p, mark
-from cbench.plots_svg import shortened
-from cbench.render_order import chance, corrected_by, deciding
-from cbench.stats.order.data import Trials
+from cbench.order.stats.data import Trials
+from cbench.order.table import chance, corrected_by, deciding
+from cbench.report.page_parts import figure, paragraph, section
+from cbench.report.svg import shortened
 
 Row = Mapping[str, Any]
 NAMED = 3
 
 
-def page(about: About, made: Row, trials: Trials) -> str:
+def page(about: StudyFacts, made: Row, trials: Trials) -> str:
     """The whole page: the same bytes for the same data."""
     parts = {
         "tests": ("Tests", page_tables.tests(made)),
@@ -62,12 +61,12 @@ def _orders(made: Row) -> str:
     family = sum(each < made["alpha_bonferroni"] for each in p.values())
     moved = [item for item in tested if item[1]["delta_pct_median"] is not None]
     moved.sort(key=lambda item: -abs(item[1]["delta_pct_median"]))
-    drawn = plots_order.with_intervals(made)
+    drawn = figures.with_intervals(made)
     counts = {case: sum(each["case"] == case for each in made["tests"].values()) for case in (1, 2, 3, None)}
     parts = [
         figure(
             "p",
-            plots_order.p_values(made),
+            figures.p_values(made),
             "p-values, sorted",
             "How likely such a difference between the orders is by chance alone; filled: significant.",
             f"{family:,} of {many:,} are below {made['alpha_bonferroni']:.2g}, {below:,} below {made['alpha']:g}. "
@@ -75,26 +74,26 @@ def _orders(made: Row) -> str:
         ),
         figure(
             "effect",
-            plots_order.effects(made),
+            figures.effects(made),
             "Effect sizes, sorted",
             "The share of the variance of ranks that the order explains, from 0 to 1.",
             _some("Largest", [f"{_short(name)} ({each['epsilon2']:.3f})" for name, each in _largest(tested)]),
         ),
         figure(
             "delta",
-            plots_order.deltas(made),
+            figures.deltas(made),
             "Differences of the medians, sorted",
             "(fixed - random)/fixed: below 0 the random order has the larger values.",
             _some("Largest", [f"{_short(name)} ({each['delta_pct_median']:+.2f} %)" for name, each in moved]),
         ),
     ]
     if drawn:
-        shown = min(len(drawn), plots_order.MOST_NAMED)
+        shown = min(len(drawn), figures.MOST_NAMED)
         said = f"The {shown:,} of {many:,} tests with the smallest p." if shown < many else ""
         parts.append(
             figure(
                 "intervals",
-                plots_order.intervals(made),
+                figures.intervals(made),
                 "Medians with their intervals",
                 f"Intervals at {100 * made['intervals']['level']:.4g} %, the smallest p on top.",
                 said,
@@ -103,7 +102,7 @@ def _orders(made: Row) -> str:
     parts.append(
         figure(
             "cases",
-            plots_order.cases(made),
+            figures.cases(made),
             "Cases",
             "How the intervals of both orders lie to each other, as a number of tests; apart is the red flag.",
             "; ".join(f"{case or 'no intervals'}: {count:,}" for case, count in counts.items() if case or count) + ".",
@@ -129,7 +128,7 @@ def _within(made: Row) -> str:
         parts.append(
             figure(
                 "position",
-                plots_order_within.positions(made, names),
+                figures_within.positions(made, names),
                 "Median by position",
                 f"Each test's median at {places} in the random runs, against the middle one of these medians."
                 + _foremost(len(names)),
@@ -141,12 +140,12 @@ def _within(made: Row) -> str:
         parts.append(f"<h3>The first trial of a run</h3>\n{first}")
     if made["predecessors"]:
         tests = len({each["test"] for each in made["predecessors"]})
-        most = plots_order_within.MOST_CELLS
+        most = figures_within.MOST_CELLS
         parts.append("<h3>What ran right before</h3>\n" + page_tables.predecessors(made))
         parts.append(
             figure(
                 "matrix",
-                plots_order_within.matrix(made),
+                figures_within.matrix(made),
                 "Which test disturbs which",
                 "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
                 "the test's other trials; ● significant (Holm over all pairs), hatched: "
@@ -168,7 +167,7 @@ def _drift(made: Row, trials: Trials) -> str:
     yes = sum(made["tests"][name]["drift_significant"] for name in names)
     return figure(
         "drift",
-        plots_order_within.drift(made, trials, names),
+        figures_within.drift(made, trials, names),
         "Values by run, in time",
         "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
         + _foremost(len(names)),
@@ -195,7 +194,7 @@ def _method(made: Row) -> str:
 
 
 def _foremost(many: int) -> str:
-    most = plots_order_within.MOST_PANELS
+    most = figures_within.MOST_PANELS
     return f" The {most} tests with the smallest p of {many:,}." if many > most else ""
 
 

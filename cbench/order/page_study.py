@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cbench.order.page_parts import facts
-from cbench.store_kind import is_store
+from cbench.report.page_parts import facts
+from cbench.store.kind import is_store
 from cbench.study import config, model
 from cbench.study.model import Study
 from cbench.study.store import Header, StudyStore
@@ -23,17 +23,17 @@ FAILURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class StudyFacts:
     """`name`: of the study; `rows`: what its store says of it."""
 
     name: str
     rows: tuple[tuple[str, str], ...] = ()
 
 
-def about(path: Path) -> About:
+def about(path: Path) -> StudyFacts:
     """What is known of a file's study beyond its trials; only its name where it is no store."""
     if not is_store(path):
-        return About(path.stem)
+        return StudyFacts(path.stem)
     with StudyStore.open(path, kind="order") as store:
         header, runs, known = store.header(), store.runs(), store.run_facts()
     study = config.parse(header.source, str(path), header.folder, check=False)
@@ -49,10 +49,10 @@ def about(path: Path) -> About:
     boots = {each["boot_id"] for _, _, each in known if "boot_id" in each}
     rows += [("boots", f"the runs lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
     rows.append(("quiet", _quiet(study, [each.get("quiet") for _, _, each in known])))
-    return About(header.name or path.stem, tuple(rows))
+    return StudyFacts(header.name or path.stem, tuple(rows))
 
 
-def section(made: Row, about: About) -> str:
+def section(made: Row, about: StudyFacts) -> str:
     """Names and facts."""
     tests, design = made["tests"].values(), made["design"]
     used = sum(each["n_fixed"] + each["n_random"] for each in tests)

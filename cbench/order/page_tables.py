@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from cbench.order.page_parts import facts, paragraph, small, table
-from cbench.render_order import chance, corrected_by, deciding, number
+from cbench.order.table import chance, corrected_by, deciding, number
+from cbench.report.page_parts import facts, paragraph, small, table
 
 Row = Mapping[str, Any]
 MOST_ROWS = 300

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cbench.order import read_ordersage, read_table
-from cbench.stats.order.data import Trials
-from cbench.store_kind import is_store
+from cbench.order import read_ordersage
+from cbench.order.stats.data import Trials
+from cbench.store.kind import is_store
+from cbench.tables import read as read_table
 from quiet.errors import UsageError
 
 

@@ -14,10 +14,10 @@ from math import isinf, isnan, nan
 from pathlib import Path
 from uuid import UUID
 
-from cbench.order.read_table import plain
-from cbench.order.words import some
-from cbench.stats.order.data import Trials
-from cbench.stats.order.encode import MISSING, ColumnError, trials
+from cbench.order.stats.data import Trials
+from cbench.order.verdict import some
+from cbench.tables.columns import MISSING, ColumnError, trials
+from cbench.tables.read import plain
 from quiet.errors import UsageError
 
 SHARED = ("run_uuid", "order_number", "order_type", "completion_status", "result")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from cbench.order.words import counted
-from cbench.stats.order.data import Trials
-from cbench.stats.order.encode import Coded, trials
+from cbench.order.stats.data import Trials
+from cbench.order.verdict import counted
 from cbench.study.config import parse
 from cbench.study.store import StudyStore
+from cbench.tables.columns import Coded, trials
 
 
 def read(path: Path) -> tuple[Trials, list[str]]:

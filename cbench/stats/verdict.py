@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cbench.irqs import short_name
+from cbench.machine.interrupts import short_name
 from cbench.model import FAULT, TASK, Trial
 from cbench.stats.summary import Summary, by_chance
 

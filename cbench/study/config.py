@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cbench.design.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
-from cbench.study import marks, model, sampling
-from cbench.study.checking import Table
-from cbench.study.lines import lines
+from cbench.study import model, process_tags
+from cbench.study.instruments import perf_record
+from cbench.study.instruments.perf_record import Sampling
 from cbench.study.model import Metric, Reset, Study, Test
-from cbench.study.sampling import Sampling
+from cbench.study.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
+from cbench.study.toml_lines import lines
+from cbench.study.toml_table import TomlTable
 from quiet.errors import UsageError
 
 MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
@@ -40,7 +41,8 @@ RESET_KEYS = {
 }
 """Which kinds of reset a key is for."""
 OURS = dict.fromkeys(
-    (marks.RUN, marks.POSITION, marks.TEST, marks.MARK, marks.PADDING), "cbench sets it for each trial"
+    (process_tags.RUN, process_tags.POSITION, process_tags.TEST, process_tags.MARK, process_tags.PADDING),
+    "cbench sets it for each trial",
 )
 
 
@@ -100,7 +102,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
     return made
 
 
-def whole_of(text: str, file: str) -> Table:
+def whole_of(text: str, file: str) -> TomlTable:
     """A file's whole content. Raises UsageError with the line where it is no TOML."""
     try:
         content = tomllib.loads(text)
@@ -112,7 +114,7 @@ def whole_of(text: str, file: str) -> Table:
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     if _depth(content) > MOST_DEPTH:
         raise UsageError(f"{file}: {NESTED}")
-    return Table(file, lines(text), (), content)
+    return TomlTable(file, lines(text), (), content)
 
 
 def _depth(content: Any) -> int:
@@ -124,11 +126,11 @@ def _depth(content: Any) -> int:
     return depth
 
 
-def profile_of(study: Table, check: bool) -> str:
+def profile_of(study: TomlTable, check: bool) -> str:
     """The profile that a table names, "" for none; `check`: it has to be there."""
     name = study.text("profile", "")
     if name and check:
-        from quiet import profile
+        from quiet.settings import profile
 
         try:
             profile.load(name)
@@ -137,25 +139,25 @@ def profile_of(study: Table, check: bool) -> str:
     return name
 
 
-def _folders(whole: Table, tests: tuple[Test, ...], folder: Path) -> None:
+def _folders(whole: TomlTable, tests: tuple[Test, ...], folder: Path) -> None:
     """That of the study itself is looked for when it begins."""
     for number, test in enumerate(tests):
         if folder.is_dir() and not (folder / test.directory).is_dir():
             raise whole.error_at(("test", number, "directory"), f"{folder / test.directory}: no such directory")
 
 
-def counter_of(study: Table, check: bool) -> str:
+def counter_of(study: TomlTable, check: bool) -> str:
     """What counts for workloads; `check`: it has to be one of this host's."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
-        from cbench import counters, events
+        from cbench.measure import counters, events
 
         if wanted != counters.ticks_name() and events.split(wanted) is None:
             raise study.error("counter", f"{wanted!r}: auto or one that `cbench list` names")
     return wanted
 
 
-def _tests(whole: Table, timeout: float, folder: str | None) -> tuple[Test, ...]:
+def _tests(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Test, ...]:
     tables = whole.tables("test")
     if not tables:
         raise whole.error("test", "is missing: a study needs at least one [[test]]")
@@ -170,7 +172,7 @@ def _tests(whole: Table, timeout: float, folder: str | None) -> tuple[Test, ...]
     return tuple(found.values())
 
 
-def _test(table: Table, timeout: float, folder: str | None) -> Test:
+def _test(table: TomlTable, timeout: float, folder: str | None) -> Test:
     name = table.text("name")
     if not name or ":" in name or any(ord(each) < 32 for each in name):
         raise table.error("name", f"{name!r}: a text without colons and line breaks")
@@ -214,15 +216,15 @@ def _steers(name: str) -> bool:
     return any(ord(each) < 32 or 127 <= ord(each) < 160 for each in name)
 
 
-def _sampling(table: Table, metrics: tuple[Metric, ...]) -> Sampling | None:
+def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
     """How its command is sampled: one way, for all of its metrics that are samples."""
-    found = {sampling.parse(metric.detail) for metric in metrics if metric.source == model.SAMPLES}
+    found = {perf_record.parse(metric.detail) for metric in metrics if metric.source == model.SAMPLES}
     if len(found) > 1:
         raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
-    return next((replace(each, call_graph=each.call_graph or sampling.NO_CALL_GRAPH) for each in found), None)
+    return next((replace(each, call_graph=each.call_graph or perf_record.NO_CALL_GRAPH) for each in found), None)
 
 
-def what_of(table: Table, what: str = "a test is either a command or a workload") -> tuple[str, str]:
+def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
     """The command and the workload of a table, one of them empty. `what`: what to say where that is not so."""
     given = [key for key in ("command", "workload") if table.has(key)]
     found = {key: table.text(key, "") for key in ("command", "workload")}
@@ -234,7 +236,7 @@ def what_of(table: Table, what: str = "a test is either a command or a workload"
     return found["command"], found["workload"]
 
 
-def metric_of(table: Table, workload: bool, alone: bool) -> Metric:
+def metric_of(table: TomlTable, workload: bool, alone: bool) -> Metric:
     """How a number is read; `workload`: of one of cbench's; `alone`: the table is the test's own and has no name."""
     name = "" if alone else table.text("name")
     if not alone and (not name or ":" in name or _steers(name)):
@@ -247,7 +249,7 @@ def metric_of(table: Table, workload: bool, alone: bool) -> Metric:
         raise table.error("read", f"{read!r}: one of {model.VALUE if workload else READS}")
     if source == model.SAMPLES:
         try:
-            sampling.parse(detail)
+            perf_record.parse(detail)
         except ValueError as error:
             raise table.error("read", f"{read!r}: {error}") from None
     if source == model.REGEX:
@@ -264,7 +266,7 @@ def metric_of(table: Table, workload: bool, alone: bool) -> Metric:
     return Metric(name, source, detail, unit, better)
 
 
-def reset_of(table: Table) -> Reset:
+def reset_of(table: TomlTable) -> Reset:
     """What a table says that happens to the host."""
     kind = table.text("kind", model.NONE, model.RESETS)
     for name, kinds in RESET_KEYS.items():

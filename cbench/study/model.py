@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cbench.study.sampling import Sampling
+from cbench.study.instruments.perf_record import Sampling
 
 HIGHER, LOWER = "higher", "lower"
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"

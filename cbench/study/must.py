@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cbench.study.execute import Execution, execute
+from cbench.study.run_command import Execution, execute
 from quiet.errors import QuietError
 
 Facts = dict[str, Any]

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cbench.study import marks, model, reset, trial
-from cbench.study.execute import MOST_OUTPUT
-from cbench.study.marks import Mark, Marks
+from cbench.study import model, process_tags, trial
+from cbench.study.hooks import AsFound, Held, TrialHooks
 from cbench.study.model import Study
-from cbench.study.reset import ByReboot, ResetError, Resetting
-from cbench.study.setting import AsFound, Held, Setting
+from cbench.study.process_tags import Marks, ProcessTag
+from cbench.study.resets import registry
+from cbench.study.resets.registry import ByReboot, ResetError, Resetting
+from cbench.study.run_command import MOST_OUTPUT
 from cbench.study.store import Ended, StoredRun, StudyStore
 from quiet.errors import QuietError
 
@@ -27,7 +28,7 @@ MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StudyProgress:
     """How far a study is. `left_s`: how long the rest will take, None before the first trial has ended."""
 
     done: int
@@ -47,9 +48,9 @@ class Runner:
         store: StudyStore,
         look: Callable[[StoredRun], Facts],
         tell: Callable[[str], None],
-        show: Callable[[Progress], None],
+        show: Callable[[StudyProgress], None],
         workloads: Workloads | None = None,
-        setting: Setting | None = None,
+        setting: TrialHooks | None = None,
     ) -> None:
         """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress.
 
@@ -58,11 +59,11 @@ class Runner:
         self._study, self._store = study, store
         self._look, self._tell, self._show = look, tell, show
         self._workloads = workloads
-        self._setting: Setting = setting or AsFound()
+        self._setting: TrialHooks = setting or AsFound()
         self._environment = {**os.environ, **study.environment}
         self._runs = store.runs()
         self._marks = Marks(store.identity(), len(self._runs), tuple(test.name for test in study.tests))
-        self._resetting: Resetting = reset.of(study.reset, study.folder, self._environment, self._marks)
+        self._resetting: Resetting = registry.of(study.reset, study.folder, self._environment, self._marks)
         self._done = 0
         self._of = 0
         self._begun = 0.0
@@ -79,7 +80,7 @@ class Runner:
         self._setting.start()
         if not all(each.over for each in self._runs):
             try:
-                self._commands(marks.SETUP, self._study.setup)
+                self._commands(process_tags.SETUP, self._study.setup)
                 for each in self._runs:
                     if not each.over:
                         self._one(each)
@@ -87,14 +88,14 @@ class Runner:
                 try:
                     self._setting.end()
                 finally:
-                    self._commands(marks.TEARDOWN, self._study.teardown, strict=False)
+                    self._commands(process_tags.TEARDOWN, self._study.teardown, strict=False)
         self._store.finish()
 
     def _end_strays(self) -> None:
         """What an earlier process was at when it was killed goes on without it: end that before it is done anew."""
         runs = {each.number: each for each in self._runs}
 
-        def cut_short(mark: Mark) -> bool:
+        def cut_short(mark: ProcessTag) -> bool:
             run = runs.get(mark.run) if mark.run is not None else None
             if run is None:  # setup is run anew
                 return True
@@ -111,7 +112,7 @@ class Runner:
                 return
         else:
             self._store.resume_run(
-                run.number, run.done, {"boot_id": reset.boot_id(), **self._look(run), **self._begun_at(run)}
+                run.number, run.done, {"boot_id": registry.boot_id(), **self._look(run), **self._begun_at(run)}
             )
         for position in range(run.done, len(run.order)):
             number = run.order[position]
@@ -181,11 +182,11 @@ class Runner:
         resetting = self._resetting
         if asked := self._setting.asked(run):
             environment = {**self._environment, **asked}
-            resetting = reset.of(self._study.reset, self._study.folder, environment, self._marks)
+            resetting = registry.of(self._study.reset, self._study.folder, environment, self._marks)
         if not isinstance(resetting, ByReboot):
             return resetting.reset(run.number)
         before, times = self._store.asked_to_boot(run.number)
-        now = reset.boot_id()
+        now = registry.boot_id()
         if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
             if times == MOST_ASKED:
                 raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
@@ -195,14 +196,14 @@ class Runner:
         facts = {"boot_id_before": before, "boot_id": now, "came_up": resetting.came_up()}
         wanted = self._study.reset
         if wanted.check:
-            reset.run(wanted.check, self._study.folder, self._environment, wanted.timeout_s)
+            registry.run(wanted.check, self._study.folder, self._environment, wanted.timeout_s)
         return facts
 
     def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
         environment: Mapping[str, str] = {**self._environment, **self._marks.of_step(what)}
         for command in commands:
             try:
-                reset.run(command, self._study.folder, environment, self._study.reset.timeout_s)
+                registry.run(command, self._study.folder, environment, self._study.reset.timeout_s)
             except ResetError as error:
                 if strict:
                     raise QuietError(f"{what}: {error}") from None
@@ -212,4 +213,4 @@ class Runner:
         measured = self._done - self._before
         each = (time.monotonic() - self._begun) / measured if measured else None
         left = None if each is None else each * (self._of - self._done)
-        self._show(Progress(self._done, self._of, run.number, len(self._runs), test, left))
+        self._show(StudyProgress(self._done, self._of, run.number, len(self._runs), test, left))

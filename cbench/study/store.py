@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from cbench import store_open
-from cbench.design.orders import PlannedRun
-from cbench.store_schema import compact
+from cbench.store import database
+from cbench.store.schema import compact
+from cbench.study.orders import PlannedRun
 from cbench.study.records import Counts, Ended, Header, StoredRun
 from quiet import __version__
 from quiet.errors import QuietError, UsageError
@@ -41,7 +41,7 @@ class StudyStore:
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
         """A new study with all its runs planned. UsageError where something is in the file already; QuietError else."""
-        made = cls(path, store_open.for_writing(path), True)
+        made = cls(path, database.for_writing(path), True)
         try:  # what was killed while it made a store has left one without content
             if has_study(made._connection):
                 anew = "to begin anew remove it, or name another (-o)"
@@ -52,7 +52,7 @@ class StudyStore:
         except (sqlite3.Error, QuietError) as error:
             made.close()
             if isinstance(error, sqlite3.Error):
-                raise QuietError(f"{path}: {store_open.reason(error)}") from None
+                raise QuietError(f"{path}: {database.reason(error)}") from None
             raise
         row = (
             *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
@@ -80,12 +80,12 @@ class StudyStore:
         """A study that is there. UsageError where it is none, or not of this kind."""
         if writing and not path.exists():
             raise UsageError(f"{path}: no such file")
-        made = cls(path, store_open.for_writing(path) if writing else store_open.for_reading(path), writing)
+        made = cls(path, database.for_writing(path) if writing else database.for_reading(path), writing)
         try:
             there = has_study(made._connection)
         except sqlite3.Error as error:
             made.close()
-            raise QuietError(f"{path}: {store_open.reason(error)}") from None
+            raise QuietError(f"{path}: {database.reason(error)}") from None
         if not there:
             made.close()
             begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
@@ -247,7 +247,7 @@ class StudyStore:
             return {run: list(json.loads(resumed)) for run, resumed in rows}
 
     def close(self) -> None:
-        store_open.close(self._connection, written=self._writing)
+        database.close(self._connection, written=self._writing)
 
     def __enter__(self) -> Self:
         return self
@@ -273,7 +273,7 @@ class StudyStore:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                why = store_open.reason(error)
+                why = database.reason(error)
                 raise QuietError(f"{self.path}: {why}") from None
             raise
         return made
@@ -287,10 +287,10 @@ def has_study(connection: sqlite3.Connection) -> bool:
 
 def is_study(path: Path) -> bool:
     """Whether there is a study in a store; QuietError for what is no store."""
-    connection = store_open.for_reading(path)
+    connection = database.for_reading(path)
     try:
         return has_study(connection)
     except sqlite3.Error as error:
-        raise QuietError(f"{path}: {store_open.reason(error)}") from None
+        raise QuietError(f"{path}: {database.reason(error)}") from None
     finally:
-        store_open.close(connection, written=False)
+        database.close(connection, written=False)

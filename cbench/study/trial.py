@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cbench.study import reading
-from cbench.study.execute import Execution, execute
-from cbench.study.inherited import inherited
+from cbench.study.hooks import AS_IS, Held
+from cbench.study.instruments import output
+from cbench.study.instruments.perf_data import Samples
 from cbench.study.model import Test
-from cbench.study.perf_data import Samples
-from cbench.study.setting import AS_IS, Held
+from cbench.study.process_attributes import inherited
+from cbench.study.run_command import Execution, execute
 from cbench.study.store import Ended
 from quiet.errors import QuietError, Refused
 
@@ -36,7 +36,7 @@ def command(
     """
     folder = str(Path(study_folder, test.directory))
     for metric in test.metrics:
-        reading.prepare(metric, folder)
+        output.prepare(metric, folder)
     begun = time.time_ns()
     try:
         starting = inherited(held.cpus, held.aslr, held.partition)
@@ -78,6 +78,6 @@ def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[f
     if done.code:
         return {}, f"ended with {done.code}"
     try:
-        return {metric.name: reading.read(metric, done, folder) for metric in test.metrics}, None
-    except reading.NoNumber as error:
+        return {metric.name: output.read(metric, done, folder) for metric in test.metrics}, None
+    except output.NoNumber as error:
         return {}, str(error)

@@ -13,16 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cbench import batch, counters, host, layout, usercode, workloads
 from cbench._cbench import lib
-from cbench.choice import choose_cpus
+from cbench.machine import describe
+from cbench.machine.cpus import choose_cpus
+from cbench.measure import counters, layout, measurement, user_code
+from cbench.measure.runner import variables
 from cbench.model import PLAIN, Workload
-from cbench.runner import variables
+from cbench.study.hooks import AS_IS, Held
 from cbench.study.model import Study, Test
-from cbench.study.setting import AS_IS, Held
 from cbench.study.store import Ended
+from cbench.workloads import registry
 from quiet.errors import QuietError, UsageError
-from quiet.placement import isolated_cpus
+from quiet.machine.affinity import isolated_cpus
 
 ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
 TABLES = {"order": "study", "screen": "screen"}
@@ -31,10 +33,10 @@ TABLES = {"order": "study", "screen": "screen"}
 
 def find(test: Test, folder: str) -> Workload:
     """The workload of a test, without compiling what is the user's own. Raises UsageError."""
-    if not usercode.is_user_code(test.workload):
-        return workloads.find(test.workload)
-    path, function = usercode.split(str(Path(folder, test.workload)))
-    return Workload(test.workload, function, "", workloads.USER_PARAMETERS, library=str(path), enters_kernel=None)
+    if not user_code.is_user_code(test.workload):
+        return registry.find(test.workload)
+    path, function = user_code.split(str(Path(folder, test.workload)))
+    return Workload(test.workload, function, "", registry.USER_PARAMETERS, library=str(path), enters_kernel=None)
 
 
 def choose(study: Study, wanted: str) -> dict[str, Any] | None:
@@ -67,28 +69,28 @@ class Workloads:
                 self._ready[test.name] = self._prepared(test)
 
     def _prepared(self, test: Test) -> tuple[Workload, Mapping[str, int]]:
-        name = str(Path(self._folder, test.workload)) if usercode.is_user_code(test.workload) else test.workload
-        found = batch.find([name], self._cache, self._tell)[0]
-        params = workloads.parameters(found, test.params, quick=False)
-        batch.check_memory(found, params)
+        name = str(Path(self._folder, test.workload)) if user_code.is_user_code(test.workload) else test.workload
+        found = measurement.find([name], self._cache, self._tell)[0]
+        params = registry.parameters(found, test.params, quick=False)
+        measurement.check_memory(found, params)
         return found, params
 
     def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
         """One execution."""
         workload, params = self._ready[test.name]
-        plan = layout.Plan(base=replace(PLAIN, aslr=held.aslr)) if held.aslr is not None else None
-        options = batch.options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)
+        plan = layout.LayoutPlan(base=replace(PLAIN, aslr=held.aslr)) if held.aslr is not None else None
+        options = measurement.options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)
         cpu = self._cpu if held.cpus is None else min(held.cpus)
         isolated = isolated_cpus()
         begun = time.time_ns()
         try:
             with variables(held.environment):
-                results = batch.measure(
+                results = measurement.measure(
                     [workload], [params], [cpu], isolated=isolated, options=options, show=lambda *_: None
                 )
         except QuietError as error:
             return Ended(run, position, number, begun, time.time_ns(), str(error), None, b"", b"", {}, held.facts)
-        missing = [self._isolated if line.startswith("not isolated") else line for line in host.missing(results)]
+        missing = [self._isolated if line.startswith("not isolated") else line for line in describe.missing(results)]
         for line in missing:
             if line not in self._told:
                 self._told.add(line)
@@ -112,8 +114,8 @@ def check(test: Test, folder: str) -> tuple[str, str] | None:
     except UsageError as error:
         return "workload", str(error)
     try:
-        workloads.check_settings([found], test.params)
-        workloads.parameters(found, test.params, quick=False)
+        registry.check_settings([found], test.params)
+        registry.parameters(found, test.params, quick=False)
     except UsageError as error:
         return "params", str(error).removeprefix("--param ")
     return None

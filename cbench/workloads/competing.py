@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from quiet.errors import QuietError, UsageError
-from quiet.host import Reader
+from quiet.host.reader import Reader
 
 COMMAND = ("dd", "if=/dev/zero", "of=/dev/null")
 WAIT_S = 5.0

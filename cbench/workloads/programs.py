@@ -24,10 +24,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from cbench import workloads
 from cbench._cbench import lib
-from cbench.loading import builtin
-from cbench.workloads import competing
+from cbench.measure.workload_loader import builtin
+from cbench.workloads import competing, registry, screening
 from quiet.errors import QuietError, UsageError
 
 NAMES = ("aliquot", "competing", "perfect", "copy", "etalon")
@@ -50,11 +49,11 @@ class WrongResult(QuietError):
 
 def aliquot(times: int, start: int) -> Made:
     """The sequence, `times` times over; each is checked."""
-    params = workloads.parameters(workloads.find("aliquot"), {"start": start}, quick=False)
+    params = registry.parameters(registry.find("aliquot"), {"start": start}, quick=False)
     with builtin("aliquot", params) as loaded:
         work = partial(_all, [partial(loaded.run, loaded.state, params["n"])] * times)
         results, took = _timed(work)
-    _check(set(results), {workloads.expected_output(workloads.find("aliquot"), params)})
+    _check(set(results), {registry.expected_output(registry.find("aliquot"), params)})
     return took | {"times": times}
 
 
@@ -72,13 +71,13 @@ def beside_load(socket: str, times: int, start: int) -> Made:
 
 def perfect(processes: int, exponent: int) -> Made:
     """All divisors, shared out among processes, add up to the number."""
-    found = workloads.find("perfect")
+    found = registry.find("perfect")
     shares = [
-        workloads.parameters(found, {"exponent": exponent, "first": first, "step": processes}, quick=False)
+        registry.parameters(found, {"exponent": exponent, "first": first, "step": processes}, quick=False)
         for first in range(1, processes + 1)
     ]
     sums, took = _timed(partial(_forked, [partial(_share, params) for params in shares]))
-    _check({sum(sums)}, {workloads.screening.perfect_number(exponent)})
+    _check({sum(sums)}, {screening.perfect_number(exponent)})
     return took | {"processes": processes, "exponent": exponent}
 
 
@@ -171,7 +170,7 @@ def program(which: str, arguments: list[str]) -> Made:
         raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)
     socket = next((each.removeprefix("load=") for each in arguments if each.startswith("load=")), "")
-    given = workloads.parse_settings(each for each in arguments if not each.startswith("load="))
+    given = registry.parse_settings(each for each in arguments if not each.startswith("load="))
     cpus = len(os.sched_getaffinity(0))
     numbers: list[Callable[[], Made]] = [
         lambda: aliquot(_taken(given, "times", TIMES, 10**6), _taken(given, "start", 10**7, 10**15)),

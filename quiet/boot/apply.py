@@ -5,23 +5,24 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from quiet import cpulist, journal
-from quiet.boot import FILE, HOME
+from quiet import cpulist
 from quiet.boot import record as records
-from quiet.boot.disk import Disk
-from quiet.boot.loader import BEGIN, Command, Edit, Files, Loader, encode, without_block
-from quiet.boot.loaders import LOADERS
+from quiet.boot.loaders.atomic_files import Disk
+from quiet.boot.loaders.loader import BEGIN, BootFiles, Command, Edit, Loader, encode, without_block
+from quiet.boot.loaders.registry import LOADERS
+from quiet.boot.location import FILE, HOME
 from quiet.boot.plan import BootPlan, load_record, make
-from quiet.boot.record import APPLIED, REMOVING, THERE, Entry, Record
+from quiet.boot.record import APPLIED, REMOVING, THERE, BootRecord, FileEntry
 from quiet.errors import Incomplete, Refused
-from quiet.host import Host
-from quiet.profile import Profile
+from quiet.host.host import Host
+from quiet.settings import journal
+from quiet.settings.profile import Profile
 
 _GENERATED = "generated"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class BootReceipt:
     """What an apply or a remove did. `not_run`: the commands that a recorded tree has nobody for."""
 
     files: tuple[str, ...] = ()
@@ -29,17 +30,17 @@ class Done:
     not_run: tuple[Command, ...] = ()
     conflicts: tuple[tuple[str, str], ...] = ()  # (path, what was done about it)
     plan: BootPlan | None = None
-    record: Record | None = None
+    record: BootRecord | None = None
 
 
-def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = None) -> Done:
+def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = None) -> BootReceipt:
     """Make the next boot's command line; twice is as once. Raises Refused when a command fails: all is back then."""
     make(host, profile, cpus, loader)  # what is wrong with the wish is said before the lock is asked for
     with journal.locked(host):
         plan = make(host, profile, cpus, loader)
         disk = Disk(host)
         if plan.settled:
-            return Done(plan=plan, record=plan.record)
+            return BootReceipt(plan=plan, record=plan.record)
         first = _first_states(disk, plan)
         if plan.record:
             _take_out(host, disk, plan.record, last=False)
@@ -62,7 +63,7 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
             entry.after = _data(disk, entry.path)
         made.state = APPLIED
         records.store(disk, made)
-        return Done(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
+        return BootReceipt(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
 
 
 def _write(disk: Disk, edit: Edit) -> None:
@@ -73,7 +74,7 @@ def _write(disk: Disk, edit: Edit) -> None:
         raise OSError(error.errno, f"{edit.path}: {_said(error)}") from None
 
 
-def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
+def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
     """Generated files as they were before our first apply, where nobody else has written them since.
 
     An apply that was killed does not know what it had made of them: what was there before it is what counts.
@@ -82,8 +83,8 @@ def _first_states(disk: Disk, plan: BootPlan) -> dict[str, Entry]:
     return {entry.path: entry for entry in known if entry.after in (None, _data(disk, entry.path))}
 
 
-def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
-    made = Record(
+def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecord:
+    made = BootRecord(
         plan.loader.name,
         plan.profile,
         cpulist.format(plan.cpus.isolated),
@@ -96,22 +97,22 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, Entry]) -> Record:
     )
     made.folders = disk.missing_folders(f"{HOME}/x")
     for edit in plan.steps.edits:
-        made.files.append(Entry(edit.path, edit.how, disk.load(edit.path), edit.data))
+        made.files.append(FileEntry(edit.path, edit.how, disk.load(edit.path), edit.data))
         made.folders += [path for path in disk.missing_folders(edit.path) if path not in made.folders]
     listed = plan.loader.entries if plan.steps.edits else None
-    for path in listed(Files(disk.reader)) if listed else ():
+    for path in listed(BootFiles(disk.reader)) if listed else ():
         if path not in {entry.path for entry in made.files}:
-            made.files.append(Entry(path, THERE, disk.load(path), None))
+            made.files.append(FileEntry(path, THERE, disk.load(path), None))
     for path in plan.steps.generated:
         before = first[path].before if path in first else disk.load(path)
-        made.generated.append(Entry(path, _GENERATED, before, None))
+        made.generated.append(FileEntry(path, _GENERATED, before, None))
     if plan.record:
         made.folders = list(dict.fromkeys((*plan.record.folders, *made.folders)))
     records.store(disk, made)
     return made
 
 
-def _back(host: Host, disk: Disk, made: Record) -> None:
+def _back(host: Host, disk: Disk, made: BootRecord) -> None:
     """After a command that failed: files and generated files as they were before it."""
     for entry in (*made.files, *made.generated):
         if entry.how == THERE:
@@ -122,7 +123,7 @@ def _back(host: Host, disk: Disk, made: Record) -> None:
     records.forget(disk, made)
 
 
-def remove(host: Host) -> Done:
+def remove(host: Host) -> BootReceipt:
     """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(FILE):
@@ -136,12 +137,12 @@ def remove(host: Host) -> Done:
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise Incomplete(f"{where}{_said(error)}; run `quiet boot remove` again when it is mended") from None
-        return Done()
+        return BootReceipt()
 
 
-def _unrecorded(host: Host, disk: Disk) -> Done:
+def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
     """Without a record (somebody has removed it) the marks still tell what is ours."""
-    files = Files(host)
+    files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
         if not ours or loader.anew is None:
@@ -157,11 +158,11 @@ def _unrecorded(host: Host, disk: Disk) -> Done:
                 ran, not_run = _run(host, (loader.anew(files),))
             except OSError as error:
                 raise Incomplete(f"{_said(error)}; our words are out of {', '.join(ours)}: run it again") from None
-            return Done(tuple(ours), ran, not_run)
-    return Done()
+            return BootReceipt(tuple(ours), ran, not_run)
+    return BootReceipt()
 
 
-def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
+def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootReceipt:
     """Files back, then the loader's commands. Without `last` another apply follows, which runs them itself."""
     if last and known.state == APPLIED:
         known.state = REMOVING
@@ -173,10 +174,10 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
     if not last:
         if known.commands and not known.files:
             _run(host, known.undo)  # a loader without files: its own command is the only way
-        return Done(changed)
+        return BootReceipt(changed)
     failure = None
     again = _loader(known).again
-    undo = again(Files(host)) if again else known.undo  # kernels may have come and gone
+    undo = again(BootFiles(host)) if again else known.undo  # kernels may have come and gone
     ran, not_run = (undo, ()) if host.live else ((), undo)
     try:
         _run(host, undo)
@@ -184,10 +185,10 @@ def _take_out(host: Host, disk: Disk, known: Record, last: bool) -> Done:
         failure, ran = error, ()
     anew = _generated_back(disk, known, untouched, failure)
     records.forget(disk, known)
-    return Done(changed, ran, not_run, (*conflicts, *anew), record=known)
+    return BootReceipt(changed, ran, not_run, (*conflicts, *anew), record=known)
 
 
-def _files_back(disk: Disk, known: Record) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """The files that were put back, and of these the ones that somebody else had changed."""
     changed, conflicts = [], []
     for entry in known.files:
@@ -205,10 +206,10 @@ def _files_back(disk: Disk, known: Record) -> tuple[tuple[str, ...], tuple[tuple
     return tuple(changed), tuple(conflicts)
 
 
-def _later_entries(disk: Disk, known: Record) -> tuple[tuple[str, str], ...]:
+def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]:
     """Entries of kernels that came after apply, made from a file with our words: they lose them too."""
     listed = _loader(known).entries
-    files = Files(disk.reader)
+    files = BootFiles(disk.reader)
     found = []
     for path in listed(files) if listed and known.files else ():
         saved = disk.load(path)
@@ -222,12 +223,12 @@ def _later_entries(disk: Disk, known: Record) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _loader(known: Record) -> Loader:
+def _loader(known: BootRecord) -> Loader:
     return next(loader for loader in LOADERS if loader.name == known.loader)
 
 
 def _generated_back(
-    disk: Disk, known: Record, untouched: set[str], failure: OSError | None
+    disk: Disk, known: BootRecord, untouched: set[str], failure: OSError | None
 ) -> tuple[tuple[str, str], ...]:
     """Files made anew are compared with the first state; what nobody else had changed since gets it, times included."""
     conflicts = []
@@ -249,7 +250,7 @@ def _generated_back(
     return tuple(conflicts)
 
 
-def _less_ours(disk: Disk, known: Record, entry: Entry) -> str:
+def _less_ours(disk: Disk, known: BootRecord, entry: FileEntry) -> str:
     saved = disk.load(entry.path)
     if saved is None:
         return "somebody has removed it; it stays removed"

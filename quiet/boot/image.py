@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 
-from quiet.boot.words import parse, value
+from quiet.boot.parameters.cmdline import parse, value
 from quiet.errors import Refused
-from quiet.facts import Facts
-from quiet.host import Reader
+from quiet.host.reader import Reader
+from quiet.machine.facts import Facts
 
 # {release} is `uname -r`, {token} the entry's folder of kernel-install (kernel-install(8), "entry token")
 _KERNELS = (

@@ -10,15 +10,17 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quiet.boot import image, kexec, plan, wish
-from quiet.boot.loader import Command, first_of
-from quiet.boot.merge import Merged, merge
-from quiet.boot.words import Line, parse
-from quiet.choose import Choice
+from quiet.boot import image, kexec, plan
+from quiet.boot.loaders.loader import Command, first_of
+from quiet.boot.parameters import placeholders
+from quiet.boot.parameters.cmdline import CommandLine, parse
+from quiet.boot.parameters.merge import Merged, merge
 from quiet.errors import Refused, UsageError
-from quiet.facts import Facts
-from quiet.host import Host, Reader
-from quiet.profile import Profile
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.settings.profile import Profile
 
 _TOOLS = ("/usr/sbin/kexec", "/sbin/kexec", "/usr/bin/kexec")
 _LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
@@ -37,7 +39,7 @@ class Once:
     """What would be loaded: `load` and `start` are commands, empty where a system call does it."""
 
     profile: str
-    cpus: Choice
+    cpus: CpuPartition
     kernel: str
     initrd: str
     merged: Merged
@@ -54,7 +56,7 @@ def make(reader: Reader, profile: Profile, cpus: str | None, kernel: str | None,
     """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong wish."""
     facts = Facts(reader)
     choice = profile.choose(facts, cpus)
-    wanted = wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'")
+    wanted = placeholders.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'")
     merged = merge(_running(reader, facts), wanted, facts)
     if len(str(merged.line).encode()) > _LONGEST:
         raise Refused(f"the command line would be longer than the {_LONGEST} bytes that the kernel reads")
@@ -92,7 +94,7 @@ def _signed(reader: Reader) -> bool:
     return "CONFIG_KEXEC_SIG=y" in (reader.text(f"/boot/config-{release}") or "").splitlines()
 
 
-def _running(reader: Reader, facts: Facts) -> Line:
+def _running(reader: Reader, facts: Facts) -> CommandLine:
     """The running line; what an earlier `boot apply` put there is taken out, or another choice would only add to it."""
     line = parse(facts.command_line)
     known = plan.load_record(reader)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quiet.boot import loaders, record, wish
-from quiet.boot.loader import LONGEST, Files, Loader, Scene, Steps, by_hand
-from quiet.boot.merge import Merged
-from quiet.boot.record import APPLIED, Record
-from quiet.boot.words import Line
-from quiet.choose import Choice
+from quiet.boot import record
+from quiet.boot.loaders import registry
+from quiet.boot.loaders.loader import LONGEST, BootFiles, Loader, LoaderContext, Steps, by_hand
+from quiet.boot.parameters import placeholders
+from quiet.boot.parameters.cmdline import CommandLine
+from quiet.boot.parameters.merge import Merged
+from quiet.boot.record import APPLIED, BootRecord
 from quiet.errors import Refused, UsageError
-from quiet.facts import Facts
-from quiet.host import Reader
-from quiet.profile import Profile
+from quiet.host.reader import Reader
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.settings.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +32,18 @@ class BootPlan:
     """The loader, the line it holds without us, the merged one, and the steps from here to there."""
 
     profile: str
-    cpus: Choice
+    cpus: CpuPartition
     loader: Loader
     found: str
     others: tuple[str, ...]
     running: str
     in_force: bool  # the running kernel was started with all of it
     wanted: tuple[str, ...]
-    before: Line
+    before: CommandLine
     merged: Merged
     steps: Steps
     files: tuple[FileChange, ...]
-    record: Record | None
+    record: BootRecord | None
 
     @property
     def settled(self) -> bool:
@@ -60,12 +62,12 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
         raise UsageError(f"profile {profile.name}: wants nothing of the command line; see its [boot] wanted")
     known = load_record(reader)
     choice = profile.choose(facts, cpus)
-    wanted = tuple(wish.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
-    files = Files(reader, known)
-    if reason := loaders.elsewhere(files):
-        raise by_hand(reason, Scene(files, facts, wanted).merged(str(files.running())))
-    kind, found, others = loaders.detect(files, loader or (known.loader if known else None))
-    scene = Scene(files, facts, wanted)
+    wanted = tuple(placeholders.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
+    files = BootFiles(reader, known)
+    if reason := registry.elsewhere(files):
+        raise by_hand(reason, LoaderContext(files, facts, wanted).merged(str(files.running())))
+    kind, found, others = registry.detect(files, loader or (known.loader if known else None))
+    scene = LoaderContext(files, facts, wanted)
     steps = kind.steps(scene)
     before = kind.line(scene)
     merged = scene.merged(str(before))
@@ -95,12 +97,12 @@ def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None 
     )
 
 
-def load_record(reader: Reader) -> Record | None:
+def load_record(reader: Reader) -> BootRecord | None:
     """The record of an earlier apply."""
-    return record.load(Files(reader))
+    return record.load(BootFiles(reader))
 
 
-def _changes(files: Files, steps: Steps, known: Record | None) -> list[FileChange]:
+def _changes(files: BootFiles, steps: Steps, known: BootRecord | None) -> list[FileChange]:
     wanted: dict[str, bytes | None] = {edit.path: edit.data for edit in steps.edits}
     for entry in known.files if known else ():
         if entry.path not in wanted:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from quiet import __version__
-from quiet.boot import FILE, HOME
-from quiet.boot.disk import Disk, Saved
-from quiet.boot.loader import BEGIN, BLOCK, OWN, WORDS, Command, without_block
+from quiet.boot.loaders.atomic_files import Disk, Saved
+from quiet.boot.loaders.loader import BEGIN, BLOCK, OWN, WORDS, Command, without_block
+from quiet.boot.location import FILE, HOME
 from quiet.errors import QuietError, UsageError
-from quiet.host import Reader
+from quiet.host.reader import Reader
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
@@ -25,7 +25,7 @@ _FORMAT = 1
 
 
 @dataclass(slots=True)
-class Entry:
+class FileEntry:
     """One file: as found, as we made it (None: gone, or for a generated one not known yet), and what in it is ours."""
 
     path: str
@@ -35,7 +35,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Record:
+class BootRecord:
     """All that `remove` needs. `generated` files are written by the loader's own commands."""
 
     loader: str
@@ -46,8 +46,8 @@ class Record:
     drop: tuple[str, ...]
     time: float
     state: str = APPLYING
-    files: list[Entry] = field(default_factory=list)
-    generated: list[Entry] = field(default_factory=list)
+    files: list[FileEntry] = field(default_factory=list)
+    generated: list[FileEntry] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     commands: tuple[Command, ...] = ()
     undo: tuple[Command, ...] = ()
@@ -62,7 +62,7 @@ class Record:
             return before
         return None if data is None else self._without_ours(entry, data)
 
-    def _without_ours(self, entry: Entry, data: bytes) -> bytes | None:
+    def _without_ours(self, entry: FileEntry, data: bytes) -> bytes | None:
         text = data.decode("utf-8", "surrogateescape")
         if entry.how == BLOCK or (entry.how == OWN and BEGIN in text):
             text = without_block(text)
@@ -82,7 +82,7 @@ class Record:
             made.append(_line_without(line, whole[:1]))
         return "".join(made).encode("utf-8", "surrogateescape")
 
-    def _pairs(self, entry: Entry) -> list[_Pair]:
+    def _pairs(self, entry: FileEntry) -> list[_Pair]:
         """Lines as found and as we made them, with the words that came and went; none where no words came."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
@@ -138,7 +138,7 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
     return line
 
 
-def load(disk: Disk) -> Record | None:
+def load(disk: Disk) -> BootRecord | None:
     """The record; None when nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
     import json
 
@@ -151,7 +151,7 @@ def load(disk: Disk) -> Record | None:
             raise UsageError(
                 f"{FILE}: written by another version of quiet ({data['version']}); remove it with that one"
             )
-        return Record(
+        return BootRecord(
             data["loader"],
             data["profile"],
             data["cpus"],
@@ -180,7 +180,7 @@ def status(reader: Reader) -> dict[str, object]:
     return {name: getattr(record, name, None) for name in names}
 
 
-def store(disk: Disk, record: Record) -> None:
+def store(disk: Disk, record: BootRecord) -> None:
     """Write the record, to the disk itself."""
     import json
 
@@ -199,7 +199,7 @@ def store(disk: Disk, record: Record) -> None:
     disk.save(FILE, json.dumps(data, indent=1).encode() + b"\n", private)
 
 
-def forget(disk: Disk, record: Record) -> None:
+def forget(disk: Disk, record: BootRecord) -> None:
     """The end: nothing of ours is there any more."""
     disk.remove(FILE)
     disk.clean(FILE)
@@ -213,7 +213,7 @@ def sweep(disk: Disk) -> None:
     disk.remove_folder(HOME)
 
 
-def _written(entry: Entry) -> dict[str, Any]:
+def _written(entry: FileEntry) -> dict[str, Any]:
     before: Any = None
     if entry.before:
         saved = entry.before
@@ -221,9 +221,9 @@ def _written(entry: Entry) -> dict[str, Any]:
     return {"path": entry.path, "how": entry.how, "before": before, "after": _text(entry.after)}
 
 
-def _read(item: Any, disk: Disk) -> Entry:
+def _read(item: Any, disk: Disk) -> FileEntry:
     before = Saved(_bytes(item["before"][0]) or b"", *item["before"][1:]) if item["before"] else None
-    return Entry(_counted(item["path"], disk), item["how"], before, _bytes(item["after"]))
+    return FileEntry(_counted(item["path"], disk), item["how"], before, _bytes(item["after"]))
 
 
 def _counted(path: str, disk: Disk) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from quiet import cpulist
-from quiet.host.holder import Holder
+from quiet.host.hold import Holder
 from quiet.host.programs import Programs
 
 

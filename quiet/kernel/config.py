@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from quiet.errors import UsageError
-from quiet.host import Reader
+from quiet.host.reader import Reader
 
 _LINE = re.compile(r"^(?:(CONFIG_\w+)=(.*)|# (CONFIG_\w+) is not set)$", re.MULTILINE)
 _GZIP = b"\x1f\x8b"

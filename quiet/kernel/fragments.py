@@ -19,7 +19,7 @@ _COST = re.compile(r": (without|with it),? ")
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class OptionEvidence:
     """A file that the option brings, and a word in it ("" when the file is enough).
 
     `sure`: without the file, or without the word in it, the option is off.
@@ -41,7 +41,7 @@ class Option:
     cost: str
     names: tuple[str, ...]
     only: str  # the architecture, "" for all
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[OptionEvidence, ...]
 
 
 def load(wanted: Sequence[str] = ()) -> list[Option]:
@@ -85,7 +85,7 @@ def _option(fragment: str, name: str, wanted: str, reason: str, words: list[tupl
     why, cost = (reason[: cut.start()], reason[cut.end() :]) if cut else (reason, "")
     values = {key: value.split() for key, value in words if key in ("only", "also")}
     shown = [(key, *value.split()) for key, value in words if key not in values]
-    evidence = tuple(Evidence(path, "".join(word), key == "shows") for key, path, *word in shown)
+    evidence = tuple(OptionEvidence(path, "".join(word), key == "shows") for key, path, *word in shown)
     return Option(
         fragment, name, wanted, why, cost, tuple(values.get("also", ())), "".join(values.get("only", ())), evidence
     )

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.knob import NOT_HERE, Knob, Scene, Skip, Want
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip
+from quiet.targets import value_types
 
 _PRINTK = "/proc/sys/kernel/printk"
 _BLINK = "/sys/class/graphics/fbcon/cursor_blink"
 _LEVEL = 1  # only KERN_EMERG is more severe
 
 
-def _loglevel(scene: Scene) -> Iterable[Want | Skip]:
+def _loglevel(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_PRINTK)
     # four numbers in one file, of which only the first is ours: a write sets all four
     levels = (current or "").split()
@@ -24,15 +24,15 @@ def _loglevel(scene: Scene) -> Iterable[Want | Skip]:
         return
     level = str(_LEVEL) if scene.choice == "quiet" else scene.choice
     if scene.choice != "quiet" or int(levels[0]) > _LEVEL:
-        yield Want(f"file:{_PRINTK}", "\t".join([level, *levels[1:]]), current=current)
+        yield DesiredValue(f"file:{_PRINTK}", "\t".join([level, *levels[1:]]), current=current)
 
 
-def _blink(scene: Scene) -> Iterable[Want | Skip]:
+def _blink(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_BLINK)
     if current is None or current == "-1":  # -1: the driver is there, but no screen uses it
         yield Skip(f"file:{_BLINK}", "no console on a framebuffer")
     else:
-        yield Want(f"file:{_BLINK}", "0", current=current)
+        yield DesiredValue(f"file:{_BLINK}", "0", current=current)
 
 
 KNOBS = (
@@ -42,7 +42,7 @@ KNOBS = (
         why="a message to a serial console is sent character by character, for milliseconds, by whichever CPU has it",
         doc="admin-guide/sysctl/kernel.rst (printk), core-api/printk-basics.rst",
         rule=_loglevel,
-        kind=values.NUMBERS,
+        kind=value_types.NUMBERS,
         numeric=True,
         targets=f"file:{_PRINTK}, its first number",
         risk="only emergencies are on the console meanwhile; dmesg and the journal have all messages as ever",
@@ -53,7 +53,7 @@ KNOBS = (
         why="five times a second a work item draws it, on a workqueue that no mask moves",
         doc="fb/fbcon.rst; drivers/video/fbdev/core/fbcon.c (cursor_blink)",
         rule=_blink,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_BLINK}",
         drifts=True,  # shows whether the next blink is due, which the console changes when it is switched
     ),

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from quiet import values
-from quiet.facts import CPU
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.machine.facts import CPU
+from quiet.targets import value_types
 
 _BASE = f"{CPU}/cpufreq"
 _NO_TURBO = f"{CPU}/intel_pstate/no_turbo"
@@ -21,13 +21,13 @@ _LIMITS = ("scaling_max_freq", "scaling_min_freq")
 _NO_DRIVER = "no cpufreq driver: the frequency is set by the firmware or the hypervisor"
 
 
-def _policies(scene: Scene) -> list[int]:
+def _policies(scene: RuleContext) -> list[int]:
     """The policies of the isolated CPUs, or of all with the choice "all"."""
     everything = scene.choice == "all"
     return [n for n, cpus in scene.facts.policies.items() if everything or cpus & scene.cpus.isolated]
 
 
-def _none(scene: Scene) -> Iterator[Skip]:
+def _none(scene: RuleContext) -> Iterator[Skip]:
     """Why there is nothing to set, when there is not."""
     if not scene.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
@@ -35,7 +35,7 @@ def _none(scene: Scene) -> Iterator[Skip]:
         yield Skip(f"file:{_BASE}", "no policy covers the isolated CPUs")
 
 
-def _choice(scene: Scene, name: str, offered: str, wanted: str) -> Iterator[Want | Skip]:
+def _choice(scene: RuleContext, name: str, offered: str, wanted: str) -> Iterator[DesiredValue | Skip]:
     yield from _none(scene)
     for number in _policies(scene):
         path = f"{_BASE}/policy{number}/{name}"
@@ -46,34 +46,34 @@ def _choice(scene: Scene, name: str, offered: str, wanted: str) -> Iterator[Want
         elif options and wanted not in options:
             yield Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(options)}")
         else:
-            yield Want(f"file:{path}", wanted, current=current)
+            yield DesiredValue(f"file:{path}", wanted, current=current)
 
 
-def _preference(scene: Scene) -> Iterable[Want | Skip]:
+def _preference(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     name = "energy_performance_preference"
     return _choice(scene, name, "energy_performance_available_preferences", "performance")
 
 
-def _governor(scene: Scene) -> Iterable[Want | Skip]:
+def _governor(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     return _choice(scene, "scaling_governor", "scaling_available_governors", "performance")
 
 
-def _turbo(scene: Scene) -> Iterable[Want | Skip]:
+def _turbo(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     found = False
     for path, quiet in ((_NO_TURBO, "1"), (_BOOST, "0")):
         if (current := scene.text(path)) is not None:
             found = True
-            yield Want(f"file:{path}", quiet, current=current)
+            yield DesiredValue(f"file:{path}", quiet, current=current)
     for number in _policies(scene):
         path = f"{_BASE}/policy{number}/boost"
         if (current := scene.text(path)) is not None:
             found = True
-            yield Want(f"file:{path}", "0", current=current)
+            yield DesiredValue(f"file:{path}", "0", current=current)
     if not found:
         yield Skip(f"file:{_BOOST}", "no switch for turbo or boost here" if scene.facts.policies else _NO_DRIVER)
 
 
-def nominal(scene: Scene, policy: int) -> int | None:
+def nominal(scene: RuleContext, policy: int) -> int | None:
     """The highest frequency in kHz that does not depend on turbo; None when the driver does not tell."""
     base = f"{_BASE}/policy{policy}/"
     top = _number(scene.text(base + "cpuinfo_max_freq"))
@@ -96,7 +96,7 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 
-def _limits(scene: Scene) -> Iterable[Want | Skip]:
+def _limits(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     yield from _none(scene)
     for number in _policies(scene):
         frequency = nominal(scene, number)
@@ -110,10 +110,10 @@ def _limits(scene: Scene) -> Iterable[Want | Skip]:
             elif scene.text(path) is None:
                 yield Skip(f"file:{path}", "this driver does not have it")
             else:
-                yield Want(f"file:{path}", str(frequency))
+                yield DesiredValue(f"file:{path}", str(frequency))
 
 
-def policy_state(scene: Scene, number: int) -> Iterator[str]:
+def policy_state(scene: RuleContext, number: int) -> Iterator[str]:
     """Every writable setting of a policy that a governor change, turbo or hotplug may reset."""
     base = f"{_BASE}/policy{number}/"
     governor = scene.text(base + "scaling_governor") or ""
@@ -128,7 +128,7 @@ def policy_state(scene: Scene, number: int) -> Iterator[str]:
         yield from (f"file:{folder}/{name}" for name in files if reader.writable(f"{folder}/{name}"))
 
 
-def _disturbed(scene: Scene) -> Iterable[str]:
+def _disturbed(scene: RuleContext) -> Iterable[str]:
     for number in scene.facts.policies:
         yield from policy_state(scene, number)
     # switching turbo off lowers these for good (intel_pstate.rst, store_no_turbo)
@@ -171,7 +171,7 @@ KNOBS = (
         why="turbo depends on temperature, on the supply and on what the other cores do",
         doc=_DOC,
         rule=_turbo,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=_SCOPE,
         targets=f"file:{_NO_TURBO}, file:{_BOOST}, file:{_BASE}/policyN/boost",
         after=("smt", "cpufreq.governor"),
@@ -189,7 +189,7 @@ KNOBS = (
         why="with equal limits the frequency has one value: the highest that does not need turbo",
         doc=_DOC,
         rule=_limits,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=_SCOPE,
         targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies",
         after=("smt", "cpufreq.governor", "cpufreq.turbo"),

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from quiet import cpulist, values
-from quiet.facts import Task
-from quiet.knob import Knob, Scene, Skip, Want, moved_away
+from quiet import cpulist
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
+from quiet.machine.facts import Task
+from quiet.targets import value_types
 
 GROUP = "/quiet"
 REST = "/quiet-housekeeping"  # cgroup v1 only
 
 
-def _partition(scene: Scene) -> Iterable[Want | Skip]:
+def _partition(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     version, mount = scene.facts.cgroup
     if version == 2:
         yield from _version_2(scene)
@@ -25,15 +26,17 @@ def _partition(scene: Scene) -> Iterable[Want | Skip]:
         yield Skip(f"cgroup:{GROUP}", "no cgroup hierarchy with the cpuset controller is mounted")
 
 
-def _version_2(scene: Scene) -> Iterator[Want | Skip]:
+def _version_2(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
     isolated = cpulist.format(scene.cpus.isolated)
-    yield Want("cgroup:/+cpuset", "on", "the partition's cgroup needs the cpuset controller")
-    yield Want(f"cgroup:{GROUP}", "present", "the cgroup of the isolated CPUs", creates=True)
-    yield Want(f"cgroup:{GROUP}/cpuset.cpus", isolated, "the CPUs of the partition", True, kind=values.CPULIST)
-    yield Want(f"cgroup:{GROUP}/cpuset.cpus.partition", "isolated", creates=True)
+    yield DesiredValue("cgroup:/+cpuset", "on", "the partition's cgroup needs the cpuset controller")
+    yield DesiredValue(f"cgroup:{GROUP}", "present", "the cgroup of the isolated CPUs", creates=True)
+    yield DesiredValue(
+        f"cgroup:{GROUP}/cpuset.cpus", isolated, "the CPUs of the partition", True, kind=value_types.CPULIST
+    )
+    yield DesiredValue(f"cgroup:{GROUP}/cpuset.cpus.partition", "isolated", creates=True)
 
 
-def _version_1(scene: Scene, mount: str) -> Iterator[Want | Skip]:
+def _version_1(scene: RuleContext, mount: str) -> Iterator[DesiredValue | Skip]:
     # with the option noprefix (Android) the files have no "cpuset." before their names
     if scene.text(f"{mount}/cpuset.cpus") is None:
         yield Skip(f"cgroup:{GROUP}", f"the cpuset hierarchy at {mount} has no cpuset.cpus file")
@@ -41,41 +44,41 @@ def _version_1(scene: Scene, mount: str) -> Iterator[Want | Skip]:
     mems = scene.text(f"{mount}/cpuset.mems") or "0"
     why = "cgroup v1 has no partitions: two cpusets and no load balancing between them"
     for group, cpus in ((GROUP, scene.cpus.isolated), (REST, scene.cpus.housekeeping)):
-        yield Want(f"cgroup:{group}", "present", why, creates=True)
-        yield Want(f"cgroup:{group}/cpuset.cpus", cpulist.format(cpus), why, True, kind=values.CPULIST)
-        yield Want(f"cgroup:{group}/cpuset.mems", mems, why, True, kind=values.CPULIST)
-        yield Want(f"cgroup:{group}/cpuset.cpu_exclusive", "1", why, True, kind=values.NUMBER)
-    yield Want(f"cgroup:{GROUP}/cpuset.sched_load_balance", "0", why, True, kind=values.NUMBER)
+        yield DesiredValue(f"cgroup:{group}", "present", why, creates=True)
+        yield DesiredValue(f"cgroup:{group}/cpuset.cpus", cpulist.format(cpus), why, True, kind=value_types.CPULIST)
+        yield DesiredValue(f"cgroup:{group}/cpuset.mems", mems, why, True, kind=value_types.CPULIST)
+        yield DesiredValue(f"cgroup:{group}/cpuset.cpu_exclusive", "1", why, True, kind=value_types.NUMBER)
+    yield DesiredValue(f"cgroup:{GROUP}/cpuset.sched_load_balance", "0", why, True, kind=value_types.NUMBER)
 
 
-def _shield_members(scene: Scene) -> Iterable[Want | Skip]:
+def _shield_members(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     version, mount = scene.facts.cgroup
     if version != 1 or scene.text(f"{mount}/cpuset.cpus") is None:
         return
     for task in _movable(scene):
         if scene.text(f"/proc/{task.tid}/cpuset") == "/":
-            yield Want(
+            yield DesiredValue(
                 f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/", label=task.comm
             )
     # last: until its tasks have left, the root has nobody else to balance them
-    yield Want("cgroup:/cpuset.sched_load_balance", "0", kind=values.NUMBER)
+    yield DesiredValue("cgroup:/cpuset.sched_load_balance", "0", kind=value_types.NUMBER)
 
 
-def _movable(scene: Scene) -> list[Task]:
+def _movable(scene: RuleContext) -> list[Task]:
     return [task for task in scene.facts.tasks if not task.bound]
 
 
-def _every_mask(scene: Scene) -> Iterable[str]:
+def _every_mask(scene: RuleContext) -> Iterable[str]:
     # before 6.2 a cpuset's change overwrites the affinities that users had set (kernel commit da019032819a)
     return [f"task:{task.tid}" for task in _movable(scene)]
 
 
-def _elsewhere(scene: Scene) -> Iterable[str]:
+def _elsewhere(scene: RuleContext) -> Iterable[str]:
     # known before, so that a restore does not take one for a child that has inherited the narrowed mask
     return [f"task:{task.tid}" for task in _movable(scene) if not cpulist.parse(task.cpus) & scene.cpus.away]
 
 
-def _tasks(scene: Scene) -> Iterable[Want | Skip]:
+def _tasks(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     inside = _members(scene)
     wanted: dict[str, str | None] = {}
     for task in _movable(scene):
@@ -85,7 +88,7 @@ def _tasks(scene: Scene) -> Iterable[Want | Skip]:
         new_cpus = wanted[task.cpus]
         if new_cpus is not None and task.tid not in inside:
             kind = "kernel thread" if task.kernel else "task"
-            yield Want(
+            yield DesiredValue(
                 f"task:{task.tid}",
                 new_cpus,
                 f"{kind} {task.comm} may run on the isolated CPUs",
@@ -94,7 +97,7 @@ def _tasks(scene: Scene) -> Iterable[Want | Skip]:
             )
 
 
-def _members(scene: Scene) -> set[int]:
+def _members(scene: RuleContext) -> set[int]:
     """The threads that were put on the isolated CPUs on purpose."""
     version, mount = scene.facts.cgroup
     name = "cgroup.threads" if version == 2 else "tasks"
@@ -139,7 +142,7 @@ KNOBS = (
         why="a task that may run on an isolated CPU will, sooner or later",
         doc="sched_setaffinity(2); admin-guide/kernel-per-CPU-kthreads.rst",
         rule=_tasks,
-        kind=values.CPULIST,
+        kind=value_types.CPULIST,
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
         after=("smt", "slices", "cpuset", "cpuset.members"),
         clamps=True,

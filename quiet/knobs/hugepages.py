@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.knob import Knob, Rule, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip
+from quiet.targets import value_types
 
 _NODES = "/sys/devices/system/node"
 _WHOLE = "/sys/kernel/mm/hugepages"
 _GIGABYTE = 1048576  # KiB
 
 
-def _default_size(scene: Scene) -> int:
+def _default_size(scene: RuleContext) -> int:
     """The size of a page that is asked for without a size, in KiB; 0 when there are none."""
     for line in (scene.text("/proc/meminfo") or "").splitlines():
         if line.startswith("Hugepagesize:"):
@@ -23,7 +23,7 @@ def _default_size(scene: Scene) -> int:
 def _pages(size: int | None) -> Rule:
     """The rule for pages of `size` KiB (None: the default size): at least so many on each node with isolated CPUs."""
 
-    def rule(scene: Scene) -> Iterable[Want | Skip]:
+    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         kib = size or _default_size(scene)
         nodes = [node for node, cpus in sorted(scene.facts.nodes.items()) if cpus & scene.cpus.isolated]
         folders = [f"{_NODES}/node{node}/hugepages" for node in nodes]
@@ -34,7 +34,7 @@ def _pages(size: int | None) -> Rule:
             if current is None:
                 yield Skip(f"file:{path}", "neither this kernel nor this processor has pages of this size")
             elif scene.choice.isdecimal() and int(current) < int(scene.choice):
-                yield Want(f"file:{path}", scene.choice, current=current)
+                yield DesiredValue(f"file:{path}", scene.choice, current=current)
 
     return rule
 
@@ -46,7 +46,7 @@ def _knob(name: str, title: str, size: int | None) -> Knob:
         why="so many are there for the work, and memory need not be compacted for them during the run",
         doc="admin-guide/mm/hugetlbpage.rst",
         rule=_pages(size),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=("leave",),
         numeric=True,
         targets=f"file:{_NODES}/nodeN/hugepages/hugepages-{size or 'SIZE'}kB/nr_hugepages of the isolated CPUs' nodes",

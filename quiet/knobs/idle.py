@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from quiet import values
-from quiet.facts import CPU
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.machine.facts import CPU
+from quiet.targets import value_types
 
 _DEVICE = "cpu_dma_latency"
 _GOVERNOR = f"{CPU}/cpuidle/current_governor"
@@ -32,7 +32,7 @@ class _State(NamedTuple):
     latency: int  # microseconds until it has woken
 
 
-def _states(scene: Scene, cpu: int) -> Iterator[_State]:
+def _states(scene: RuleContext, cpu: int) -> Iterator[_State]:
     base = f"{CPU}/cpu{cpu}/cpuidle"
     for number in scene.facts.reader.numbered(base, "state"):
         latency = scene.text(f"{base}/state{number}/latency") or ""
@@ -40,7 +40,7 @@ def _states(scene: Scene, cpu: int) -> Iterator[_State]:
             yield _State(number, scene.text(f"{base}/state{number}/name") == "POLL", int(latency))
 
 
-def _limit(scene: Scene, cpus: Iterable[int]) -> int | None:
+def _limit(scene: RuleContext, cpus: Iterable[int]) -> int | None:
     """The wake-up time in microseconds that the choice allows; None where no CPU has a state that halts."""
     if scene.choice.isdecimal():
         return int(scene.choice)
@@ -52,19 +52,19 @@ def _limit(scene: Scene, cpus: Iterable[int]) -> int | None:
     return max(1, *shallowest) if shallowest else None
 
 
-def _machine(scene: Scene) -> Iterable[Want | Skip]:
+def _machine(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     target = f"held:{_DEVICE}"
     if not scene.facts.reader.exists(f"/sys/class/misc/{_DEVICE}"):
         yield Skip(target, "this kernel does not have it")
     elif scene.choice == "none":
-        yield Want(target, "0", creates=True)
+        yield DesiredValue(target, "0", creates=True)
     else:
         # one of the others stands for all of them: there may be a thousand
         limit = _limit(scene, sorted(scene.cpus.isolated | {min(scene.cpus.housekeeping)}))
-        yield Skip(target, _NO_STATES) if limit is None else Want(target, str(limit), creates=True)
+        yield Skip(target, _NO_STATES) if limit is None else DesiredValue(target, str(limit), creates=True)
 
 
-def _isolated(scene: Scene) -> Iterable[Want | Skip]:
+def _isolated(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for cpu in sorted(scene.cpus.isolated):
         path = f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
         current = scene.text(path)
@@ -72,14 +72,14 @@ def _isolated(scene: Scene) -> Iterable[Want | Skip]:
         if current is None:
             yield Skip(f"file:{path}", "this kernel does not have it")
         elif scene.choice == "none":
-            yield Want(f"file:{path}", "n/a", current=current)
+            yield DesiredValue(f"file:{path}", "n/a", current=current)
         elif limit is None:
             yield Skip(f"file:{path}", _NO_STATES)
         else:
-            yield Want(f"file:{path}", str(limit), current=current)
+            yield DesiredValue(f"file:{path}", str(limit), current=current)
 
 
-def _switches(scene: Scene) -> Iterable[Want | Skip]:
+def _switches(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for cpu in sorted(scene.cpus.isolated):
         limit = _limit(scene, [cpu])
         states = list(_states(scene, cpu))
@@ -89,10 +89,10 @@ def _switches(scene: Scene) -> Iterable[Want | Skip]:
         for state in states:
             if not state.polls and state.latency > limit:
                 why = f"it takes CPU {cpu} {state.latency} us to wake from this state"
-                yield Want(f"file:{CPU}/cpu{cpu}/cpuidle/state{state.number}/disable", "1", why)
+                yield DesiredValue(f"file:{CPU}/cpu{cpu}/cpuidle/state{state.number}/disable", "1", why)
 
 
-def _governor(scene: Scene) -> Iterable[Want | Skip]:
+def _governor(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_GOVERNOR)
     offered = (scene.text(f"{CPU}/cpuidle/available_governors") or "").split()
     if current is None or current == "none":
@@ -100,7 +100,7 @@ def _governor(scene: Scene) -> Iterable[Want | Skip]:
     elif offered and scene.choice not in offered:
         yield Skip(f"file:{_GOVERNOR}", f"'{scene.choice}' is not offered, only {' '.join(offered)}")
     else:
-        yield Want(f"file:{_GOVERNOR}", scene.choice, current=current)
+        yield DesiredValue(f"file:{_GOVERNOR}", scene.choice, current=current)
 
 
 KNOBS = (
@@ -110,7 +110,7 @@ KNOBS = (
         why="a CPU that sleeps deeply wakes late, with cold caches, and lets its package slow down",
         doc=_QOS,
         rule=_machine,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=("quiet", "none", "leave"),
         numeric=True,
         targets=f"held:{_DEVICE}: /dev/{_DEVICE} kept open by a small process; a number is microseconds",
@@ -136,7 +136,7 @@ KNOBS = (
         why="as idle.cpus, for governors that do not ask for limits",
         doc=_DOC,
         rule=_switches,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=("quiet", "leave"),
         numeric=True,
         targets=f"file:{CPU}/cpuN/cpuidle/stateM/disable of states that take longer; a number is microseconds",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import cpulist, values
-from quiet.knob import Knob, Scene, Skip, Want, moved_away
+from quiet import cpulist
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
+from quiet.targets import value_types
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
 _REFUSALS = {
@@ -18,7 +19,7 @@ _REFUSALS = {
 _DEFAULT = "/proc/irq/default_smp_affinity"
 
 
-def _irqs(scene: Scene) -> Iterable[Want | Skip]:
+def _irqs(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     away = scene.cpus.away
     text = scene.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
@@ -37,20 +38,22 @@ def _irqs(scene: Scene) -> Iterable[Want | Skip]:
         else:
             if current not in wanted:
                 wanted[current] = cpulist.format(moved_away(scene, allowed))
-            yield Want(target, wanted[current], f"{name} may interrupt an isolated CPU", current=current, label=name)
+            yield DesiredValue(
+                target, wanted[current], f"{name} may interrupt an isolated CPU", current=current, label=name
+            )
 
 
-def _actions(scene: Scene, number: int) -> str:
+def _actions(scene: RuleContext, number: int) -> str:
     return scene.text(f"/sys/kernel/irq/{number}/actions") or "no handler"
 
 
-def _default(scene: Scene) -> Iterable[Want | Skip]:
+def _default(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_DEFAULT)
     if current is None:
         yield Skip(f"file:{_DEFAULT}", "this kernel does not have it")
         return
     new = moved_away(scene, cpulist.parse_mask(current))
-    yield Want(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
+    yield DesiredValue(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
 
 
 BEFORE = (
@@ -60,7 +63,7 @@ BEFORE = (
         why="an interrupt that a driver requests later starts with this mask",
         doc="core-api/irq/irq-affinity.rst",
         rule=_default,
-        kind=values.CPUMASK,
+        kind=value_types.CPUMASK,
         targets=f"file:{_DEFAULT}",
         after=("smt", "irqbalance"),
     ),
@@ -73,7 +76,7 @@ KNOBS = (
         why="each interrupt on an isolated CPU is time taken from the measured work",
         doc="core-api/irq/irq-affinity.rst",
         rule=_irqs,
-        kind=values.CPULIST,
+        kind=value_types.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
         after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,

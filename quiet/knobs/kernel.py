@@ -7,27 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import cpulist, values
-from quiet.knob import Knob, Scene, Skip, Want, file_rule, moved_away
+from quiet import cpulist
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, moved_away
+from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
 
 
-def _watchdog_cpus(scene: Scene) -> Iterable[Want | Skip]:
+def _watchdog_cpus(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     path = _SYS + "watchdog_cpumask"
     current = scene.text(path)
     if current is None:
         yield Skip(f"file:{path}", "this kernel has no lockup detector")
         return
     new = moved_away(scene, cpulist.parse(current))
-    yield Want(f"file:{path}", cpulist.format(new), current=current)
+    yield DesiredValue(f"file:{path}", cpulist.format(new), current=current)
 
 
-def _aslr(scene: Scene) -> Iterable[Want | Skip]:
+def _aslr(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     # "command": `quiet run` switches it off for its command alone, nothing on the host changes
     if scene.choice == "sysctl":
-        yield Want(f"file:{_SYS}randomize_va_space", "0")
+        yield DesiredValue(f"file:{_SYS}randomize_va_space", "0")
 
 
 KNOBS = (
@@ -37,7 +38,7 @@ KNOBS = (
         why="with 1, a timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
         doc=f"{_SYSCTL} (timer_migration)",
         rule=file_rule(_SYS + "timer_migration", "1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}timer_migration",
     ),
     Knob(
@@ -46,7 +47,7 @@ KNOBS = (
         why="it interrupts every CPU that is busy and keeps one hardware counter from the measurement",
         doc=f"{_SYSCTL} (nmi_watchdog), admin-guide/lockup-watchdogs.rst",
         rule=file_rule(_SYS + "nmi_watchdog", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}nmi_watchdog",
         refusals={95: "no hard-lockup detector here", 524: "no hard-lockup detector here"},
     ),
@@ -56,7 +57,7 @@ KNOBS = (
         why="the soft-lockup detector arms a timer and wakes a thread on each CPU of this mask",
         doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
         rule=_watchdog_cpus,
-        kind=values.CPULIST,
+        kind=value_types.CPULIST,
         targets=f"file:{_SYS}watchdog_cpumask",
         after=("smt",),
     ),
@@ -66,7 +67,7 @@ KNOBS = (
         why="it unmaps pages to see who uses them: page faults and migrations in the measured work",
         doc=f"{_SYSCTL} (numa_balancing)",
         rule=file_rule(_SYS + "numa_balancing", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}numa_balancing",
     ),
     Knob(
@@ -77,7 +78,7 @@ KNOBS = (
         doc="scheduler/sched-rt-group.rst; for the fair server scheduler/sched-deadline.rst and "
         "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
         rule=file_rule(_SYS + "sched_rt_runtime_us", "-1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}sched_rt_runtime_us",
         refusals={
             16: "real-time groups have more time reserved",
@@ -91,7 +92,7 @@ KNOBS = (
         why="each sample of any profiler on the host is an interrupt",
         doc=f"{_SYSCTL} (perf_event_max_sample_rate)",
         rule=file_rule(_SYS + "perf_event_max_sample_rate", "1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}perf_event_max_sample_rate",
         drifts=True,
         refusals={22: "fixed while perf_cpu_time_max_percent is 0 or 100"},
@@ -103,7 +104,7 @@ KNOBS = (
         why="the kernel lowers the sampling rate by itself once sampling takes more than this share",
         doc=f"{_SYSCTL} (perf_cpu_time_max_percent)",
         rule=file_rule(_SYS + "perf_cpu_time_max_percent", "1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}perf_cpu_time_max_percent",
         entangled=lambda scene: (f"file:{_SYS}perf_event_max_sample_rate",),
         moves="the highest sampling rate",
@@ -114,7 +115,7 @@ KNOBS = (
         why="addresses decide alignment and cache sets, so each run would measure another layout",
         doc=f"{_SYSCTL} (randomize_va_space), personality(2)",
         rule=_aslr,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=("command", "sysctl", "leave"),
         targets=f"file:{_SYS}randomize_va_space with 'sysctl'; with 'command' nothing on the host",
         risk="'sysctl' weakens every new process on the host while it lasts",

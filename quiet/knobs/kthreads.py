@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import targets
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.targets import registry
 
 _NAMES = ("ksoftirqd", "rcuc", "ktimers")
 
 
-def _priority(scene: Scene) -> Iterable[Want | Skip]:
+def _priority(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     found = False
     for task in scene.facts.tasks:
         name, _, cpu = task.comm.partition("/")
@@ -21,8 +21,8 @@ def _priority(scene: Scene) -> Iterable[Want | Skip]:
             continue
         found = True
         target = f"sched:{task.tid}"
-        current = targets.get(scene.facts.reader, target)
-        yield Want(target, f"fifo {scene.choice}", current=current, label=task.comm)
+        current = registry.get(scene.facts.reader, target)
+        yield DesiredValue(target, f"fifo {scene.choice}", current=current, label=task.comm)
     if not found:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.knob import Knob, Rule, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip
+from quiet.targets import value_types
 
 _BASE = "/sys/devices/system/machinecheck/machinecheck"
 _DOC = "arch/x86/x86_64/machinecheck.rst, ABI/testing/sysfs-mce"
 
 
 def _first(name: str, quiet: str) -> Rule:
-    def rule(scene: Scene) -> Iterable[Want | Skip]:
+    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         # of a CPU that stays: the folder goes with its CPU
         path = f"{_BASE}{min(scene.cpus.housekeeping)}/{name}"
         current = scene.text(path)
         if current is None:
             yield Skip(f"file:{path}", "no machine checks that this kernel can poll (x86 hosts only)")
         else:
-            yield Want(f"file:{path}", quiet, current=current)
+            yield DesiredValue(f"file:{path}", quiet, current=current)
 
     return rule
 
@@ -36,7 +36,7 @@ KNOBS = (
         why="a timer on each CPU reads all error banks every five minutes, and far more often after an error",
         doc=_DOC,
         rule=_first("check_interval", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_BASE}N/check_interval of one CPU: it is one number",
         after=("smt",),
         risk="errors without an interrupt of their own are only seen after the restore, and of many the last one",
@@ -47,7 +47,7 @@ KNOBS = (
         why="a failing memory module interrupts one CPU after the other; yet it is worth knowing",
         doc=_DOC,
         rule=_first("cmci_disabled", "1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_BASE}N/cmci_disabled of one CPU: it is one number",
         after=("smt", "mce.interval"),
         risk="the errors that say that this machine's figures are not to be trusted are only found by polling",
@@ -58,7 +58,7 @@ KNOBS = (
         why="neither polled for nor told by interrupts",
         doc=_DOC,
         rule=_first("ignore_ce", "1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_BASE}N/ignore_ce of one CPU: it is one number",
         after=("smt", "mce.interval", "mce.cmci"),
         risk="the errors that say that this machine's figures are not to be trusted stay unseen until it is restored",

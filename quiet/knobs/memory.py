@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.knob import Knob, Rule, Scene, Skip, Want, file_rule, least_rule
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip, file_rule, least_rule
+from quiet.targets import value_types
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _KSM = "/sys/kernel/mm/ksm/run"
@@ -19,22 +19,22 @@ _RARELY = 120  # seconds
 def _at_most_on_request(path: str) -> Rule:
     """Huge pages only for who asks (madvise); "never" is quiet already."""
 
-    def rule(scene: Scene) -> Iterable[Want | Skip]:
+    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         current = scene.text(path)
         if current is None:
             yield Skip(f"file:{path}", "this kernel does not have it")
-        elif scene.choice == "never" or values.plain(values.CHOICE, current) != "never":
-            yield Want(f"file:{path}", "never" if scene.choice == "never" else "madvise", current=current)
+        elif scene.choice == "never" or value_types.plain(value_types.CHOICE, current) != "never":
+            yield DesiredValue(f"file:{path}", "never" if scene.choice == "never" else "madvise", current=current)
 
     return rule
 
 
-def _merging(scene: Scene) -> Iterable[Want | Skip]:
+def _merging(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_KSM)
     if current is None:
         yield Skip(f"file:{_KSM}", "this kernel does not have it")
     elif current == "1":  # 2 means: unmerge everything, which would itself be work
-        yield Want(f"file:{_KSM}", "0", current=current)
+        yield DesiredValue(f"file:{_KSM}", "0", current=current)
 
 
 KNOBS = (
@@ -44,7 +44,7 @@ KNOBS = (
         why="with 'always', pages are merged and split behind the work's back; a program can still ask for them",
         doc="admin-guide/mm/transhuge.rst",
         rule=_at_most_on_request(_THP + "enabled"),
-        kind=values.CHOICE,
+        kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
         targets=f"file:{_THP}enabled",
     ),
@@ -54,7 +54,7 @@ KNOBS = (
         why="a page fault may stop to compact memory, or wake the threads that do",
         doc="admin-guide/mm/transhuge.rst",
         rule=_at_most_on_request(_THP + "defrag"),
-        kind=values.CHOICE,
+        kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
         targets=f"file:{_THP}defrag",
     ),
@@ -64,7 +64,7 @@ KNOBS = (
         why="khugepaged compacts and collapses pages in the background, with TLB shootdowns on every CPU",
         doc="admin-guide/mm/transhuge.rst",
         rule=file_rule(_THP + "khugepaged/defrag", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_THP}khugepaged/defrag",
     ),
     Knob(
@@ -73,7 +73,7 @@ KNOBS = (
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
         rule=_merging,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_KSM}",
     ),
     Knob(
@@ -82,7 +82,7 @@ KNOBS = (
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
         rule=least_rule(_STAT, _RARELY),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_STAT}",
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
 
 # the module, and what it does
 _SUGGESTIONS = {
@@ -20,7 +20,7 @@ _SUGGESTIONS = {
 }
 
 
-def _suggest(scene: Scene) -> Iterable[Want | Skip]:
+def _suggest(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for name, reason in _SUGGESTIONS.items():
         # what is built in has no state, and cannot be unloaded
         if scene.facts.reader.exists(f"/sys/module/{name}/initstate"):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from quiet import cpulist, targets
-from quiet.kinds import net
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet import cpulist
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.targets import net, registry
 
 _NONE = "no network interface with a device behind it"
 _NO_ANSWER = "its driver does not tell"
@@ -23,22 +23,22 @@ _OF_QUEUES = ("rps_cpus", "rps_flow_cnt", "xps_cpus", "xps_rxqs", "tx_maxrate")
 _LIMITS = tuple(f"byte_queue_limits/{name}" for name in ("hold_time", "limit_min", "limit_max"))
 
 
-def devices(scene: Scene) -> list[str]:
+def devices(scene: RuleContext) -> list[str]:
     """The interfaces with a device behind them: those that interrupt."""
     return [name for name, device in scene.facts.interfaces.items() if device]
 
 
-def queues(scene: Scene, interface: str, sort: str) -> list[str]:
+def queues(scene: RuleContext, interface: str, sort: str) -> list[str]:
     """The names of an interface's queues of a sort: "rx" gives ["rx-0", "rx-1"]."""
     numbers = scene.facts.reader.numbered(f"{net.folder(interface)}/queues", f"{sort}-")
     return [f"{sort}-{number}" for number in numbers]
 
 
-def _interrupts(scene: Scene, interface: str) -> list[int]:
-    return [int(number) for number in (targets.get(scene.facts.reader, f"net:{interface}/interrupts") or "").split()]
+def _interrupts(scene: RuleContext, interface: str) -> list[int]:
+    return [int(number) for number in (registry.get(scene.facts.reader, f"net:{interface}/interrupts") or "").split()]
 
 
-def stuck(scene: Scene, interface: str) -> dict[int, int]:
+def stuck(scene: RuleContext, interface: str) -> dict[int, int]:
     """The receive queues whose interrupt arrives on an isolated CPU and may not be moved, each with its interrupt."""
     found = {}
     for number in _interrupts(scene, interface):
@@ -51,22 +51,22 @@ def stuck(scene: Scene, interface: str) -> dict[int, int]:
     return found
 
 
-def _channels(scene: Scene) -> Iterable[Want | Skip]:
+def _channels(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     most = len(scene.cpus.housekeeping & scene.facts.online)
     for name in devices(scene):
         target = f"net:{name}/channels"
         if len(queues(scene, name, "rx")) < 2 and len(queues(scene, name, "tx")) < 2:
             yield Skip(target, "it has one queue")
-        elif (current := targets.get(scene.facts.reader, target)) is None:
+        elif (current := registry.get(scene.facts.reader, target)) is None:
             yield Skip(target, _NO_ANSWER)
         else:
             fewer = {sort: min(count, most) for sort, count in net.counts(current).items()}
-            yield Want(target, net.spell(fewer), current=current)
+            yield DesiredValue(target, net.spell(fewer), current=current)
     if not devices(scene):
         yield Skip("net:*/channels", _NONE)
 
 
-def _with_channels(scene: Scene) -> Iterator[str]:
+def _with_channels(scene: RuleContext) -> Iterator[str]:
     """What changes with the number of channels: the queues come and go, their interrupts are requested anew."""
     exists = scene.facts.reader.exists
     for name in devices(scene):
@@ -79,19 +79,19 @@ def _with_channels(scene: Scene) -> Iterator[str]:
         yield from (f"irq:{number}" for number in _interrupts(scene, name))
 
 
-def _rss(scene: Scene) -> Iterable[Want | Skip]:
+def _rss(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     reader, most = scene.facts.reader, len(scene.cpus.housekeeping & scene.facts.online)
     for name in devices(scene):
         there = stuck(scene, name)
         if not there:
             continue
-        rules = net.counts(targets.get(reader, f"net:{name}/rules") or "")
+        rules = net.counts(registry.get(reader, f"net:{name}/rules") or "")
         for rule, queue in rules.items():
             if queue in there:
                 sends = f"rule {rule} sends its flows to queue {queue}"
                 yield Skip(f"net:{name}/rules", f"{sends}: {_isolated(there[queue])}")
         target = f"net:{name}/rss"
-        current = targets.get(reader, target)
+        current = registry.get(reader, target)
         free = [n for n in range(len(queues(scene, name, "rx"))) if n not in there]
         free = [n for n in free if n < most] or free  # the others may go (net.channels)
         if current is None or not free:
@@ -100,35 +100,35 @@ def _rss(scene: Scene) -> Iterable[Want | Skip]:
             continue
         table = net.queues(current)
         spread = [free[at % len(free)] for at in range(len(table))] if there.keys() & set(table) else table
-        yield Want(target, net.spell_queues(spread), current=current)
+        yield DesiredValue(target, net.spell_queues(spread), current=current)
 
 
 def _isolated(interrupt: int) -> str:
     return f"interrupt {interrupt} arrives on an isolated CPU, and may not be moved"
 
 
-def _threaded(scene: Scene) -> Iterable[Want | Skip]:
+def _threaded(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for name in devices(scene):
         if stuck(scene, name):
-            yield Want(f"net:{name}/threaded", "1")
+            yield DesiredValue(f"net:{name}/threaded", "1")
 
 
-def _adaptive(scene: Scene) -> Iterable[Want | Skip]:
+def _adaptive(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for name in devices(scene):
         target = f"net:{name}/adaptive"
-        current = targets.get(scene.facts.reader, target)
+        current = registry.get(scene.facts.reader, target)
         if current is None:
             yield Skip(target, _NO_ANSWER)
         else:
-            yield Want(target, net.spell(dict.fromkeys(net.counts(current), 0)), current=current)
+            yield DesiredValue(target, net.spell(dict.fromkeys(net.counts(current), 0)), current=current)
     if not devices(scene):
         yield Skip("net:*/adaptive", _NONE)
 
 
-def _defer(scene: Scene) -> Iterable[Want | Skip]:
+def _defer(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for name in devices(scene):
         for file, value in (("napi_defer_hard_irqs", "2"), ("gro_flush_timeout", "200000")):
-            yield Want(f"net:{name}/{file}", value)
+            yield DesiredValue(f"net:{name}/{file}", value)
     if not devices(scene):
         yield Skip("net:*/napi_defer_hard_irqs", _NONE)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.facts import CPU
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.machine.facts import CPU
+from quiet.targets import value_types
 
 _UNCORE = f"{CPU}/intel_uncore_frequency"
 _PROFILE = "/sys/firmware/acpi/platform_profile"
@@ -25,24 +25,24 @@ def _bias_path(cpu: int) -> str:
     return f"{CPU}/cpu{cpu}/power/energy_perf_bias"
 
 
-def _bias(scene: Scene) -> Iterable[Want | Skip]:
+def _bias(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     cpus = scene.facts.online - scene.cpus.offline if scene.choice == "all" else scene.cpus.isolated
     found = False
     for cpu in sorted(cpus):
         if (current := scene.text(_bias_path(cpu))) is not None:
             found = True
-            yield Want(f"file:{_bias_path(cpu)}", "0", current=current)
+            yield DesiredValue(f"file:{_bias_path(cpu)}", "0", current=current)
     if not found:
         yield Skip(f"file:{_bias_path(min(scene.cpus.isolated))}", "this processor does not have it")
 
 
-def _every_bias(scene: Scene) -> Iterable[str]:
+def _every_bias(scene: RuleContext) -> Iterable[str]:
     # one register may serve a whole package, and then every CPU of it shows what one of them was given
     paths = (_bias_path(cpu) for cpu in sorted(scene.facts.online))
     return (f"file:{path}" for path in paths if scene.facts.reader.exists(path))
 
 
-def _uncore_folders(scene: Scene) -> list[str]:
+def _uncore_folders(scene: RuleContext) -> list[str]:
     """One folder a package and die; those of its parts ("uncore") only where there is none for the whole."""
     names = scene.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
@@ -53,12 +53,12 @@ def _uncore_folders(scene: Scene) -> list[str]:
     return [name for name in whole if not packages or _package(scene, name) in (None, *packages)]
 
 
-def _package(scene: Scene, name: str) -> int | None:
+def _package(scene: RuleContext, name: str) -> int | None:
     number = name.split("_")[1] if name.startswith("package_") else scene.text(f"{_UNCORE}/{name}/package_id")
     return int(number) if number and number.isdecimal() else None
 
 
-def _uncore(scene: Scene) -> Iterable[Want | Skip]:
+def _uncore(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     folders = _uncore_folders(scene)
     if not folders:
         yield Skip(f"file:{_UNCORE}", "no uncore frequency that the kernel can set (intel_uncore_frequency)")
@@ -68,10 +68,10 @@ def _uncore(scene: Scene) -> Iterable[Want | Skip]:
         if current is None or highest is None:
             yield Skip(f"file:{path}", "this kernel does not tell the uncore's limits")
         else:
-            yield Want(f"file:{path}", highest, current=current)
+            yield DesiredValue(f"file:{path}", highest, current=current)
 
 
-def _every_uncore(scene: Scene) -> Iterable[str]:
+def _every_uncore(scene: RuleContext) -> Iterable[str]:
     # what is written for a package is written to each of its parts
     for name in scene.facts.reader.names(_UNCORE):
         for limit in ("max_freq_khz", "min_freq_khz"):
@@ -79,7 +79,7 @@ def _every_uncore(scene: Scene) -> Iterable[str]:
                 yield f"file:{_UNCORE}/{name}/{limit}"
 
 
-def _platform(scene: Scene) -> Iterable[Want | Skip]:
+def _platform(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_PROFILE)
     offered = (scene.text(_PROFILE + "_choices") or "").split()
     if current is None:
@@ -89,18 +89,18 @@ def _platform(scene: Scene) -> Iterable[Want | Skip]:
     elif "performance" not in offered:
         yield Skip(f"file:{_PROFILE}", f"'performance' is not offered, only {' '.join(offered)}")
     else:
-        yield Want(f"file:{_PROFILE}", "performance", current=current)
+        yield DesiredValue(f"file:{_PROFILE}", "performance", current=current)
 
 
-def _aspm(scene: Scene) -> Iterable[Want | Skip]:
+def _aspm(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     current = scene.text(_ASPM)
     if current is None:
         yield Skip(f"file:{_ASPM}", "this kernel does not manage PCIe links")
     else:
-        yield Want(f"file:{_ASPM}", "performance", current=current)
+        yield DesiredValue(f"file:{_ASPM}", "performance", current=current)
 
 
-def _buses(scene: Scene) -> Iterable[Want | Skip]:
+def _buses(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     devices = scene.facts.reader.names(_DEVFREQ)
     if not devices:
         yield Skip(f"file:{_DEVFREQ}", "no bus or memory whose frequency the kernel scales")
@@ -111,10 +111,10 @@ def _buses(scene: Scene) -> Iterable[Want | Skip]:
         if current is None or "performance" not in offered:
             yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(offered) or 'nothing'}")
         else:
-            yield Want(f"file:{path}", "performance", current=current)
+            yield DesiredValue(f"file:{path}", "performance", current=current)
 
 
-def _bus_state(scene: Scene) -> Iterable[str]:
+def _bus_state(scene: RuleContext) -> Iterable[str]:
     # the frequency that a user set is forgotten with the governor "userspace"
     for name in scene.facts.reader.names(_DEVFREQ):
         for setting in ("userspace/set_freq", "max_freq", "min_freq"):
@@ -122,7 +122,7 @@ def _bus_state(scene: Scene) -> Iterable[str]:
                 yield f"file:{_DEVFREQ}/{name}/{setting}"
 
 
-def _disks(scene: Scene) -> Iterable[Want | Skip]:
+def _disks(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     found = False
     for number in scene.facts.reader.numbered(_SATA, "host"):
         path = f"{_SATA}/host{number}/{_SATA_FILE}"
@@ -133,7 +133,7 @@ def _disks(scene: Scene) -> Iterable[Want | Skip]:
         if current == "keep_firmware_settings":
             yield Skip(f"file:{path}", "as the firmware left it, which could not be put back")
         else:
-            yield Want(f"file:{path}", "max_performance", current=current)
+            yield DesiredValue(f"file:{path}", "max_performance", current=current)
     if not found:
         yield Skip(f"file:{_SATA}", "no SATA port with link power management")
 
@@ -145,7 +145,7 @@ KNOBS = (
         why="the processor trades speed for energy on its own judgement unless told to prefer performance",
         doc="admin-guide/pm/intel_epb.rst, ABI/testing/sysfs-devices-system-cpu (energy_perf_bias)",
         rule=_bias,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=_SCOPE,
         targets=f"file:{CPU}/cpuN/power/energy_perf_bias of the isolated CPUs",
         after=("smt", "cpufreq.epp", "cpufreq.governor"),
@@ -158,7 +158,7 @@ KNOBS = (
         why="mesh, last-level cache and memory controller change their frequency with what all cores do",
         doc="admin-guide/pm/intel_uncore_frequency_scaling.rst",
         rule=_uncore,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=_SCOPE,
         targets=f"file:{_UNCORE}/package_*/min_freq_khz, raised to max_freq_khz, of the isolated CPUs' packages",
         entangled=_every_uncore,
@@ -182,7 +182,7 @@ KNOBS = (
         why="a link that sleeps answers late: disks and network cards show it",
         doc="admin-guide/kernel-parameters.txt (pcie_aspm.policy)",
         rule=_aspm,
-        kind=values.CHOICE,
+        kind=value_types.CHOICE,
         targets=f"file:{_ASPM}",
         refusals={1: "switched off on the command line, or the firmware keeps it to itself"},
         risk="every link of the machine draws more power",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.facts import CPU
-from quiet.knob import Knob, Scene, Skip, Want, file_rule
 from quiet.knobs.cpufreq import policy_state
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule
+from quiet.machine.facts import CPU
+from quiet.targets import value_types
 
 _INTEL, _AMD = f"{CPU}/intel_pstate", f"{CPU}/amd_pstate"
 _DOC = "admin-guide/pm/intel_pstate.rst"
@@ -18,7 +18,7 @@ _MODES = {_INTEL: ("active", "passive"), _AMD: ("active", "passive", "guided")}
 _GLOBAL = ("no_turbo", "max_perf_pct", "min_perf_pct", "hwp_dynamic_boost", "energy_efficiency")
 
 
-def _status(scene: Scene) -> Iterable[Want | Skip]:
+def _status(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for folder, modes in _MODES.items():
         path = f"{folder}/status"
         current = scene.text(path)
@@ -29,12 +29,12 @@ def _status(scene: Scene) -> Iterable[Want | Skip]:
         elif scene.choice not in modes:
             yield Skip(f"file:{path}", f"this driver has no mode '{scene.choice}', only {' '.join(modes)}")
         else:
-            yield Want(f"file:{path}", scene.choice, current=current)
+            yield DesiredValue(f"file:{path}", scene.choice, current=current)
         return
     yield Skip(f"file:{_INTEL}/status", "neither intel_pstate nor amd_pstate drives this machine")
 
 
-def _everything(scene: Scene) -> Iterable[str]:
+def _everything(scene: RuleContext) -> Iterable[str]:
     """A driver that is switched starts from its defaults."""
     for number in scene.facts.policies:
         yield from policy_state(scene, number)
@@ -42,13 +42,13 @@ def _everything(scene: Scene) -> Iterable[str]:
     yield from (f"file:{path}" for path in files if scene.facts.reader.exists(path))
 
 
-def _lowest(scene: Scene) -> Iterable[Want | Skip]:
+def _lowest(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     path = f"{_INTEL}/min_perf_pct"
     current, highest = scene.text(path), scene.text(f"{_INTEL}/max_perf_pct")
     if current is None or highest is None:
         yield Skip(f"file:{path}", "no intel_pstate here")
     else:
-        yield Want(f"file:{path}", highest, current=current)
+        yield DesiredValue(f"file:{path}", highest, current=current)
 
 
 DRIVER = (
@@ -79,7 +79,7 @@ KNOBS = (
         why="the level of no CPU goes below the highest one allowed, also where the base frequency is not told",
         doc=_DOC,
         rule=_lowest,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_INTEL}/min_perf_pct (per cent, of the whole machine)",
         after=("smt", "cpufreq.driver", "cpufreq.turbo"),
         clamps=True,
@@ -92,7 +92,7 @@ KNOBS = (
         why="a task that has waited for a device finds its CPU faster than one that has not",
         doc=f"{_DOC} (hwp_dynamic_boost)",
         rule=file_rule(f"{_INTEL}/hwp_dynamic_boost", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_INTEL}/hwp_dynamic_boost",
         after=("smt", "cpufreq.driver"),
         refusals={2: "the driver's mode does not have it", 22: "the driver does not let it be set in this mode"},
@@ -103,7 +103,7 @@ KNOBS = (
         why="the processor lowers its frequency where it thinks that the work does not gain by it",
         doc=f"{_DOC} (energy_efficiency)",
         rule=file_rule(f"{_INTEL}/energy_efficiency", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_INTEL}/energy_efficiency",
         after=("smt", "cpufreq.driver"),
     ),

@@ -5,8 +5,8 @@ Source: admin-guide/kernel-parameters.txt (rcupdate.*).
 
 from __future__ import annotations
 
-from quiet import values
-from quiet.knob import Knob, file_rule, least_rule
+from quiet.knobs.knob import Knob, file_rule, least_rule
+from quiet.targets import value_types
 
 _KERNEL = "/sys/kernel/"
 _TASKS_IPI = "/sys/module/rcupdate/parameters/rcu_task_ipi_delay"
@@ -20,7 +20,7 @@ KNOBS = (
         why="an expedited grace period interrupts every CPU that is in the kernel or busy",
         doc=f"{_PARAMETERS} (rcupdate.rcu_expedited)",
         rule=file_rule(f"{_KERNEL}rcu_expedited", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_KERNEL}rcu_expedited",
     ),
     Knob(
@@ -30,7 +30,7 @@ KNOBS = (
         "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         rule=file_rule(f"{_KERNEL}rcu_normal", "1"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_KERNEL}rcu_normal",
         risk="network devices, cgroups and modules take longer to remove while it lasts",
     ),
@@ -40,7 +40,7 @@ KNOBS = (
         why="unloading a BPF program interrupts every CPU whose task has not passed through the scheduler by then",
         doc=f"{_PARAMETERS} (rcupdate.rcu_task_ipi_delay)",
         rule=least_rule(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_TASKS_IPI}",
         risk="detaching BPF programs may take that long while a CPU never leaves user space",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.knob import Knob, Scene, Skip, Want, file_rule, least_rule
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, least_rule
+from quiet.targets import value_types
 
 _VM = "/proc/sys/vm/"
 _DOC = "admin-guide/sysctl/vm.rst"
@@ -19,16 +19,16 @@ _DAMON_MODULES = ("damon_reclaim", "damon_lru_sort", "damon_stat")
 _HOUR = 3_600_000  # milliseconds
 
 
-def _damon(scene: Scene) -> Iterable[Want | Skip]:
+def _damon(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     reader = scene.facts.reader
     states = [f"{_KDAMONDS}/{number}/state" for number in reader.numbered(_KDAMONDS)]
     for path in states:
         if (current := scene.text(path)) is not None:
-            yield Want(f"file:{path}", "off", current=current, kind=values.TEXT)
+            yield DesiredValue(f"file:{path}", "off", current=current, kind=value_types.TEXT)
     modules = [f"/sys/module/{name}/parameters/enabled" for name in _DAMON_MODULES]
     for path in modules:
         if (current := scene.text(path)) is not None:
-            yield Want(f"file:{path}", "N", current=current)
+            yield DesiredValue(f"file:{path}", "N", current=current)
 
 
 KNOBS = (
@@ -38,7 +38,7 @@ KNOBS = (
         why="kcompactd moves pages that nobody asked to move, and whoever uses one then faults or waits",
         doc=f"{_DOC} (compaction_proactiveness)",
         rule=file_rule(f"{_VM}compaction_proactiveness", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_VM}compaction_proactiveness",
     ),
     Knob(
@@ -47,7 +47,7 @@ KNOBS = (
         why="memory that the work has locked (mlock) may otherwise be moved, and fault once more",
         doc=f"{_DOC} (compact_unevictable_allowed)",
         rule=file_rule(f"{_VM}compact_unevictable_allowed", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_VM}compact_unevictable_allowed",
     ),
     Knob(
@@ -56,7 +56,7 @@ KNOBS = (
         why="kswapd frees memory that nobody needs whenever page types have mixed",
         doc=f"{_DOC} (watermark_boost_factor)",
         rule=file_rule(f"{_VM}watermark_boost_factor", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_VM}watermark_boost_factor",
     ),
     Knob(
@@ -65,7 +65,7 @@ KNOBS = (
         why="with it, an allocation frees pages of its own node, on its own time, before it takes another node's",
         doc=f"{_DOC} (zone_reclaim_mode)",
         rule=file_rule(f"{_VM}zone_reclaim_mode", "0", "this kernel knows no NUMA nodes"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_VM}zone_reclaim_mode",
     ),
     Knob(
@@ -74,7 +74,7 @@ KNOBS = (
         why="pages of the work may go to a slower tier of memory while it does not look",
         doc="ABI/testing/sysfs-kernel-mm-numa (demotion_enabled)",
         rule=file_rule(_DEMOTION, "false", "this kernel has no tiers of memory"),
-        kind=values.FLAG,
+        kind=value_types.FLAG,
         targets=f"file:{_DEMOTION}",
     ),
     Knob(
@@ -83,7 +83,7 @@ KNOBS = (
         why="what it collapses into a huge page is unmapped meanwhile, with TLB shootdowns on the CPUs that use it",
         doc="admin-guide/mm/transhuge.rst (khugepaged/scan_sleep_millisecs)",
         rule=least_rule(_SCAN, _HOUR),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_SCAN}",
     ),
@@ -93,7 +93,7 @@ KNOBS = (
         why="it clears the marks of page accesses ten times a second and may move or free what it finds",
         doc="admin-guide/mm/damon/usage.rst, admin-guide/mm/damon/reclaim.rst",
         rule=_damon,
-        kind=values.FLAG,
+        kind=value_types.FLAG,
         targets=f"file:{_KDAMONDS}/N/state, and the parameter 'enabled' of the modules damon_reclaim, damon_lru_sort, "
         "damon_stat",
         refusals={22: "its parameters are no longer complete", 16: "another user of DAMON runs"},

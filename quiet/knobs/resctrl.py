@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from quiet import cpulist, targets, values
+from quiet import cpulist
 from quiet.cpulist import CpuSet
-from quiet.facts import CPU
-from quiet.kinds.resctrl import ROOT, groups, lines
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.machine.facts import CPU
+from quiet.targets import registry, value_types
+from quiet.targets.resctrl import ROOT, groups, lines
 
 GROUP = "/quiet"
 _MOUNT = f"mount:{ROOT}"
@@ -20,7 +21,7 @@ _TARGET = f"resctrl:{GROUP}"
 Masks = dict[int, int]  # the ways of a cache as bits, by the cache's id
 
 
-class Cache(NamedTuple):
+class DivisibleCache(NamedTuple):
     """A cache that can be divided. With CDP it has two resources, for code and data, that get the same ways."""
 
     level: str
@@ -47,7 +48,7 @@ def _run(mask: int) -> bool:
     return mask > 0 and (mask // low) & (mask // low + 1) == 0
 
 
-def split(whole: int, usable: int, ways: int, cache: Cache) -> int:
+def split(whole: int, usable: int, ways: int, cache: DivisibleCache) -> int:
     """`ways` neighbours of `usable`, or fewer, so that the rest of `whole` is lawful too; 0 if there is none."""
     for count in range(ways, cache.fewest - 1, -1):
         for start in range(whole.bit_length()):
@@ -59,9 +60,9 @@ def split(whole: int, usable: int, ways: int, cache: Cache) -> int:
     return 0
 
 
-def _caches(scene: Scene) -> list[Cache]:
+def _caches(scene: RuleContext) -> list[DivisibleCache]:
     reader = scene.facts.reader
-    found: dict[str, Cache] = {}
+    found: dict[str, DivisibleCache] = {}
     for name in reader.names(f"{ROOT}/info"):
         base = f"{ROOT}/info/{name}/"
         if not reader.exists(base + "cbm_mask"):
@@ -70,11 +71,13 @@ def _caches(scene: Scene) -> list[Cache]:
         before = found[level].resources if level in found else ()
         fewest = int(scene.text(base + "min_cbm_bits") or 1)
         shareable = int(scene.text(base + "shareable_bits") or "0", 16)
-        found[level] = Cache(level, (*before, name), fewest, shareable, scene.text(base + "sparse_masks") == "1")
+        found[level] = DivisibleCache(
+            level, (*before, name), fewest, shareable, scene.text(base + "sparse_masks") == "1"
+        )
     return list(found.values())
 
 
-def _users(scene: Scene, level: str) -> dict[int, CpuSet]:
+def _users(scene: RuleContext, level: str) -> dict[int, CpuSet]:
     """The online CPUs of each cache of a level ("L3"), by the cache's id."""
     found: dict[int, CpuSet] = {}
     seen: set[int] = set()
@@ -92,7 +95,9 @@ def _users(scene: Scene, level: str) -> dict[int, CpuSet]:
     return found
 
 
-def _divided(scene: Scene, cache: Cache, schemata: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[Masks, Masks]]:
+def _divided(
+    scene: RuleContext, cache: DivisibleCache, schemata: Mapping[str, Mapping[str, str]]
+) -> dict[str, tuple[Masks, Masks]]:
     """What the default group and ours are to have of each resource of a cache; empty when it cannot be divided."""
     users = _users(scene, cache.level)
     mine: Masks = {}
@@ -128,22 +133,22 @@ def _whole(default: Masks, ours: Masks, domain: int, made: bool) -> int:
     return default[domain] | (ours.get(domain, 0) if made else 0)
 
 
-def _group(scene: Scene) -> Iterable[Want | Skip]:
+def _group(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     reader = scene.facts.reader
     if not reader.exists(ROOT):
         yield Skip(_TARGET, "this processor or kernel cannot divide its caches (no resctrl)")
         return
-    if targets.get(reader, _MOUNT) is None:
+    if registry.get(reader, _MOUNT) is None:
         if _cannot(scene):
             yield Skip(_TARGET, "this processor can watch its caches, but not divide them (no CAT)")
             return
-        yield Want(_MOUNT, "resctrl", "the caches are divided through this file system", creates=True)
+        yield DesiredValue(_MOUNT, "resctrl", "the caches are divided through this file system", creates=True)
         yield Skip(_TARGET, "which ways the group gets can be seen once resctrl is mounted, which apply does")
         return
     yield from _exclusive(scene)
 
 
-def _cannot(scene: Scene) -> bool:
+def _cannot(scene: RuleContext) -> bool:
     """Whether an x86 processor says that it has no cache to divide; others do not say."""
     text = scene.text("/proc/cpuinfo") or ""
     start = text.find("\nflags")
@@ -151,7 +156,7 @@ def _cannot(scene: Scene) -> bool:
     return bool(flags) and not {"cat_l2", "cat_l3"} & set(flags)
 
 
-def _exclusive(scene: Scene) -> Iterator[Want | Skip]:
+def _exclusive(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
     reader = scene.facts.reader
     caches = _caches(scene)
     if not caches:
@@ -174,17 +179,17 @@ def _exclusive(scene: Scene) -> Iterator[Want | Skip]:
     # restored backwards: the group goes before the default group can have its ways again, the mount goes last
     for name, (rest, _) in divided.items():
         why = f"what is left of {name} for all other CPUs"
-        yield Want(f"schemata:/{name}", write_masks(rest), why, kind=values.SCHEMATA)
+        yield DesiredValue(f"schemata:/{name}", write_masks(rest), why, kind=value_types.SCHEMATA)
     isolated = cpulist.format(scene.cpus.isolated)
-    yield Want(_TARGET, "present", "the group of the isolated CPUs", creates=True)
-    yield Want(f"{_TARGET}/cpus_list", isolated, "the CPUs of the group", True, kind=values.CPULIST)
+    yield DesiredValue(_TARGET, "present", "the group of the isolated CPUs", creates=True)
+    yield DesiredValue(f"{_TARGET}/cpus_list", isolated, "the CPUs of the group", True, kind=value_types.CPULIST)
     for name, (_, mine) in divided.items():
         why = f"the part of {name} that only the isolated CPUs fill"
-        yield Want(f"schemata:{GROUP}/{name}", write_masks(mine), why, True, kind=values.SCHEMATA)
-    yield Want(f"{_TARGET}/mode", "exclusive", "the kernel gives the same ways to no other group", True)
+        yield DesiredValue(f"schemata:{GROUP}/{name}", write_masks(mine), why, True, kind=value_types.SCHEMATA)
+    yield DesiredValue(f"{_TARGET}/mode", "exclusive", "the kernel gives the same ways to no other group", True)
 
 
-def _bandwidth(scene: Scene) -> Iterable[Want | Skip]:
+def _bandwidth(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     target = "schemata:/MB"
     line = lines(scene.facts.reader, "").get("MB")
     if line is None:
@@ -196,7 +201,7 @@ def _bandwidth(scene: Scene) -> Iterable[Want | Skip]:
         return
     most = int(scene.choice) if scene.choice.isdecimal() else 100
     wanted = ";".join(f"{name}={min(value, most)}" for name, value in domains.items())
-    yield Want(target, wanted, current=line)
+    yield DesiredValue(target, wanted, current=line)
 
 
 KNOBS = (
@@ -223,7 +228,7 @@ KNOBS = (
         why="what the others read and write delays the measured work's own misses",
         doc="filesystems/resctrl.rst (memory bandwidth allocation)",
         rule=_bandwidth,
-        kind=values.SCHEMATA,
+        kind=value_types.SCHEMATA,
         choices=("leave",),
         numeric=True,
         targets="schemata:/MB",

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.facts import Facts
-from quiet.kinds import systemd
-from quiet.knob import Knob, Scene, Skip, Want
 from quiet.knobs import services
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
 from quiet.knobs.services import Service
+from quiet.machine.facts import Facts
+from quiet.targets import systemd, value_types
 
 # Stopped it would put back what it found, and on the next start take our values for the host's: it is held as it is.
 HELD = (Service("tuned-ppd.service tuned.service", "sets governors, sysctls and affinities", held="tuned tuned-ppd"),)
@@ -47,7 +46,7 @@ def _once(facts: Facts) -> list[str]:
     return [unit for unit, words in states.items() if "enabled" in words and "masked" not in words]
 
 
-def _rivals(scene: Scene) -> Iterable[Want | Skip]:
+def _rivals(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     if scene.choice == "refuse":
         yield from (Skip(f"unit:{name}", _LEFT) for name in running(scene.facts))
         return
@@ -59,15 +58,15 @@ def _rivals(scene: Scene) -> Iterable[Want | Skip]:
     yield from found or [Skip(services.ALL_UNITS, "no other program that tunes this host runs")]
 
 
-def _irqbalance(scene: Scene) -> Iterable[Want | Skip]:
+def _irqbalance(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     yield from _held(scene, _IRQBALANCE)
 
 
-def _thermald(scene: Scene) -> Iterable[Want | Skip]:
+def _thermald(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     yield from _held(scene, _THERMALD)
 
 
-def _held(scene: Scene, table: tuple[Service, ...]) -> Iterable[Want | Skip]:
+def _held(scene: RuleContext, table: tuple[Service, ...]) -> Iterable[DesiredValue | Skip]:
     there = systemd.booted(scene.facts.reader)
     found = list(services.hold(scene, table) if there else services.processes(scene, table))
     yield from found or [Skip(f"unit:{table[0].units}", "not running")]
@@ -80,7 +79,7 @@ KNOBS = (
         why="two programs that set the same things leave the host as neither of them wants it",
         doc="tuned(8); power-profiles-daemon; tlp(8)",
         rule=_rivals,
-        kind=values.UNIT,
+        kind=value_types.UNIT,
         choices=("quiet", "refuse", "leave"),
         targets="unit:NAME of power-profiles-daemon, auto-cpufreq and their like, stopped and masked; process:PID of "
         "tuned, and of all where systemd is not the init (held by SIGSTOP); with refuse nothing is applied beside one",
@@ -94,7 +93,7 @@ KNOBS = (
         why="irqbalance moves interrupts back every ten seconds",
         doc="irqbalance(1)",
         rule=_irqbalance,
-        kind=values.UNIT,
+        kind=value_types.UNIT,
         targets="unit:irqbalance.service, or process:PID (held by SIGSTOP) where systemd is not the init",
         refusals=services.REFUSALS,
         restore_last=True,
@@ -105,7 +104,7 @@ KNOBS = (
         why="thermald lowers frequencies by steps of its own before the processor has to",
         doc="thermald(8)",
         rule=_thermald,
-        kind=values.UNIT,
+        kind=value_types.UNIT,
         targets="unit:thermald.service, or process:PID where systemd is not the init",
         refusals=services.REFUSALS,
         restore_last=True,

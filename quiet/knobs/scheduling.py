@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.knob import NOT_HERE, Knob, Scene, Skip, Want, file_rule
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip, file_rule
+from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
@@ -18,16 +18,16 @@ _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
 
 
-def _split_lock(scene: Scene) -> Iterable[Want | Skip]:
+def _split_lock(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     path = _SYS + "split_lock_mitigate"
     current = scene.text(path)
     if current is None:
         yield Skip(f"file:{path}", "this processor or kernel does not detect split locks")
     else:
-        yield Want(f"file:{path}", "1" if scene.choice == "on" else "0", current=current)
+        yield DesiredValue(f"file:{path}", "1" if scene.choice == "on" else "0", current=current)
 
 
-def _clocksource(scene: Scene) -> Iterable[Want | Skip]:
+def _clocksource(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     path = _CLOCK + "current_clocksource"
     current = scene.text(path)
     if current is None:
@@ -35,21 +35,21 @@ def _clocksource(scene: Scene) -> Iterable[Want | Skip]:
     elif current in _HYPERVISORS:
         yield Skip(f"file:{path}", f"{current} is as cheap to read, and right when the guest moves to another machine")
     elif "tsc" in (scene.text(_CLOCK + "available_clocksource") or "").split():
-        yield Want(f"file:{path}", "tsc", current=current)
+        yield DesiredValue(f"file:{path}", "tsc", current=current)
     elif current != "arch_sys_counter":  # arm64's only one, and as good
         yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
 
 
-def _energy_aware(scene: Scene) -> Iterable[Want | Skip]:
+def _energy_aware(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     path = _SYS + "sched_energy_aware"
     current = scene.text(path)
     if not current:  # from 6.7 on it is there and reads empty
         yield Skip(f"file:{path}", "this machine has no energy model")
     else:
-        yield Want(f"file:{path}", "0" if scene.choice == "quiet" else scene.choice, current=current)
+        yield DesiredValue(f"file:{path}", "0" if scene.choice == "quiet" else scene.choice, current=current)
 
 
-def _multiplexing(scene: Scene) -> Iterable[Want | Skip]:
+def _multiplexing(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     names = [n for n in scene.facts.reader.names(_PMUS) if scene.facts.reader.exists(f"{_PMUS}/{n}/{_MUX}")]
     if not names:
         yield Skip(f"file:{_PMUS}/cpu/{_MUX}", "no performance counters here")
@@ -59,9 +59,9 @@ def _multiplexing(scene: Scene) -> Iterable[Want | Skip]:
         if current == "0":
             continue  # counts in software, and 0 could not be written back
         if scene.choice != "quiet":
-            yield Want(f"file:{path}", scene.choice, current=current)
+            yield DesiredValue(f"file:{path}", scene.choice, current=current)
         elif not current.isdecimal() or int(current) < 1000:
-            yield Want(f"file:{path}", "1000", current=current)
+            yield DesiredValue(f"file:{path}", "1000", current=current)
 
 
 KNOBS = (
@@ -71,7 +71,7 @@ KNOBS = (
         why="a program's share of a CPU then depends on what else runs in its session, whatever its nice value",
         doc="sched(7); admin-guide/kernel-parameters.txt (noautogroup)",
         rule=file_rule(_SYS + "sched_autogroup_enabled", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}sched_autogroup_enabled",
     ),
     Knob(
@@ -80,7 +80,7 @@ KNOBS = (
         why="tasks are put on whichever CPU saves energy, a slower one as well",
         doc=f"{_SYSCTL} (sched_energy_aware), scheduler/sched-energy.rst",
         rule=_energy_aware,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}sched_energy_aware",
         after=("smt", "cpuset", "cpufreq.governor"),
         refusals={95: "this machine cannot do energy-aware scheduling", 1: "this machine cannot do it"},
@@ -91,7 +91,7 @@ KNOBS = (
         why="'on': who locks across two cache lines is slowed down and so disturbs others less; 'off': is not slowed",
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
         rule=_split_lock,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         choices=("on", "off", "leave"),
         targets=f"file:{_SYS}split_lock_mitigate",
     ),
@@ -112,7 +112,7 @@ KNOBS = (
         why="where more events are counted than there are registers, a timer interrupts to take turns",
         doc="kernel/events/core.c (perf_event_mux_interval_ms)",
         rule=_multiplexing,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_PMUS}/PMU/{_MUX} of every PMU",
         risk="somebody else's profile with many events becomes coarser",
@@ -123,7 +123,7 @@ KNOBS = (
         why="they cost time at every switch and wake-up of every task",
         doc=f"{_SYSCTL} (sched_schedstats)",
         rule=file_rule(_SYS + "sched_schedstats", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}sched_schedstats",
     ),
     Knob(
@@ -132,7 +132,7 @@ KNOBS = (
         why="it costs time whenever a task waits",
         doc=f"{_SYSCTL} (task_delayacct), accounting/delay-accounting.rst",
         rule=file_rule(_SYS + "task_delayacct", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}task_delayacct",
     ),
     Knob(
@@ -141,7 +141,7 @@ KNOBS = (
         why="every run of every BPF program reads the clock twice",
         doc=f"{_SYSCTL} (bpf_stats_enabled)",
         rule=file_rule(_SYS + "bpf_stats_enabled", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}bpf_stats_enabled",
     ),
     Knob(
@@ -150,7 +150,7 @@ KNOBS = (
         why="it looks at the stack at every call of a kernel function",
         doc=f"{_SYSCTL} (stack_tracer_enabled), trace/ftrace.rst",
         rule=file_rule(_SYS + "stack_tracer_enabled", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}stack_tracer_enabled",
     ),
 )

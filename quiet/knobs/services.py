@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from quiet import values
 from quiet.errors import UsageError
-from quiet.kinds import systemd
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.targets import systemd, value_types
 
 ALL_UNITS = "unit:*"
 
@@ -173,7 +172,7 @@ def critical(name: str) -> str:
     return next((why for start, why in NEVER.items() if name.startswith(start) and name not in _EXCEPT), "")
 
 
-def _services(scene: Scene) -> Iterable[Want | Skip]:
+def _services(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     table = QUIET + ALL if scene.choice == "all" else QUIET
     keep = scene.names.get("keep", ())
     if not systemd.booted(scene.facts.reader):
@@ -185,7 +184,7 @@ def _services(scene: Scene) -> Iterable[Want | Skip]:
     yield from found or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
 
 
-def hold(scene: Scene, table: Iterable[Service], keep: Iterable[str] = ()) -> Iterator[Want | Skip]:
+def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> Iterator[DesiredValue | Skip]:
     """Stop and mask every unit of a table that runs, or that anything could start."""
     reader = scene.facts.reader
     folders = systemd.places(reader)
@@ -201,26 +200,26 @@ def hold(scene: Scene, table: Iterable[Service], keep: Iterable[str] = ()) -> It
             if "active" in words and "masked" in words:
                 yield Skip(f"unit:{unit}", "it runs although it is masked: once stopped, nobody could start it again")
             elif "active" in words or not {"masked", "disabled"} & set(words):
-                yield Want(f"unit:{unit}", HELD, service.why, current=current)
+                yield DesiredValue(f"unit:{unit}", HELD, service.why, current=current)
         for job in service.jobs.split():
             if job not in keep and systemd.runs(reader, job):
                 yield Skip(f"unit:{job}", "at work just now, and left to come to its end: wait for it")
 
 
-def _alias(scene: Scene, name: str, folders: list[str]) -> bool:
+def _alias(scene: RuleContext, name: str, folders: list[str]) -> bool:
     """Whether a unit's file is another unit's second name: that one is what is stopped."""
     reader = scene.facts.reader
     target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 
-def processes(scene: Scene, table: Iterable[Service]) -> Iterator[Want | Skip]:
+def processes(scene: RuleContext, table: Iterable[Service]) -> Iterator[DesiredValue | Skip]:
     """Held, and later let go: without systemd nobody could start them again with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     found = {task.tid: task.comm for task in scene.facts.tasks if task.comm in known}
     leaders = set(scene.facts.reader.numbered("/proc")) if found else set()
     for pid in sorted(found.keys() & leaders):
-        yield Want(f"process:{pid}", "stopped", known[found[pid]], label=found[pid], kind=values.TEXT)
+        yield DesiredValue(f"process:{pid}", "stopped", known[found[pid]], label=found[pid], kind=value_types.TEXT)
 
 
 KNOBS = (
@@ -230,7 +229,7 @@ KNOBS = (
         why="a job that starts in the middle of a measurement takes caches, memory bandwidth and disks from it",
         doc="systemctl(1), mask --runtime; systemd.unit(5)",
         rule=_services,
-        kind=values.UNIT,
+        kind=value_types.UNIT,
         choices=("quiet", "all", "leave"),
         targets="unit:NAME of every known background service and timer (with all also what users notice: printing, "
         "Bluetooth, monitoring), and those of the profile's services.stop without services.keep; "

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import cpulist, targets
+from quiet import cpulist
 from quiet.errors import UsageError
-from quiet.facts import Task
-from quiet.kinds import slices as kind
-from quiet.kinds import systemd
-from quiet.knob import Knob, Scene, Skip, Want, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
+from quiet.machine.facts import Task
+from quiet.targets import registry, systemd
+from quiet.targets import systemd_slice as kind
 
 _ALL = "slice:*"
 
 
-def _slices(scene: Scene) -> Iterable[Want | Skip]:
+def _slices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     reader = scene.facts.reader
     version, mount = scene.facts.cgroup
     if not systemd.booted(reader):
@@ -28,12 +28,12 @@ def _slices(scene: Scene) -> Iterable[Want | Skip]:
         return
     names = [name for name in reader.names(mount) if name.endswith(".slice") or name == "init.scope"]
     for name in names:
-        current = targets.get(reader, f"slice:{name}") or ""
+        current = registry.get(reader, f"slice:{name}") or ""
         allowed = _allowed(current) or scene.facts.online
         if current and not current.endswith(kind.BY) and not allowed & scene.cpus.away:
             continue  # the administrator keeps it off already
         wanted = cpulist.format(moved_away(scene, allowed)) + kind.BY
-        yield Want(f"slice:{name}", wanted, current=current)
+        yield DesiredValue(f"slice:{name}", wanted, current=current)
     if not names:
         yield Skip(_ALL, "systemd has no slice with processes here")
 
@@ -46,12 +46,12 @@ def _allowed(current: str) -> cpulist.CpuSet:
         return frozenset()
 
 
-def _in_passing(scene: Scene) -> Iterable[str]:
+def _in_passing(scene: RuleContext) -> Iterable[str]:
     # systemd passes the controller on, and before 6.2 a cpuset's change overwrites the affinities that users had set
     return ["cgroup:/+cpuset", *(f"task:{task.tid}" for task in _movable(scene))]
 
 
-def _movable(scene: Scene) -> list[Task]:
+def _movable(scene: RuleContext) -> list[Task]:
     return [task for task in scene.facts.tasks if not task.bound]
 
 

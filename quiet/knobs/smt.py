@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from quiet import cpulist, values
-from quiet.facts import CPU
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet import cpulist
 from quiet.knobs.cpufreq import policy_state
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.machine.facts import CPU
+from quiet.targets import value_types
 
 _FIXED = {
     "forceoff": "off by the kernel's command line until the next boot",
@@ -17,21 +18,21 @@ _FIXED = {
 }
 
 
-def _smt(scene: Scene) -> Iterable[Want | Skip]:
+def _smt(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     control = f"{CPU}/smt/control"
     state = scene.text(control)
     if scene.choice == "off":
         if state is None or state in _FIXED:
             yield Skip(f"file:{control}", _FIXED.get(state or "", "this kernel does not have it"))
         else:
-            yield Want(f"file:{control}", "off", current=state)
+            yield DesiredValue(f"file:{control}", "off", current=state)
         return
     for cpu in sorted(scene.cpus.offline):
-        yield Want(
+        yield DesiredValue(
             f"file:{CPU}/cpu{cpu}/online",
             "0",
             f"CPU {cpu} shares a core with an isolated CPU",
-            kind=values.NUMBER,
+            kind=value_types.NUMBER,
         )
     for cpu in sorted(scene.cpus.isolated):
         if stuck := (scene.facts.siblings(cpu) & scene.facts.online) - scene.cpus.away:
@@ -42,7 +43,7 @@ def _smt(scene: Scene) -> Iterable[Want | Skip]:
             )
 
 
-def _disturbed(scene: Scene) -> Iterable[str]:
+def _disturbed(scene: RuleContext) -> Iterable[str]:
     """What hotplug changes in passing: per-CPU settings vanish with the CPU and may come back as defaults."""
     facts, offline = scene.facts, scene.cpus.offline
     # switching SMT on again also brings up what was off before, so every CPU's state is recorded
@@ -62,7 +63,7 @@ def _disturbed(scene: Scene) -> Iterable[str]:
         yield from _version_1_cpusets(scene, facts.cgroup[1], "")
 
 
-def _version_1_cpusets(scene: Scene, mount: str, path: str) -> Iterator[str]:
+def _version_1_cpusets(scene: RuleContext, mount: str, path: str) -> Iterator[str]:
     """On cgroup v1 a cpuset loses a CPU that goes offline, and does not get it back (cgroup-v1/cpusets.rst)."""
     for name in scene.facts.reader.names(mount + path):
         group = f"{path}/{name}"

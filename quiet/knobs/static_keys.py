@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.host import TIMESTAMPS
-from quiet.knob import Knob, Scene, Skip, Want
+from quiet.host.hold import TIMESTAMPS
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
 
 
-def _timestamps(scene: Scene) -> Iterable[Want | Skip]:
+def _timestamps(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     if scene.text("/proc/sys/net/core/somaxconn") is None:
         yield Skip(f"held:{TIMESTAMPS}", "this kernel has no network")
     else:
-        yield Want(f"held:{TIMESTAMPS}", "1", creates=True)
+        yield DesiredValue(f"held:{TIMESTAMPS}", "1", creates=True)
 
 
 KNOBS = (

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from quiet import cpulist, values
-from quiet.kinds import net
-from quiet.knob import Knob, Scene, Skip, Want, file_rule, moved_away
+from quiet import cpulist
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, moved_away
 from quiet.knobs.network import queues
+from quiet.targets import net, value_types
 
 _SYS = "/proc/sys/net/core/"
 _DOC = "networking/scaling.rst"
@@ -19,7 +19,7 @@ _SYSCTL = "admin-guide/sysctl/net.rst"
 _KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
 
 
-def _masks(scene: Scene, sort: str, file: str) -> Iterator[Want]:
+def _masks(scene: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]:
     """The masks of all queues that name an isolated CPU: containers' and bridges' interfaces have them too."""
     for name in scene.facts.interfaces:
         for queue in queues(scene, name, sort):
@@ -27,28 +27,28 @@ def _masks(scene: Scene, sort: str, file: str) -> Iterator[Want]:
             current = scene.text(f"{net.folder(name)}/queues/{queue}/{file}")
             if current and (cpus := cpulist.parse_mask(current)) & scene.cpus.away:
                 new = cpulist.format_mask(moved_away(scene, cpus))
-                yield Want(f"net:{name}/queues/{queue}/{file}", new, current=current)
+                yield DesiredValue(f"net:{name}/queues/{queue}/{file}", new, current=current)
 
 
-def _rps(scene: Scene) -> Iterable[Want | Skip]:
+def _rps(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     return _masks(scene, "rx", "rps_cpus")
 
 
-def _xps(scene: Scene) -> Iterable[Want | Skip]:
+def _xps(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     return _masks(scene, "tx", "xps_cpus")
 
 
-def _rps_default(scene: Scene) -> Iterable[Want | Skip]:
+def _rps_default(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     path = _SYS + "rps_default_mask"
     current = scene.text(path)
     if current is None:
         yield Skip(f"file:{path}", "this kernel does not have it")
     else:
         new = moved_away(scene, cpulist.parse_mask(current))
-        yield Want(f"file:{path}", cpulist.format_mask(new), current=current)
+        yield DesiredValue(f"file:{path}", cpulist.format_mask(new), current=current)
 
 
-def _busy_poll(scene: Scene) -> Iterable[Want | Skip]:
+def _busy_poll(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for name in ("busy_poll", "busy_read"):
         yield from file_rule(_SYS + name, "0")(scene)
 
@@ -60,7 +60,7 @@ KNOBS = (
         why="an interface that appears later starts with this mask",
         doc=f"{_SYSCTL} (rps_default_mask)",
         rule=_rps_default,
-        kind=values.CPUMASK,
+        kind=value_types.CPUMASK,
         targets=f"file:{_SYS}rps_default_mask",
         after=("smt",),
         refusals=_KEPT_FREE,
@@ -71,7 +71,7 @@ KNOBS = (
         why="a CPU of this mask is interrupted by another one, to work on packets that arrived there",
         doc=f"{_DOC} (RPS)",
         rule=_rps,
-        kind=values.CPUMASK,
+        kind=value_types.CPUMASK,
         targets="net:INTERFACE/queues/rx-N/rps_cpus of every queue that hands packets to an isolated CPU",
         after=("smt", "net.channels", "net.rps_default"),
         refusals=_KEPT_FREE,
@@ -82,7 +82,7 @@ KNOBS = (
         why="who sends through a queue may have to send what others left in it",
         doc=f"{_DOC} (XPS)",
         rule=_xps,
-        kind=values.CPUMASK,
+        kind=value_types.CPUMASK,
         targets="net:INTERFACE/queues/tx-N/xps_cpus of every queue that is meant for an isolated CPU",
         after=("smt", "net.channels"),
         risk="a measured program that sends then shares the other CPUs' queues",
@@ -93,7 +93,7 @@ KNOBS = (
         why="packets go to the CPU where their program last ran, also when it is isolated, and whatever the masks say",
         doc=f"{_DOC} (RFS, Accelerated RFS)",
         rule=file_rule(_SYS + "rps_sock_flow_entries", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}rps_sock_flow_entries; with 0 no interface does it, and no device is told where to send",
     ),
     Knob(
@@ -102,7 +102,7 @@ KNOBS = (
         why="a program in poll or read then works on any packet of the queue while it waits, where it runs",
         doc=f"{_SYSCTL} (busy_poll, busy_read)",
         rule=_busy_poll,
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_SYS}busy_poll and busy_read",
     ),
 )

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import values
-from quiet.kinds.swap import Area, areas
-from quiet.knob import Knob, Scene, Skip, Want, most_rule
 from quiet.knobs.cpuset import GROUP
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, most_rule
+from quiet.targets import value_types
+from quiet.targets.swap import Area, areas
 
 _MAX = f"cgroup:{GROUP}/memory.swap.max"
 _SWAPPINESS = "/proc/sys/vm/swappiness"
 _NONE = "this host has no swap"
 
 
-def _cgroup(scene: Scene) -> Iterable[Want | Skip]:
+def _cgroup(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     version, mount = scene.facts.cgroup
     if version != 2:
         yield Skip(_MAX, "only cgroup v2 has a limit for swap")
@@ -26,11 +26,11 @@ def _cgroup(scene: Scene) -> Iterable[Want | Skip]:
     elif not areas(scene.facts.reader):
         yield Skip(_MAX, _NONE)
     else:
-        yield Want("cgroup:/+memory", "on", "the limit needs the memory controller")
-        yield Want(_MAX, "0", creates=True)
+        yield DesiredValue("cgroup:/+memory", "on", "the limit needs the memory controller")
+        yield DesiredValue(_MAX, "0", creates=True)
 
 
-def _devices(scene: Scene) -> Iterable[Want | Skip]:
+def _devices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     found = areas(scene.facts.reader)
     if not found:
         yield Skip("swap:", _NONE)
@@ -45,7 +45,7 @@ def _devices(scene: Scene) -> Iterable[Want | Skip]:
             yield Skip(target, "its file was deleted, so nobody could switch it on again")
         else:
             state = "on" if area.priority < 0 else f"on {area.priority}"
-            yield Want(target, "off", current=state, label=area.kind)
+            yield DesiredValue(target, "off", current=state, label=area.kind)
 
 
 def _as_they_come_back(found: Iterable[Area]) -> list[Area]:
@@ -55,7 +55,7 @@ def _as_they_come_back(found: Iterable[Area]) -> list[Area]:
     return [next(chosen) if area.priority < 0 else area for area in found]
 
 
-def _available(scene: Scene) -> int:
+def _available(scene: RuleContext) -> int:
     """Memory that can be had without swapping, in KiB."""
     for line in (scene.text("/proc/meminfo") or "").splitlines():
         name, _, rest = line.partition(":")
@@ -83,7 +83,7 @@ KNOBS = (
         why="lower, the kernel gives up cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
         rule=most_rule(_SWAPPINESS, 1),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_SWAPPINESS}",
     ),

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import cpulist, targets, values
-from quiet.knob import Knob, Scene, Skip, Want, file_rule, moved_away
+from quiet import cpulist
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, moved_away
+from quiet.targets import registry, value_types
 
 _BASE = "/sys/devices/virtual/workqueue"
 _SCOPE = "/sys/module/workqueue/parameters/default_affinity_scope"
 
 
-def _workqueues(scene: Scene) -> Iterable[Want | Skip]:
+def _workqueues(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     reader = scene.facts.reader
     names = ["global", *(n for n in reader.names(_BASE) if reader.exists(f"{_BASE}/{n}/cpumask"))]
     for name in names:
         target = f"workqueue:{name}"
-        current = targets.get(reader, target)
+        current = registry.get(reader, target)
         if current is None:
             yield Skip(target, "this kernel does not have it")
             continue
         # the mask holds possible CPUs; the kernel wants one of them at least
         new = moved_away(scene, cpulist.parse_mask(current))
         why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
-        yield Want(target, cpulist.format_mask(new), why, current=current)
+        yield DesiredValue(target, cpulist.format_mask(new), why, current=current)
 
 
 KNOBS = (
@@ -33,7 +34,7 @@ KNOBS = (
         why="unbound work (also the 1 Hz tick of nohz_full CPUs) runs on any CPU of this mask",
         doc="core-api/workqueue.rst, admin-guide/kernel-per-CPU-kthreads.rst",
         rule=_workqueues,
-        kind=values.CPUMASK,
+        kind=value_types.CPUMASK,
         targets="workqueue:global and workqueue:NAME; read from cpumask_requested where the kernel has it",
         after=("smt", "cpuset"),
     ),

@@ -6,8 +6,8 @@ other 0, and 0 bytes cannot be written. So the twin is journalled too, and comes
 
 from __future__ import annotations
 
-from quiet import values
-from quiet.knob import Knob, file_rule, least_rule
+from quiet.knobs.knob import Knob, file_rule, least_rule
+from quiet.targets import value_types
 
 _VM = "/proc/sys/vm/"
 _DOC = "admin-guide/sysctl/vm.rst"
@@ -19,7 +19,7 @@ KNOBS = (
         why="each wake-up looks through all dirty files and may start writing to the disk",
         doc=f"{_DOC} (dirty_writeback_centisecs)",
         rule=least_rule(f"{_VM}dirty_writeback_centisecs", 1500, never=0),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_VM}dirty_writeback_centisecs",
         risk="what was written in the last seconds before a crash is lost, that many more of them",
@@ -30,7 +30,7 @@ KNOBS = (
         why="a file that is rewritten during the work is written to the disk that much less often",
         doc=f"{_DOC} (dirty_expire_centisecs)",
         rule=least_rule(f"{_VM}dirty_expire_centisecs", 6000),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_VM}dirty_expire_centisecs",
         risk="what was written in the last seconds before a crash is lost, that many more of them",
@@ -41,7 +41,7 @@ KNOBS = (
         why="above it the flushers write while the measured work does",
         doc=f"{_DOC} (dirty_background_ratio)",
         rule=least_rule(f"{_VM}dirty_background_ratio", 10),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_VM}dirty_background_ratio",
         entangled=lambda scene: (f"file:{_VM}dirty_background_bytes",),
@@ -53,7 +53,7 @@ KNOBS = (
         why="above it the program that writes sleeps until the disk has caught up",
         doc=f"{_DOC} (dirty_ratio)",
         rule=least_rule(f"{_VM}dirty_ratio", 40),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_VM}dirty_ratio",
         entangled=lambda scene: (f"file:{_VM}dirty_bytes",),
@@ -65,7 +65,7 @@ KNOBS = (
         why="with it, each read from the disk starts a timer after which everything dirty is written",
         doc=f"{_DOC} (laptop_mode), admin-guide/laptops/laptop-mode.rst",
         rule=file_rule(f"{_VM}laptop_mode", "0"),
-        kind=values.NUMBER,
+        kind=value_types.NUMBER,
         targets=f"file:{_VM}laptop_mode",
     ),
 )

@@ -40,8 +40,8 @@ ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)
 ffibuilder.set_source(
     "quiet.noise._noise",
-    '#include "watch.h"\n',
-    sources=["quiet/noise/c/watch.c"],
+    '#include "detector.h"\n',
+    sources=["quiet/noise/c/detector.c"],
     include_dirs=["quiet/noise/c"],
     extra_compile_args=["-O2", "-g", "-Wall", "-falign-functions=64"],
 )

@@ -20,8 +20,8 @@ from itertools import chain
 from statistics import median
 from typing import NamedTuple
 
-from quiet.noise.frames import Frame, Share, shares
-from quiet.noise.pauses import Pauses
+from quiet.noise.call_nesting import Frame, Share, shares
+from quiet.noise.host_preemption import Pauses
 
 FAR, FAR_NS = 8, 2_000
 STALL_NS = 1_000
@@ -30,7 +30,7 @@ HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
 
 
 class Gap(NamedTuple):
-    """A time that the detector was away: its begin and length in ticks, and what it saw of itself (watch.h)."""
+    """A time that the detector was away: its begin and length in ticks, and what it saw of itself (detector.h)."""
 
     begin: int
     length: int

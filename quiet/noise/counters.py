@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiet.cpulist import CpuSet
-from quiet.host import Reader
+from quiet.host.reader import Reader
 
 MSR_SMI_COUNT = 0x34  # Intel SDM volume 4, "MSR_SMI_COUNT"; AMD has none
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InterruptLine:
     """A line of /proc/interrupts: its label ("LOC", "27"), and what it is for."""
 
     label: str
@@ -31,18 +31,18 @@ class Counters:
 
     begin: int
     end: int
-    lines: dict[str, Line]
+    lines: dict[str, InterruptLine]
     interrupts: dict[int, dict[str, int]]
     softirqs: dict[int, dict[str, int]]
     stolen: dict[int, int]  # USER_HZ, per CPU
     firmware: dict[int, int]  # SMI count per CPU, where it can be read
 
 
-def interrupts(text: str) -> tuple[dict[str, Line], dict[int, dict[str, int]]]:
+def interrupts(text: str) -> tuple[dict[str, InterruptLine], dict[int, dict[str, int]]]:
     """The lines of /proc/interrupts, and per CPU of its header the counts by label."""
     rows = text.splitlines()
     cpus = [int(word[3:]) for word in rows[0].split()] if rows else []
-    lines: dict[str, Line] = {}
+    lines: dict[str, InterruptLine] = {}
     counts: dict[int, dict[str, int]] = {cpu: {} for cpu in cpus}
     for row in rows[1:]:
         label, _, rest = row.partition(":")
@@ -52,7 +52,7 @@ def interrupts(text: str) -> tuple[dict[str, Line], dict[int, dict[str, int]]]:
         if len(numbers) < len(cpus) or not all(word.isdecimal() for word in numbers):
             continue  # ERR and MIS are counted for the machine, not for a CPU
         text = words[len(cpus)].strip() if len(words) > len(cpus) else ""
-        lines[label] = Line(label, re.split(r"\s{2,}", text)[-1])
+        lines[label] = InterruptLine(label, re.split(r"\s{2,}", text)[-1])
         for cpu, word in zip(cpus, numbers, strict=True):
             counts[cpu][label] = int(word)
     return lines, counts

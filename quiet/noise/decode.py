@@ -6,11 +6,11 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 
-from quiet.host import Reader
-from quiet.noise import ring
-from quiet.noise.events import TLB_REMOTE_SEND_IPI, Kind, Values
+from quiet.host.reader import Reader
+from quiet.noise import ring_buffer
+from quiet.noise.call_nesting import NMI, SWITCH, TraceEvent
+from quiet.noise.events import TLB_REMOTE_SEND_IPI, EventType, Values
 from quiet.noise.formats import Value
-from quiet.noise.frames import NMI, SWITCH, Event
 from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES, SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
@@ -18,11 +18,11 @@ _NUMBER = struct.Struct("=H")
 SINGLE = "generic_smp_call_function_single_interrupt"  # stands for whatever was queued
 FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
 SENDING = (
-    Kind("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
-    Kind("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
-    Kind("ipi", "ipi_send_cpumask", ("cpumask", "callback"), lambda *_: None),
-    Kind("ipi", "ipi_raise", ("target_cpus", "reason"), lambda *_: None),
-    Kind("tlb", "tlb_flush", ("reason",), lambda *_: None, f"reason == {TLB_REMOTE_SEND_IPI}"),
+    EventType("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
+    EventType("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
+    EventType("ipi", "ipi_send_cpumask", ("cpumask", "callback"), lambda *_: None),
+    EventType("ipi", "ipi_raise", ("target_cpus", "reason"), lambda *_: None),
+    EventType("tlb", "tlb_flush", ("reason",), lambda *_: None, f"reason == {TLB_REMOTE_SEND_IPI}"),
 )
 
 
@@ -77,11 +77,11 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
 
 def events(
     trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
-) -> list[Event]:
+) -> list[TraceEvent]:
     """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
     found = []
     for page in trace.pages(cpu):
-        for stamp, start, _length in ring.records(page):
+        for stamp, start, _length in ring_buffer.records(page):
             known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
             if known:
                 kind, decoder = known
@@ -92,7 +92,7 @@ def events(
     return found
 
 
-def foreign(found: Sequence[Event], own: int) -> bool:
+def foreign(found: Sequence[TraceEvent], own: int) -> bool:
     """Whether tasks came and went on the CPU, and never the own one: it has another number in a PID namespace."""
     return any(event.action == SWITCH for event in found) and not any(
         own in (event.pid, event.other) for event in found
@@ -112,7 +112,7 @@ def sent(
     for cpu in sorted(trace.cpus):
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
         for page in trace.pages(cpu):
-            for stamp, start, _length in ring.records(page):
+            for stamp, start, _length in ring_buffer.records(page):
                 kind, decoder = trace.kinds.get(_NUMBER.unpack_from(page, start)[0], (None, None))
                 if kind is None or decoder is None or (told and kind.name == "tlb_flush"):
                     continue
@@ -127,7 +127,7 @@ def sent(
     return found
 
 
-def _purpose(kind: Kind, values: Values, symbol: Symbols) -> tuple[str, str]:
+def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
     """What an IPI was sent for, and the function if the event tells it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
@@ -138,7 +138,7 @@ def _purpose(kind: Kind, values: Values, symbol: Symbols) -> tuple[str, str]:
     return (FUNCTION, symbol(what)) if what else (RESCHEDULE, "")  # only a function call has a callback
 
 
-def _targets(kind: Kind, values: Values, cpus: frozenset[int]) -> frozenset[int]:
+def _targets(kind: EventType, values: Values, cpus: frozenset[int]) -> frozenset[int]:
     value = values[0]
     if kind.name == "ipi_send_cpu":
         return frozenset({value}) if isinstance(value, int) else frozenset()

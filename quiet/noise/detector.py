@@ -13,15 +13,15 @@ from statistics import median
 from struct import Struct
 from typing import Any
 
-from quiet import placement
 from quiet.errors import QuietError, Refused, UsageError
+from quiet.machine import affinity
 from quiet.noise._noise import ffi, lib
 from quiet.noise.attribute import Gap
 from quiet.noise.calibration import calibrate, faults, interruptions, periods
 
 CAPACITY = 1 << 20  # gaps that are kept for each CPU: 24 MiB,
 MEMORY = 256 << 20  # and for all of them together
-_GAP = Struct("=QQII")  # qn_gap in watch.h
+_GAP = Struct("=QQII")  # qn_gap in detector.h
 GAP_BYTES = _GAP.size
 LOOPS = 3  # the default threshold, in periods of the loop
 START_S = 60  # the longest that a detector may take to be in its place
@@ -32,7 +32,7 @@ class DetectorError(QuietError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DetectorRequest:
     """What to watch for: all in ticks. `threshold` None: LOOPS periods of the loop as found on the spot."""
 
     duration: int
@@ -95,7 +95,7 @@ class _Pipe:
 class Detector:
     """A detector's process, forked. In order: `placed`, `interruption` if wanted, `ready`, `go`, `leave`, `result`."""
 
-    def __init__(self, cpu: int, asked: Asked) -> None:
+    def __init__(self, cpu: int, asked: DetectorRequest) -> None:
         """Raises DetectorError when there is no memory for it."""
         self.cpu, self.asked = cpu, asked
         made = ffi.new("qn_watch **")
@@ -123,7 +123,7 @@ class Detector:
         self._asking.close(writing=True)
         self._answers.close(reading=True)
         try:
-            placement.place(self.cpu)
+            affinity.place(self.cpu)
         except QuietError as error:
             self._answers.say({"error": str(error)})
             return 1
@@ -244,7 +244,7 @@ class Detector:
 
 
 @contextlib.contextmanager
-def detectors(cpus: Sequence[int], asked: Asked) -> Iterator[list[Detector]]:
+def detectors(cpus: Sequence[int], asked: DetectorRequest) -> Iterator[list[Detector]]:
     """Detectors in their places, gone afterwards in any case. Raises DetectorError."""
     made: list[Detector] = []
     try:

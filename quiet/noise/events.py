@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from quiet.noise.formats import Value
-from quiet.noise.frames import (
+from quiet.noise.call_nesting import (
     BEGIN,
     CALL,
     END,
@@ -26,8 +25,9 @@ from quiet.noise.frames import (
     TIMER,
     VECTOR,
     WORK,
-    Event,
+    TraceEvent,
 )
+from quiet.noise.formats import Value
 from quiet.noise.names import SHOOTDOWN
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
@@ -48,13 +48,13 @@ Values = tuple[Value, ...]
 Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel string at an address
 
 
-class Kind(NamedTuple):
+class EventType(NamedTuple):
     """One kind of event: where the kernel has it, the fields that are wanted, and what is made of them."""
 
     system: str
     name: str
     fields: tuple[str, ...]
-    make: Callable[[int, int, Values, Symbol], Event | None]
+    make: Callable[[int, int, Values, Symbol], TraceEvent | None]
     filter: str = ""  # in the kernel's words: which of them
 
 
@@ -62,27 +62,27 @@ def _number(value: Value) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _begin(kind: str, key: int, name: int) -> Callable[..., Event]:
+def _begin(kind: str, key: int, name: int) -> Callable[..., TraceEvent]:
     """`key`, `name`: positions of what tells one from another, and of the address that has a name."""
 
-    def make(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
-        return Event(time, BEGIN, kind, symbol(_number(values[name])), pid, _number(values[key]))
+    def make(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
+        return TraceEvent(time, BEGIN, kind, symbol(_number(values[name])), pid, _number(values[key]))
 
     return make
 
 
-def _end(kind: str, key: int) -> Callable[..., Event]:
-    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
-        return Event(time, END, kind, "", pid, _number(values[key]))
+def _end(kind: str, key: int) -> Callable[..., TraceEvent]:
+    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
+        return TraceEvent(time, END, kind, "", pid, _number(values[key]))
 
     return make
 
 
-def _softirq(action: str) -> Callable[..., Event]:
-    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+def _softirq(action: str) -> Callable[..., TraceEvent]:
+    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
         number = _number(values[0])
         name = SOFTIRQS[number] if number < len(SOFTIRQS) else str(number)
-        return Event(time, action, SOFTIRQ, name, pid, number)
+        return TraceEvent(time, action, SOFTIRQ, name, pid, number)
 
     return make
 
@@ -91,71 +91,73 @@ def _text(value: Value) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _irq(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
+def _irq(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
     number = _number(values[0])
-    return Event(time, BEGIN, IRQ, f"{number} {_text(values[1])}", pid, number)
+    return TraceEvent(time, BEGIN, IRQ, f"{number} {_text(values[1])}", pid, number)
 
 
-def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
-    return Event(time, SWITCH, THREAD, _text(values[1]), pid, other=_number(values[0]))
+def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
+    return TraceEvent(time, SWITCH, THREAD, _text(values[1]), pid, other=_number(values[0]))
 
 
-def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> Event | None:
+def _nmi(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent | None:
     """Each handler is asked in turn, and the event comes once for each: the one whose NMI it was says so."""
-    return Event(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
+    return TraceEvent(time, POINT, NMI, symbol(_number(values[0])), pid, _number(values[1])) if values[2] else None
 
 
-def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> Event:
-    return Event(time, POINT, FAULT, "page fault", pid)
+def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
+    return TraceEvent(time, POINT, FAULT, "page fault", pid)
 
 
-def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> Event | None:
+def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
     """Where the kernel does not name the function of a call, this tells the commonest one."""
-    return Event(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
+    return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 
-def _tick_stop(time: int, pid: int, values: Values, _symbol: Symbol) -> Event | None:
+def _tick_stop(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
     if values[0] != 0:
         return None
     reason = TICK_NEEDED.get(_number(values[1]), str(values[1]))
-    return Event(time, NOTE, TICK_KEPT, reason, pid)
+    return TraceEvent(time, NOTE, TICK_KEPT, reason, pid)
 
 
 ON_THE_CPU = (
-    Kind("irq", "irq_handler_entry", ("irq", "name"), _irq),
-    Kind("irq", "irq_handler_exit", ("irq",), _end(IRQ, 0)),
-    Kind("irq", "softirq_entry", ("vec",), _softirq(BEGIN)),
-    Kind("irq", "softirq_exit", ("vec",), _softirq(END)),
-    Kind("sched", "sched_switch", ("next_pid", "next_comm"), _switch),
-    Kind("timer", "hrtimer_expire_entry", ("hrtimer", "function"), _begin(HRTIMER, 0, name=1)),
-    Kind("timer", "hrtimer_expire_exit", ("hrtimer",), _end(HRTIMER, 0)),
-    Kind("timer", "timer_expire_entry", ("timer", "function"), _begin(TIMER, 0, name=1)),
-    Kind("timer", "timer_expire_exit", ("timer",), _end(TIMER, 0)),
-    Kind("workqueue", "workqueue_execute_start", ("work", "function"), _begin(WORK, 0, name=1)),
-    Kind("workqueue", "workqueue_execute_end", ("work",), _end(WORK, 0)),
-    Kind("csd", "csd_function_entry", ("csd", "func"), _begin(CALL, 0, name=1)),
-    Kind("csd", "csd_function_exit", ("csd",), _end(CALL, 0)),
-    Kind("ipi", "ipi_entry", ("reason",), _begin(VECTOR, 0, name=0)),
-    Kind("ipi", "ipi_exit", ("reason",), _end(VECTOR, 0)),
-    Kind("nmi", "nmi_handler", ("handler", "delta_ns", "handled"), _nmi),
-    Kind("exceptions", "page_fault_user", ("address",), _fault),
-    Kind("tlb", "tlb_flush", ("reason",), _tlb, f"reason == {TLB_REMOTE_SHOOTDOWN}"),
-    Kind("timer", "tick_stop", ("success", "dependency"), _tick_stop),
+    EventType("irq", "irq_handler_entry", ("irq", "name"), _irq),
+    EventType("irq", "irq_handler_exit", ("irq",), _end(IRQ, 0)),
+    EventType("irq", "softirq_entry", ("vec",), _softirq(BEGIN)),
+    EventType("irq", "softirq_exit", ("vec",), _softirq(END)),
+    EventType("sched", "sched_switch", ("next_pid", "next_comm"), _switch),
+    EventType("timer", "hrtimer_expire_entry", ("hrtimer", "function"), _begin(HRTIMER, 0, name=1)),
+    EventType("timer", "hrtimer_expire_exit", ("hrtimer",), _end(HRTIMER, 0)),
+    EventType("timer", "timer_expire_entry", ("timer", "function"), _begin(TIMER, 0, name=1)),
+    EventType("timer", "timer_expire_exit", ("timer",), _end(TIMER, 0)),
+    EventType("workqueue", "workqueue_execute_start", ("work", "function"), _begin(WORK, 0, name=1)),
+    EventType("workqueue", "workqueue_execute_end", ("work",), _end(WORK, 0)),
+    EventType("csd", "csd_function_entry", ("csd", "func"), _begin(CALL, 0, name=1)),
+    EventType("csd", "csd_function_exit", ("csd",), _end(CALL, 0)),
+    EventType("ipi", "ipi_entry", ("reason",), _begin(VECTOR, 0, name=0)),
+    EventType("ipi", "ipi_exit", ("reason",), _end(VECTOR, 0)),
+    EventType("nmi", "nmi_handler", ("handler", "delta_ns", "handled"), _nmi),
+    EventType("exceptions", "page_fault_user", ("address",), _fault),
+    EventType("tlb", "tlb_flush", ("reason",), _tlb, f"reason == {TLB_REMOTE_SHOOTDOWN}"),
+    EventType("timer", "tick_stop", ("success", "dependency"), _tick_stop),
 )
 
 
-def vectors(names: Sequence[str]) -> list[Kind]:
+def vectors(names: Sequence[str]) -> list[EventType]:
     """The kinds of irq_vectors/, from the names of its events: pairs "x_entry" and "x_exit"."""
     found = []
     for name in names:
         what, _, action = name.rpartition("_")
         if what and action in ("entry", "exit"):
-            found.append(Kind("irq_vectors", name, ("vector",), _vector(BEGIN if action == "entry" else END, what)))
+            found.append(
+                EventType("irq_vectors", name, ("vector",), _vector(BEGIN if action == "entry" else END, what))
+            )
     return found
 
 
-def _vector(action: str, name: str) -> Callable[..., Event]:
-    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> Event:
-        return Event(time, action, VECTOR, name, pid, _number(values[0]))
+def _vector(action: str, name: str) -> Callable[..., TraceEvent]:
+    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
+        return TraceEvent(time, action, VECTOR, name, pid, _number(values[0]))
 
     return make

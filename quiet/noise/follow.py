@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from quiet.cpulist import CpuSet
-from quiet.facts import Facts
-from quiet.host import Host
+from quiet.host.host import Host
+from quiet.machine.facts import Facts
 from quiet.noise import clock, decode, names, tracefs
-from quiet.noise.agreement import line_of
 from quiet.noise.attribute import Cause, Namer
+from quiet.noise.call_nesting import FAULT, IRQ, NMI, VECTOR, Frame, TraceEvent, build, shares
 from quiet.noise.clock import Clock
-from quiet.noise.frames import FAULT, IRQ, NMI, VECTOR, Event, Frame, build, shares
+from quiet.noise.interrupt_crosscheck import line_of
 from quiet.noise.measure import BUFFER_KB, open_traces
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -32,7 +32,7 @@ Interval = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CauseShare:
     """One cause in one interval: what it is called, and its net ticks there, nested ones not included."""
 
     cause: Cause
@@ -48,7 +48,7 @@ class Seen:
     those from the end of the interval before to the beginning of the next.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CauseShare, ...] = ()
     within: Mapping[str, int] = field(default_factory=dict)
     around: Mapping[str, int] = field(default_factory=dict)
 
@@ -195,7 +195,7 @@ def _forget(trace: tracefs.Instance, cpus: Iterable[int]) -> None:
 
 
 def look(
-    found: Sequence[Event], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
+    found: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
 ) -> list[Seen | None]:
     """What one CPU's events, in order, say of each interval. Not `whole`: what came after the last event is unknown."""
     begin, end = (found[0].time, found[-1].time) if found else (0, 0)
@@ -224,14 +224,14 @@ def look(
     return out
 
 
-def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tuple[Part, ...]:
+def _parts(frames: Sequence[Frame], start: int, stop: int, namer: Namer) -> tuple[CauseShare, ...]:
     took: dict[Cause, int] = {}
     for frame in frames:
         for share in shares(_clipped(frame, start, stop)):
             cause = namer(share)
             took[cause] = took.get(cause, 0) + share.net
     ordered = sorted(took.items(), key=lambda item: -item[1])
-    return tuple(Part(cause, label(cause), ticks) for cause, ticks in ordered)
+    return tuple(CauseShare(cause, label(cause), ticks) for cause, ticks in ordered)
 
 
 def label(cause: Cause) -> str:

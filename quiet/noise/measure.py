@@ -13,17 +13,17 @@ from statistics import median
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import UsageError
-from quiet.facts import Facts
-from quiet.host import Host
-from quiet.noise import clock, counters, decode, detector, events, fold, tracefs
-from quiet.noise.agreement import NOT_INTERRUPTS, TIMERS, Count, compare
+from quiet.host.host import Host
+from quiet.machine.facts import Facts
+from quiet.machine.virtualization import hypervisor
+from quiet.noise import attribute_untraced, clock, counters, decode, detector, events, tracefs
 from quiet.noise.attribute import Account, account
+from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
 from quiet.noise.counters import Counters
-from quiet.noise.detector import Asked, Detector, Tick, Watched
-from quiet.noise.frames import build
+from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
+from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS, TIMERS, Count, compare
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
-from quiet.surroundings import hypervisor
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
 LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps from this length on
@@ -32,11 +32,11 @@ SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
 TURNS = 5  # for what tracing an event takes
 DRAIN_S = 0.5  # the buffers are emptied so often: they take 400,000 events a second for each CPU
-Detectors = Callable[[Sequence[int], Asked], contextlib.AbstractContextManager[list[Detector]]]
+Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContextManager[list[Detector]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NoiseRequest:
     """What to measure."""
 
     cpus: CpuSet
@@ -65,7 +65,7 @@ class OnCpu:
 
 
 @dataclass(slots=True)
-class Measured:
+class NoiseMeasurement:
     """The result. `source`: what attribution rests on; `limits`: what could not be seen, and why."""
 
     clock: Clock
@@ -80,10 +80,10 @@ class Measured:
 
 def measure(
     host: Host,
-    wanted: Wanted,
+    wanted: NoiseRequest,
     tick: Tick = lambda _passed: False,
     detectors: Detectors = detector.detectors,
-) -> Measured:
+) -> NoiseMeasurement:
     """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
@@ -118,7 +118,7 @@ def measure(
         seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
         given = {cpu: wanted.applied | _boot_parameters(facts, cpu) for cpu in watched}
         together = cpulist.format(wanted.cpus | facts.nohz_full)
-        result = Measured(both, seconds, hypervisor(facts), "", limits, given, together=together)
+        result = NoiseMeasurement(both, seconds, hypervisor(facts), "", limits, given, together=together)
         if traces:
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
@@ -171,12 +171,12 @@ def _elsewhere(cpus: CpuSet) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _asked(wanted: Wanted, traced: bool) -> Asked:
+def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:
     rate = _ticks_per_second()
     threshold = None if wanted.threshold_ns is None else max(1, round(wanted.threshold_ns * rate / 1e9))
     look = 0 if traced else round(LOOK_NS * rate / 1e9)
     capacity = min(detector.CAPACITY, detector.MEMORY // detector.GAP_BYTES // len(wanted.cpus))
-    return Asked(round(wanted.seconds * rate), threshold, look, capacity, wanted.fifo)
+    return DetectorRequest(round(wanted.seconds * rate), threshold, look, capacity, wanted.fifo)
 
 
 def _ticks_per_second() -> float:
@@ -187,7 +187,7 @@ def _ticks_per_second() -> float:
     return Clock(first, clock.moment()).per_second
 
 
-def _can_trace(host: Host, wanted: Wanted, limits: list[str]) -> bool:
+def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str]) -> bool:
     """Whether the kernel's tracing can be used; why not goes to `limits`."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for")
@@ -201,7 +201,7 @@ def _can_trace(host: Host, wanted: Wanted, limits: list[str]) -> bool:
 
 
 def _traces(
-    host: Host, wanted: Wanted, online: CpuSet, stack: contextlib.ExitStack, limits: list[str]
+    host: Host, wanted: NoiseRequest, online: CpuSet, stack: contextlib.ExitStack, limits: list[str]
 ) -> list[tracefs.Instance]:
     """The instance for the tested CPUs and the one for who sends to them; none, and why, where that fails."""
     try:
@@ -253,7 +253,7 @@ def _on(traces: list[tracefs.Instance]) -> Iterator[None]:
 
 
 def _attribute(
-    result: Measured,
+    result: NoiseMeasurement,
     host: Host,
     traces: list[tracefs.Instance],
     watched: dict[int, Watched],
@@ -299,7 +299,7 @@ def _attribute(
 
 
 def _fold(
-    result: Measured, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
+    result: NoiseMeasurement, watched: dict[int, Watched], before: Counters, after: Counters, alone: Mapping[int, float]
 ) -> None:
     """`alone`: for each CPU what one timer interrupt takes, in ticks."""
     period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
@@ -309,8 +309,10 @@ def _fold(
         timer = sum(counted.pop(label) for label in list(counted) if label == "LOC" or interrupts[label].text in TIMERS)
         rest = sum(counted.values())
         looked = result.clock.ticks(LOOK_NS)
-        known = fold.Evidence(timer, rest, seen.faults, period_ns, looked, alone[cpu], bool(result.virtual))
-        done = fold.account(seen.gaps, result.clock, known)
+        known = attribute_untraced.CountedEvidence(
+            timer, rest, seen.faults, period_ns, looked, alone[cpu], bool(result.virtual)
+        )
+        done = attribute_untraced.account(seen.gaps, result.clock, known)
         result.cpus[cpu] = OnCpu(seen, done, interrupts, *_others(cpu, before, after))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
-from quiet.noise.frames import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
+from quiet.noise.call_nesting import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
 
 SHOOTDOWN = "TLB shootdown"
 VECTORS = {

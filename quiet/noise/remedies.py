@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
-from quiet.noise.frames import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
+from quiet.noise.call_nesting import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
 
 KNOB, BOOT, USER, NONE = "knob", "boot", "user", "none"
 

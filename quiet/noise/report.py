@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quiet.noise import clock
-from quiet.noise.agreement import NOT_INTERRUPTS
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
 from quiet.noise.budgets import Budgets
-from quiet.noise.measure import Measured, OnCpu
+from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS
+from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
 from quiet.noise.remedies import BOOT, KNOB, Remedy, remedy
 from quiet.noise.units import show
@@ -49,7 +49,7 @@ def interrupts(on: OnCpu) -> int:
     return sum(each.counted for name, each in on.interrupts.items() if name not in NOT_INTERRUPTS)
 
 
-def judge(measured: Measured, budgets: Budgets) -> list[Exceeded]:
+def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
     """The budgets that were exceeded; none: quiet."""
     found = []
     for cpu, on in sorted(measured.cpus.items()):
@@ -65,7 +65,7 @@ def judge(measured: Measured, budgets: Budgets) -> list[Exceeded]:
     return found
 
 
-def limits_of(measured: Measured) -> list[str]:
+def limits_of(measured: NoiseMeasurement) -> list[str]:
     """What the measuring had to do without, each once."""
     own = (text for on in measured.cpus.values() for text in on.watched.limits)
     return list(dict.fromkeys([*measured.limits, *own]))
@@ -103,7 +103,7 @@ def remedy_text(item: Remedy) -> str:
     return f"{lead}: {item.text}" if lead else item.text
 
 
-def cpu_shape(measured: Measured, cpu: int) -> Json:
+def cpu_shape(measured: NoiseMeasurement, cpu: int) -> Json:
     """One CPU's part of `quiet noise --json`."""
     on, ns = measured.cpus[cpu], measured.clock.ns
     watched = on.watched
@@ -156,7 +156,7 @@ def cpu_shape(measured: Measured, cpu: int) -> Json:
     }
 
 
-def shape(measured: Measured, exceeded: Sequence[Exceeded], budgets: Budgets) -> Json:
+def shape(measured: NoiseMeasurement, exceeded: Sequence[Exceeded], budgets: Budgets) -> Json:
     """The "noise" of `quiet verify --json` and `quiet noise --json`."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from quiet.noise import clock
 from quiet.noise.attribute import HOST, STALL, UNKNOWN
 from quiet.noise.budgets import NONE, Budgets
-from quiet.noise.measure import Measured, OnCpu
+from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import label
 from quiet.noise.remedies import remedy
 from quiet.noise.report import (
@@ -28,7 +28,7 @@ BAR = 40
 FEW = 12  # causes that are shown for a CPU; --json has all
 
 
-def lines(measured: Measured, exceeded: Sequence[Exceeded], limits: Budgets) -> Iterator[str]:
+def lines(measured: NoiseMeasurement, exceeded: Sequence[Exceeded], limits: Budgets) -> Iterator[str]:
     """The whole report."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
@@ -55,7 +55,7 @@ def lines(measured: Measured, exceeded: Sequence[Exceeded], limits: Budgets) -> 
         yield "**quiet**: within the budgets"
 
 
-def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
+def _cpu(measured: NoiseMeasurement, cpu: int, on: OnCpu) -> Iterator[str]:
     watched, ns = on.watched, measured.clock.ns
     yield (
         f"**CPU {cpu}**: {watched.count:,} gaps, {lost_pct(on):.4f} % lost, longest {show(ns(watched.longest))}, "
@@ -96,7 +96,7 @@ def _cpu(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
     yield from histogram({round(ns(low)): count for low, count in watched.histogram.items()})
 
 
-def _shares(measured: Measured, on: OnCpu) -> Iterator[str]:
+def _shares(measured: NoiseMeasurement, on: OnCpu) -> Iterator[str]:
     """Whose the lost time was; what no cause is known of is said to be that, also what the ring did not keep."""
     host, stall, kept = share(on, (HOST,)), share(on, (STALL,)), share(on, None)
     unknown = share(on, (UNKNOWN,)) + max(lost_pct(on) - kept, 0.0)
@@ -109,7 +109,7 @@ def _shares(measured: Measured, on: OnCpu) -> Iterator[str]:
         yield f"{unknown:.4f} % without a cause"
 
 
-def _causes(measured: Measured, cpu: int, on: OnCpu) -> Iterator[str]:
+def _causes(measured: NoiseMeasurement, cpu: int, on: OnCpu) -> Iterator[str]:
     ns = measured.clock.ns
     ranked = by_cost(on.account.totals)
     rows = [("cause", "count", "total", "longest", "")]

@@ -6,8 +6,8 @@ import html
 import json
 
 from quiet.noise.attribute import HOST, STALL, UNKNOWN
-from quiet.noise.frames import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
-from quiet.noise.measure import Measured
+from quiet.noise.call_nesting import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
+from quiet.noise.measure import NoiseMeasurement
 from quiet.noise.names import label
 
 MOST = 20_000  # gaps that are drawn for each CPU: the longest
@@ -29,7 +29,7 @@ COLOURS = {
 }
 
 
-def page(measured: Measured) -> str:
+def page(measured: NoiseMeasurement) -> str:
     """The whole file."""
     ns = measured.clock.ns
     panels = []

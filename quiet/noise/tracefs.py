@@ -14,9 +14,10 @@ from types import TracebackType
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError
-from quiet.host import Host, Reader
-from quiet.noise import formats, ring
-from quiet.noise.events import Kind
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.noise import formats, ring_buffer
+from quiet.noise.events import EventType
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 PREFIX = "quiet-noise"
@@ -71,14 +72,14 @@ def remove_left_over(host: Host) -> list[str]:
 class Instance:
     """A trace instance: `with Instance(...) as trace: trace.on(); ...; trace.off(); trace.pages(cpu)`."""
 
-    def __init__(self, host: Host, cpus: CpuSet, kinds: Sequence[Kind], size_kb: int, role: str) -> None:
+    def __init__(self, host: Host, cpus: CpuSet, kinds: Sequence[EventType], size_kb: int, role: str) -> None:
         """`size_kb` of buffer for each CPU. Raises NoTraceError."""
         self.host, self.cpus = host, cpus
         self.mount = mount(host)
         pid = os.getpid()
         self.path = f"{self.mount}/instances/{PREFIX}.{pid}.{_started(host, pid)}.{role}"
         self.clock = ""
-        self.kinds: dict[int, tuple[Kind, formats.Decoder]] = {}
+        self.kinds: dict[int, tuple[EventType, formats.Decoder]] = {}
         self._wanted, self._size_kb = kinds, size_kb
         self._forgotten: dict[int, int] = {}
         self._pages: dict[int, list[bytes]] = {}
@@ -129,7 +130,7 @@ class Instance:
         self._write("trace_clock", clock)
         return clock
 
-    def _enable(self, kind: Kind) -> None:
+    def _enable(self, kind: EventType) -> None:
         folder = f"events/{kind.system}/{kind.name}"
         text = self.host.text(f"{self.path}/{folder}/format")
         if text is None:
@@ -180,7 +181,7 @@ class Instance:
 
     def _new_pages(self, cpu: int) -> Iterator[bytes]:
         for page in self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw"):
-            yield page[: ring.used(page)]  # the rest of the page is empty
+            yield page[: ring_buffer.used(page)]  # the rest of the page is empty
 
     def forget(self) -> None:
         """Begin anew: what was traced until now is gone, and what did not fit is not counted."""

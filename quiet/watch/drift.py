@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from quiet import plan, values
-from quiet.applied import Record
-from quiet.facts import CPU, Facts
-from quiet.host import Reader
-from quiet.knobs import BY_NAME
-from quiet.plan import Change
-from quiet.profile import Profile
-from quiet.watch.aims import CPUS
+from quiet.host.reader import Reader
+from quiet.knobs.registry import BY_NAME
+from quiet.machine.facts import CPU, Facts
+from quiet.settings import plan
+from quiet.settings.applied_state import AppliedState
+from quiet.settings.plan import Change
+from quiet.settings.profile import Profile
+from quiet.targets import value_types
+from quiet.watch.watched_files import CPUS
 
 _GONE = "a CPU of the applied profile has gone offline"
 
 
-def look(reader: Reader, profile: Profile, record: Record, facts: Facts, names: set[str] | None) -> list[Change]:
+def look(reader: Reader, profile: Profile, record: AppliedState, facts: Facts, names: set[str] | None) -> list[Change]:
     """What apply would change now, by these knobs or by all."""
     chosen = profile
     if names is not None:
@@ -28,10 +29,12 @@ def look(reader: Reader, profile: Profile, record: Record, facts: Facts, names: 
     return [*_offline(record, facts), *made.changes]
 
 
-def _offline(record: Record, facts: Facts) -> list[Change]:
+def _offline(record: AppliedState, facts: Facts) -> list[Change]:
     """CPUs that were online when the profile was applied, which no knob says, and are not now."""
     gone = sorted((record.cpus.isolated | record.cpus.housekeeping) & facts.present - facts.online)
-    return [Change(CPUS, f"file:{CPU}/cpu{cpu}/online", "0", "1", _GONE, values.NUMBER, f"CPU {cpu}") for cpu in gone]
+    return [
+        Change(CPUS, f"file:{CPU}/cpu{cpu}/online", "0", "1", _GONE, value_types.NUMBER, f"CPU {cpu}") for cpu in gone
+    ]
 
 
 @dataclass(slots=True)

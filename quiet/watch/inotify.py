@@ -11,7 +11,7 @@ import errno
 import os
 import struct
 
-from quiet.host import Reader
+from quiet.host.reader import Reader
 
 MODIFY, CREATE, DELETE, DELETE_SELF, IGNORED = 0x2, 0x100, 0x200, 0x400, 0x8000
 _HEAD = struct.Struct("iIII")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet import engine, journal, values
-from quiet.apply import apply
-from quiet.engine import Write
-from quiet.host import Host
-from quiet.plan import Change
-from quiet.profile import Profile
-from quiet.watch.aims import CPUS
+from quiet.host.host import Host
+from quiet.settings import engine, journal
+from quiet.settings.apply import apply
+from quiet.settings.engine import Write
+from quiet.settings.plan import Change
+from quiet.settings.profile import Profile
+from quiet.targets import value_types
+from quiet.watch.watched_files import CPUS
 
 _PATIENCE_S = 5  # for another quiet that is at work
 
@@ -24,7 +25,7 @@ def again(host: Host, profile: Profile, opened: Iterable[Change]) -> dict[str, s
 
 def _cpus_back(host: Host, changes: list[Change]) -> None:
     """CPUs that were online when the profile was applied: that is how they were found, so nothing is recorded."""
-    writes = [Write(change.target, "1", values.NUMBER) for change in changes]
+    writes = [Write(change.target, "1", value_types.NUMBER) for change in changes]
     if writes:
         with journal.locked(host, _PATIENCE_S):
             if journal.load(host) is not None:

@@ -8,25 +8,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quiet import cpulist, journal
-from quiet.applied import Record
+from quiet import cpulist
 from quiet.errors import QuietError, Refused
-from quiet.facts import Facts
-from quiet.host import Host
-from quiet.profile import Profile, load
-from quiet.watch import aims, drift, inotify, repair, told
-from quiet.watch.aims import CPUS
-from quiet.watch.ending import Ending
-from quiet.watch.news import News
-from quiet.watch.pace import SETTLE_S, Pace, spent
-from quiet.watch.sources import Sources
-from quiet.watch.told import Event
+from quiet.host.host import Host
+from quiet.machine.facts import Facts
+from quiet.settings import journal
+from quiet.settings.applied_state import AppliedState
+from quiet.settings.profile import Profile, load
+from quiet.watch import drift, events, inotify, repair, watched_files
+from quiet.watch.event_sources import Sources
+from quiet.watch.events import WatchEvent
+from quiet.watch.pending import News
+from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
+from quiet.watch.stop_signals import Ending
+from quiet.watch.watched_files import CPUS
 
 _WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WatchOptions:
     """What was asked for: times in seconds, `seconds` None for ever."""
 
     repair: bool = False
@@ -37,15 +38,15 @@ class Wanted:
 class Watcher:
     """Watches one host with one applied profile. Raises Refused when none is applied."""
 
-    def __init__(self, host: Host, wanted: Wanted, tell: Callable[[Event], None]) -> None:
+    def __init__(self, host: Host, wanted: WatchOptions, tell: Callable[[WatchEvent], None]) -> None:
         self._host, self._wanted, self._tell = host, wanted, tell
         record = _applied(host)
-        self._record: Record | None = record
+        self._record: AppliedState | None = record
         self._cpus = record.cpus
         self._profile: Profile = load(record.source)
         self._files: dict[str, set[str]] = {}
         self._targets: list[tuple[str, str]] | None = None  # what the profile is about, found when first needed
-        self._pace = Pace(wanted.rescan_s)
+        self._pace = RateLimit(wanted.rescan_s)
         self._news = News()
         self._ledger = drift.Ledger()
         self._looks = 0
@@ -63,12 +64,14 @@ class Watcher:
             ending = stack.enter_context(Ending())
             self._sources = sources
             if self._halted:
-                self._tell(Event(told.NOTE, text=_WAITING))
+                self._tell(WatchEvent(events.NOTE, text=_WAITING))
             else:
                 self._look(None, "the first look", renew=True)
             began, cpu_began = time.monotonic(), spent()
             watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
-            self._tell(Event(told.WATCHING, text=f"{watched}: {sources.summary()}", more={"missing": sources.missing}))
+            self._tell(
+                WatchEvent(events.WATCHING, text=f"{watched}: {sources.summary()}", more={"missing": sources.missing})
+            )
             why = self._loop(ending, began)
             seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
         self._end(why, seconds, cpu_s)
@@ -144,16 +147,16 @@ class Watcher:
         try:
             changes = drift.look(self._host, self._profile, self._record, facts, names)
         except QuietError as error:
-            self._tell(Event(told.NOTE, text=f"could not look: {error}"))
+            self._tell(WatchEvent(events.NOTE, text=f"could not look: {error}"))
         else:
             if self._hear() and any(change.target not in self._ledger.open for change in changes):
                 self._news.add(names, by, time.monotonic())  # it may be another quiet's work, half done
                 return
             new, gone = self._ledger.update(changes, names)
             for change in new:
-                self._tell(Event(told.DRIFT, change, by))
+                self._tell(WatchEvent(events.DRIFT, change, by))
             for change in gone:
-                self._tell(Event(told.MENDED, change, by))
+                self._tell(WatchEvent(events.MENDED, change, by))
         if renew:
             self._aim(facts)
         self._looks += 1
@@ -162,10 +165,10 @@ class Watcher:
     def _aim(self, facts: Facts) -> None:
         assert self._record is not None
         if self._targets is None:
-            self._targets = list(aims.wanted(self._profile, self._record, facts))
-        self._files = aims.files(self._host, (*self._targets, *aims.interrupts(self._profile, facts)))
+            self._targets = list(watched_files.wanted(self._profile, self._record, facts))
+        self._files = watched_files.files(self._host, (*self._targets, *watched_files.interrupts(self._profile, facts)))
         self._sources.aim(self._files)
-        folders = aims.folders()
+        folders = watched_files.folders()
         self._sources.aim(folders, inotify.CREATE | inotify.DELETE)
         self._files |= folders
 
@@ -175,7 +178,7 @@ class Watcher:
         try:
             reasons = repair.again(self._host, self._profile, opened.values())
         except QuietError as error:
-            self._tell(Event(told.NOTE, text=f"could not repair: {error}"))
+            self._tell(WatchEvent(events.NOTE, text=f"could not repair: {error}"))
         self._reload()
         self._pace.repaired(time.monotonic())
         if reasons is None or self._record is None:
@@ -186,13 +189,15 @@ class Watcher:
         still = {change.target for change in left}
         for target, change in opened.items():
             if target in still or target in reasons:
-                self._tell(Event(told.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards")))
+                self._tell(
+                    WatchEvent(events.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards"))
+                )
             else:
-                self._tell(Event(told.REPAIRED, change))
+                self._tell(WatchEvent(events.REPAIRED, change))
                 self._ledger.repaired += 1
         new, _ = self._ledger.update(left, None)
         for change in new:
-            self._tell(Event(told.DRIFT, change, "the look after a repair"))
+            self._tell(WatchEvent(events.DRIFT, change, "the look after a repair"))
         self._aim(facts)
         self._pace.looked(began, time.monotonic(), True)
 
@@ -211,7 +216,7 @@ class Watcher:
             self._news.add(None, "the end of another quiet", time.monotonic())
             self._news.renew = True
         if halted and not self._halted:
-            self._tell(Event(told.NOTE, text=_WAITING))
+            self._tell(WatchEvent(events.NOTE, text=_WAITING))
         self._halted = halted
 
     def _end(self, why: str, seconds: float, cpu_s: float) -> None:
@@ -227,15 +232,15 @@ class Watcher:
             "open": len(ledger.open),
         }
         said = f"{why} after {seconds:.0f} s: {ledger.seen} drifts, {ledger.repaired} repaired, {len(ledger.open)} open"
-        self._tell(Event(told.ENDED, text=f"{said}; {cpu_s:.2f} s of CPU time ({share:.3f} %)", more=more))
+        self._tell(WatchEvent(events.ENDED, text=f"{said}; {cpu_s:.2f} s of CPU time ({share:.3f} %)", more=more))
 
 
-def _at_work(record: Record) -> bool:
+def _at_work(record: AppliedState) -> bool:
     """Whether another quiet applies or restores just now, or was killed in the middle: its end is waited for."""
     return record.restoring or not record.complete
 
 
-def _applied(host: Host) -> Record:
+def _applied(host: Host) -> AppliedState:
     record = journal.load(host)
     if record is None:
         raise Refused("nothing is applied, so nothing can drift; `quiet apply` first")

@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from quiet.apply import apply
-from quiet.host import Host
-from quiet.journal import Journal
-from quiet.profile import load
-from quiet.restore import restore
+from quiet.host.host import Host
+from quiet.settings.apply import apply
+from quiet.settings.journal import Journal
+from quiet.settings.profile import load
+from quiet.settings.restore import restore
 from tests.trees import cpufreq, machine, plant, task
 
 READS = ("text", "names", "exists", "writable", "held")

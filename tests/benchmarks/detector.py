@@ -25,10 +25,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from quiet.host import Host
+from quiet.host.host import Host
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause
-from quiet.noise.frames import COUNTED, FAULT, THREAD, VECTOR
-from quiet.noise.measure import Wanted, measure
+from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
+from quiet.noise.measure import NoiseRequest, measure
 
 PAIRS, SECONDS = 7, 3.0
 BUCKETS = 1024  # the most that oslat has, of 1 us each
@@ -53,7 +53,7 @@ class Seen:
 
 
 def ours(cpu: int, seconds: float) -> Seen:
-    measured = measure(Host(), Wanted(frozenset({cpu}), seconds, trace=False))
+    measured = measure(Host(), NoiseRequest(frozenset({cpu}), seconds, trace=False))
     clock, on = measured.clock, measured.cpus[cpu]
     watched = on.watched
     causes = Counter(category(each.parts[0][0]) for each in on.account.explained if clock.ns(each.gap.length) > LONG_NS)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cbench.stats.screen.bca import generator
-from cbench.stats.screen.interval import MID
-from cbench.stats.screen.many import bca_ends, t_ends
+from cbench.stats.batched_intervals import bca_ends, t_ends
+from cbench.stats.bca import generator
+from cbench.stats.interval import MID
 
 Values = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Values]

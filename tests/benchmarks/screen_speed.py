@@ -26,8 +26,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cbench.stats.screen.bca import bca
-from cbench.stats.screen.subsampling import subsampling
+from cbench.screen.stats.subsampling import subsampling
+from cbench.stats.bca import bca
 
 VALUES, REPLICATES = 5000, 50_000
 ROUNDS = 5

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from cbench import commands
+from cbench.run import run
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
 
@@ -30,7 +30,7 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0].removeprefix("cbench: error: ")
 
 
-def request(*names: str, **changes: object) -> commands.Request:
+def request(*names: str, **changes: object) -> run.RunRequest:
     """`cbench run NAMES --quick --trials 5 --warmup 0` with changes."""
     given: dict[str, Any] = {
         "workloads": list(names or ("hash",)),
@@ -42,10 +42,10 @@ def request(*names: str, **changes: object) -> commands.Request:
         "quick": True,
         "timeout": 10.0,
     }
-    return commands.Request(**{**given, **changes})
+    return run.RunRequest(**{**given, **changes})
 
 
 def measured(*names: str, **changes: object) -> dict[str, Any]:
     """The report of request(), as --json would print it."""
-    made: dict[str, Any] = json.loads(json.dumps(commands.measure(request(*names, **changes))))
+    made: dict[str, Any] = json.loads(json.dumps(run.measure(request(*names, **changes))))
     return made

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cbench import commands
+from cbench.run import run
 from quiet.errors import UsageError
 from tests.cbench.running import CBENCH, cbench, error_line, request
 
@@ -42,18 +42,18 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_wrong_input_is_refused_in_one_line(wrong: commands.Request, message: str) -> None:
+def test_wrong_input_is_refused_in_one_line(wrong: run.RunRequest, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        commands.measure(wrong)
+        run.measure(wrong)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 
 
 def test_memory_that_the_host_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cbench.batch.MEMORY_SHARE", 1e-9)
+    monkeypatch.setattr("cbench.measure.measurement.MEMORY_SHARE", 1e-9)
     with pytest.raises(UsageError, match="would need more than"):
-        commands.measure(request("memory"))
+        run.measure(request("memory"))
 
 
 def test_the_command_prints_the_line_on_stderr_and_ends_with_2() -> None:
@@ -102,4 +102,4 @@ def test_a_reader_that_leaves_early_is_no_error_to_speak_of() -> None:
 def test_a_directory_is_no_source_file(tmp_path: Path) -> None:
     (tmp_path / "dir.c").mkdir()
     with pytest.raises(UsageError, match="no such file"):
-        commands.measure(request(f"{tmp_path}/dir.c:run"))
+        run.measure(request(f"{tmp_path}/dir.c:run"))

@@ -21,7 +21,7 @@ PARTS = ("quiet", "cbench", "kernel-configs", "tests", "pyproject.toml")
 NO_PART = ("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "hosts")
 # Made by a build on this machine, for this machine.
 BUILT = (".so", ".o", ".ko", ".pyc", "_cbench.c", "_noise.c")
-COMMANDS = {"quiet": "quiet.start:main", "cbench": "cbench.cli:main"}
+COMMANDS = {"quiet": "quiet.cli.start:main", "cbench": "cbench.cli:main"}
 INIT = Path(__file__).with_name("arm_init.sh")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p")  # what the shared directory needs
 KEPT = 5

@@ -22,7 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from quiet import apply, cli, restore, start, targets  # noqa: F401 - loaded once for all forks
+from quiet.cli import start
+from quiet.targets import registry
 from tests.lab import disturb, holding, snapshot
 from tests.lab.observe import busy_loops, watched
 
@@ -130,7 +131,7 @@ def forked(*arguments: str, out: int | None = None, err: int | None = None) -> i
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null if out is None else out, 1)
     os.dup2(null if err is None else err, 2)
-    targets.put = noted(targets.put)
+    registry.put = noted(registry.put)
     sys.argv = ["quiet", *arguments]
     code = 99
     try:

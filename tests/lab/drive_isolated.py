@@ -10,10 +10,10 @@ import json
 import sys
 from pathlib import Path
 
-from cbench import counters
 from cbench._cbench import ffi, lib
-from cbench.chunks import Series
-from quiet import placement
+from cbench.measure import counters
+from cbench.measure.series import TrialSeries
+from quiet.machine import affinity
 
 WARMUP_CHUNKS = 20  # the tick stops some time after the task has come to be alone
 
@@ -33,9 +33,9 @@ def counts(cpu: int) -> dict[str, int]:
 
 def main(arguments: list[str]) -> int:
     cpu, n, wanted = (int(each) for each in arguments)
-    placement.place(cpu)
+    affinity.place(cpu)
     counter, handle = counters.choose("cycles", cpu)
-    series = Series(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, n, n)
+    series = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, n, n)
     for _ in range(WARMUP_CHUNKS):
         series.run(10)
     values: list[int] = []

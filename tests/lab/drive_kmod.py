@@ -17,7 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cbench import inkernel, inkernel_wire, workloads
+from cbench.measure.inkernel import client, ioctl
+from cbench.workloads import registry
 from quiet.errors import QuietError
 
 CPU = 3
@@ -40,11 +41,11 @@ Report = dict[str, Any]
 
 def packed(**changes: Any) -> bytearray:
     asked = dict.fromkeys(FIELDS, 0) | {"trials_at": ROOM.buffer_info()[0]} | VALID | changes
-    return bytearray(inkernel_wire.REQUEST.pack(*(asked[name] for name in FIELDS), *[0] * 9))
+    return bytearray(ioctl.REQUEST.pack(*(asked[name] for name in FIELDS), *[0] * 9))
 
 
 def answered(device: int, request: bytearray) -> list[Any]:
-    answer = inkernel_wire.ask(device, request)
+    answer = ioctl.ask(device, request)
     return [errno.errorcode.get(answer.error, 0), answer.reason, answer.done]
 
 
@@ -58,11 +59,11 @@ def said(call: Callable[[], object]) -> str:
 def measured(report: Report) -> None:
     for name, params in PARAMS.items():
         for stop_machine in (False, True):
-            result = inkernel.measure(name, params, CPU, TRIALS, 2, stop_machine, rewarm=params["n"] // 4)
+            result = client.measure(name, params, CPU, TRIALS, 2, stop_machine, rewarm=params["n"] // 4)
             report[f"{name} {stop_machine}"] = {
                 "values": result.values,
                 "outputs": sorted(set(result.outputs)),
-                "expected": workloads.find(name).expected(params),  # type: ignore[misc]
+                "expected": registry.find(name).expected(params),  # type: ignore[misc]
                 "overhead": result.counter.overhead,
                 "counter": result.counter.name,
                 "why": result.counter.why,
@@ -73,18 +74,18 @@ def measured(report: Report) -> None:
 
 def too_long(report: Report) -> None:
     begun = time.monotonic()
-    report["said"] = said(lambda: inkernel.measure("hash", {"n": 2**40}, CPU, 1, 0, False))
+    report["said"] = said(lambda: client.measure("hash", {"n": 2**40}, CPU, 1, 0, False))
     report["took_s"] = time.monotonic() - begun
     fitting = int(report["said"].rpartition("n=")[2])
-    report["fitting"] = len(inkernel.measure("hash", {"n": fitting}, CPU, 1, 0, False).values)
-    report["rewarm"] = said(lambda: inkernel.measure("hash", {"n": 1}, CPU, 1, 0, False, rewarm=2**40))
+    report["fitting"] = len(client.measure("hash", {"n": fitting}, CPU, 1, 0, False).values)
+    report["rewarm"] = said(lambda: client.measure("hash", {"n": 1}, CPU, 1, 0, False, rewarm=2**40))
 
 
 BAD: dict[str, dict[str, Any]] = {
     "version": {"version": 2},
     "flags": {"flags": 2},
     "counter": {"wanted": 3},
-    "region": {"max_region_ns": inkernel_wire.REGION_MAX_NS + 1},
+    "region": {"max_region_ns": ioctl.REGION_MAX_NS + 1},
     "warmup": {"warmup": 1_000_001},
     "workload": {"workload": b"float"},
     "name without end": {"workload": b"h" * 32},
@@ -108,13 +109,13 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 def refused(report: Report, device: int) -> None:
-    with inkernel.bound(CPU):
+    with client.bound(CPU):
         for what, changes in BAD.items():
             report[what] = answered(device, packed(**changes))
         report["good"] = answered(device, packed())
         os.seteuid(65534)
         report["not root"] = answered(device, packed())
-        report["not root, open"] = said(lambda: inkernel.measure("hash", {"n": 1}, CPU, 1, 0, False))
+        report["not root, open"] = said(lambda: client.measure("hash", {"n": 1}, CPU, 1, 0, False))
         os.seteuid(0)
     report["not bound"] = answered(device, packed())
 
@@ -126,16 +127,14 @@ def fuzzed(device: int, rounds: int, seed: int) -> Report:
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
     numbers = [0, 1, 2, 7, 1000, 2**20, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1]
-    with inkernel.bound(CPU):
+    with client.bound(CPU):
         for _ in range(rounds):
             changes: dict[str, Any] = {}
             for name in draw.sample(FIELDS, draw.randint(1, 4)):
                 small = name in ("version", "flags", "cpu", "wanted", "pmu_type", "trials", "warmup", "param_count")
                 changes[name] = draw.choice(numbers) % (2**32 if small else 2**64)
-            changes["workload"] = draw.choice([*(name.encode() for name in inkernel.WORKLOADS), draw.randbytes(32)])
-            request = (
-                packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(inkernel_wire.REQUEST.size))
-            )
+            changes["workload"] = draw.choice([*(name.encode() for name in client.WORKLOADS), draw.randbytes(32)])
+            request = packed(**changes) if draw.random() < 0.9 else bytearray(draw.randbytes(ioctl.REQUEST.size))
             if not 0 < changes.get("trials", 10) <= 1000:
                 request[136:144] = bytes(8)  # no such room
             end = str(answered(device, request)[:2])
@@ -150,7 +149,7 @@ def child(trials: int) -> tuple[int, int]:
     pid = os.fork()
     if not pid:
         try:
-            result = inkernel.measure("hash", {"n": 100_000}, CPU, trials, 0, False)
+            result = client.measure("hash", {"n": 100_000}, CPU, trials, 0, False)
             text = json.dumps([len(result.values), result.cut_short])
         except BaseException as error:
             text = json.dumps(repr(error))
@@ -164,7 +163,7 @@ def child(trials: int) -> tuple[int, int]:
 
 
 def busy() -> str:
-    return said(lambda: inkernel.measure("empty", {"n": 1}, 2, 1, 0, False))
+    return said(lambda: client.measure("empty", {"n": 1}, 2, 1, 0, False))
 
 
 def disturbed(report: Report, device: int) -> None:
@@ -180,14 +179,14 @@ def disturbed(report: Report, device: int) -> None:
     ONLINE.write_text("0")
     report["offline"] = json.loads(os.read(out, 4096))
     os.waitpid(pid, 0)
-    report["on it"] = said(lambda: inkernel.measure("hash", {"n": 1}, CPU, 1, 0, False))
+    report["on it"] = said(lambda: client.measure("hash", {"n": 1}, CPU, 1, 0, False))
     ONLINE.write_text("1")
-    report["online again"] = len(inkernel.measure("hash", {"n": 1000}, CPU, 3, 0, True).values)
+    report["online again"] = len(client.measure("hash", {"n": 1000}, CPU, 3, 0, True).values)
 
 
 def another_number(device: int) -> str:
     try:
-        fcntl.ioctl(device, inkernel_wire.RUN + 1, bytearray(inkernel_wire.REQUEST.size))
+        fcntl.ioctl(device, ioctl.RUN + 1, bytearray(ioctl.REQUEST.size))
     except OSError as error:
         return errno.errorcode[error.errno or 0]
     return "accepted"
@@ -200,7 +199,7 @@ def main() -> int:
             report[what.__name__] = {}
             what(report[what.__name__])
             print(f"{time.monotonic():.0f} s: {what.__name__}", flush=True)
-        with inkernel.opened() as device:
+        with client.opened() as device:
             for step in (refused, disturbed):
                 report[step.__name__] = {}
                 step(report[step.__name__], device)
@@ -209,7 +208,7 @@ def main() -> int:
             print(f"{time.monotonic():.0f} s: fuzzed", flush=True)
             report["not an ioctl of ours"] = another_number(device)
         report["rmmod"] = subprocess.run(["rmmod", "cbench"], check=False).returncode
-        report["device left"] = os.path.exists(inkernel.DEVICE)
+        report["device left"] = os.path.exists(client.DEVICE)
         report["dmesg"] = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout
     except Exception:  # the steps until then are worth having
         report["broke"] = traceback.format_exc()

@@ -22,9 +22,10 @@ from pathlib import Path
 
 import pyroute2.netlink.generic.ethtool  # noqa: F401 - loaded once for all forks
 
-from quiet import cpulist, profile
-from quiet.host import Reader
-from quiet.verify import plan_now
+from quiet import cpulist
+from quiet.host.reader import Reader
+from quiet.settings import profile
+from quiet.settings.verify import plan_now
 from tests.lab import drive
 from tests.lab.drive import Report, called, quiet, quiet_json
 from tests.lab.tap import GUEST, PEER

@@ -9,7 +9,7 @@ import base64
 import shutil
 from pathlib import Path
 
-from cbench import kmodule
+from cbench.measure.inkernel import module as kmodule
 from tests.lab import cache, headers, kernels
 from tests.lab.debian import run
 from tests.lab.model import CHECKOUT, Machine
@@ -30,7 +30,7 @@ def built(machine: Machine) -> Path:
         for path in (CHECKOUT / folder).rglob("*")
         if path.suffix in SUFFIXES or path.name in ("Kbuild", "Makefile")
     )
-    sources += [CHECKOUT / "cbench/kmodule.py"]
+    sources += [CHECKOUT / "cbench/measure/inkernel/module.py"]
     final = cache.cache_dir() / "modules" / cache.digest([version, *sources])
     return cache.make(final, lambda made: _build(made, version, machine.arch)) / "cbench.ko"
 

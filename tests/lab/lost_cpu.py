@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from cbench.store import Store
+from cbench.store.store import Store
 from quiet.errors import UsageError
 
 PATIENCE_S = 120

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from quiet.host import Host
+from quiet.host.host import Host
 from quiet.noise import detector, measure, report
 from quiet.noise.budgets import NONE
 from tests.lab import plant
@@ -46,14 +46,14 @@ def disturbed(disturb: Callable[[], Report], detectors: Any) -> Report:
             thread.start()
         return not thread.is_alive()
 
-    wanted = measure.Wanted(frozenset({CPU}), LONGEST_S, THRESHOLD_NS)
+    wanted = measure.NoiseRequest(frozenset({CPU}), LONGEST_S, THRESHOLD_NS)
     measured = measure.measure(Host(), wanted, go_on, detectors)
     assert "broke" not in done, done["broke"]
     assert not thread.is_alive(), done
     return {"planted": done, "noise": report.shape(measured, [], NONE), "gaps": gaps(measured)}
 
 
-def gaps(measured: measure.Measured) -> list[list[Any]]:
+def gaps(measured: measure.NoiseMeasurement) -> list[list[Any]]:
     """The gaps of a millisecond and more: when, how long, by what kind of cause most."""
     on = measured.cpus[CPU]
     ns = measured.clock.ns

@@ -29,7 +29,7 @@ AGREEMENT = 0
 IN_KERNEL = """
 python - <<'END' >$LAB_OUT/series
 import json
-from cbench import inkernel
+from cbench.measure.inkernel import client as inkernel
 print(json.dumps({name: inkernel.measure(name, {"n": 1000}, 0, 1000, 5, False).values for name in ("hash", "sieve")}))
 END
 """

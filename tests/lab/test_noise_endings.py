@@ -31,7 +31,7 @@ ended_by() {
 for signal in INT TERM HUP KILL; do step $signal; ended_by $signal; done
 step next; quiet noise --cpus 3 --duration 0.5 --threshold 5us; left $?
 step full; python - <<'END'
-from quiet.host import Host
+from quiet.host.host import Host
 from quiet.noise import budgets, measure, table, tracefs
 measure.BUFFER_KB, tracefs.MOST_BYTES = 4, 0
 wanted = measure.Wanted(frozenset({0}), 4.0, 5_000.0)

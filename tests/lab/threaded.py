@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from quiet.noise._noise import ffi, lib
 from quiet.noise.calibration import calibrate, periods
-from quiet.noise.detector import Asked, Detector
+from quiet.noise.detector import Detector, DetectorRequest
 
 
 class Threaded(Detector):
     """Measures and answers as Detector does."""
 
-    def __init__(self, cpu: int, asked: Asked) -> None:
+    def __init__(self, cpu: int, asked: DetectorRequest) -> None:
         self.cpu, self.asked = cpu, asked
         made = ffi.new("qn_watch **")
         if lib.qn_watch_create(asked.capacity, made):
@@ -58,7 +58,7 @@ class Threaded(Detector):
 
 
 @contextlib.contextmanager
-def threads(cpus: Sequence[int], asked: Asked) -> Iterator[list[Detector]]:
+def threads(cpus: Sequence[int], asked: DetectorRequest) -> Iterator[list[Detector]]:
     made: list[Detector] = [Threaded(cpu, asked) for cpu in cpus]
     try:
         for each in made:

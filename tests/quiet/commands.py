@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from quiet import start
+from quiet.cli import start
 
 
 class Done(NamedTuple):

@@ -9,8 +9,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from quiet.host import Host
-from quiet.profile import Profile, check
+from quiet.host.host import Host
+from quiet.settings.profile import Profile, check
 from tests.trees import cpufreq, machine, plant
 
 POLICY = "/sys/devices/system/cpu/cpufreq/policy"

@@ -9,22 +9,31 @@ from random import Random
 
 import pytest
 
-from quiet import confined, journal, values
-from quiet.applied import Record
-from quiet.apply import Receipt, apply
-from quiet.choose import Choice
 from quiet.errors import QuietError, Refused
-from quiet.facts import Facts
-from quiet.knobs import BY_NAME
-from quiet.plan import Plan
-from quiet.restore import Outcome, restore
-from quiet.verify import plan_now
+from quiet.knobs.registry import BY_NAME
+from quiet.machine import write_access
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.settings import journal
+from quiet.settings.applied_state import AppliedState
+from quiet.settings.apply import Receipt, apply
+from quiet.settings.plan import Plan
+from quiet.settings.restore import Outcome, restore
+from quiet.settings.verify import plan_now
+from quiet.targets import value_types
 from tests.quiet.made_up import files, meddle, meddling, profiles, stubborn
 from tests.quiet.memory import Killed, Memory, dying
 from tests.trees import CPU
 
 # what a file's text may stand for; a unit's words would make all files alike
-MEANINGS = (values.TEXT, values.NUMBER, values.NUMBERS, values.CPULIST, values.CPUMASK, values.CHOICE)
+MEANINGS = (
+    value_types.TEXT,
+    value_types.NUMBER,
+    value_types.NUMBERS,
+    value_types.CPULIST,
+    value_types.CPUMASK,
+    value_types.CHOICE,
+)
 _ONLINE = f"/{CPU}/online"  # made by the kernel of what each CPU's own file says
 
 
@@ -54,7 +63,7 @@ class Life:
         split(chosen, Facts(self.host))
         planned = plan_now(self.host, self.wanted, None)[0]
         assert self.host.files == self.first, "a plan writes"
-        if confined.whole(Facts(self.host)):
+        if write_access.whole(Facts(self.host)):
             assert planned.changes == ()
             self._nothing_can_be_applied()
             self._tell("confined")
@@ -134,13 +143,13 @@ class Life:
         assert (journal.load(self.host) is None) == outcome.complete
         self._tell("restored" if outcome.complete else "restored but for what is named")
 
-    def _is_another(self, path: str, record: Record) -> bool:
+    def _is_another(self, path: str, record: AppliedState) -> bool:
         """Whether what is there now is neither as found, nor of our making, nor what the kernel changes by itself."""
         entry = record.entries.get(target(path))
         if entry is None:
             return True
         ours = (entry.before, entry.wanted, entry.after, record.settled[entry.target])
-        alike = any(values.same(entry.kind, self.host.text(path), value) for value in ours)
+        alike = any(value_types.same(entry.kind, self.host.text(path), value) for value in ours)
         return not alike and not BY_NAME[entry.knob].drifts
 
     def _gone(self) -> set[str]:
@@ -150,7 +159,7 @@ class Life:
         self.told[what] = self.told.get(what, 0) + 1
 
 
-def split(cpus: Choice, facts: Facts) -> None:
+def split(cpus: CpuPartition, facts: Facts) -> None:
     """The sets are disjoint, run, and leave somebody to do the housekeeping."""
     assert cpus.isolated
     assert cpus.housekeeping
@@ -164,7 +173,9 @@ def changed(first: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
     """The paths whose contents mean another thing than they did, or are there only now, or no more."""
     for path in first.keys() | now.keys():
         a, b = first.get(path), now.get(path)
-        if a != b and (a is None or b is None or not any(values.same(kind, a.strip(), b.strip()) for kind in MEANINGS)):
+        if a != b and (
+            a is None or b is None or not any(value_types.same(kind, a.strip(), b.strip()) for kind in MEANINGS)
+        ):
             yield path
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 
 from quiet import cpulist
-from quiet.knobs import KNOBS
-from quiet.profile import Profile, check
+from quiet.knobs.registry import KNOBS
+from quiet.settings.profile import Profile, check
 from tests.quiet.memory import Law, Memory
 from tests.trees import CPU, cpufreq, task
 
@@ -52,7 +52,7 @@ OWN = (f"{CPU}/cpu", f"{CPU}/online", f"{CPU}/possible", f"{CPU}/present", f"{CP
 def settings() -> tuple[Mapping[str, str], ...]:
     """The files of every case that are not of its topology."""
     found = []
-    for path in sorted(Path(__file__).with_name("cases").glob("*.toml")):
+    for path in sorted((Path(__file__).parent / "knobs" / "cases").glob("*.toml")):
         files = tomllib.loads(path.read_text()).get("files", {})
         found.append({name: text for name, text in files.items() if not name.startswith(OWN)})
     return tuple(files for files in found if files)

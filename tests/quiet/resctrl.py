@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from quiet import cpulist
-from quiet.kinds.resctrl import ROOT
+from quiet.targets.resctrl import ROOT
 from tests.quiet.kernels import Kernel
 from tests.trees import CPU, machine, plant
 

@@ -9,9 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quiet.boot.loader import OWN, WORDS, Command, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
 from quiet.boot.loaders.lines import appended, edit, first_line, rewritten
-from quiet.boot.words import Line, parse
+from quiet.boot.loaders.loader import (
+    OWN,
+    WORDS,
+    BootFiles,
+    Command,
+    Edit,
+    Loader,
+    LoaderContext,
+    Steps,
+    by_hand,
+    encode,
+    first,
+)
+from quiet.boot.parameters.cmdline import CommandLine, parse
 from quiet.errors import Refused
 
 _OPTIONS = re.compile(r"^options[ \t]+(?P<line>.*)$", re.MULTILINE)
@@ -23,14 +35,14 @@ _GRUBBY = ("/usr/sbin/grubby", "/sbin/grubby", "/usr/bin/grubby")
 _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
 
-def entries(files: Files, names: Callable[[str], list[str]] | None = None) -> list[str]:
+def entries(files: BootFiles, names: Callable[[str], list[str]] | None = None) -> list[str]:
     """The paths of the entries, on whichever partition they lie."""
     folders = [f"{place}/loader/entries" for place in _PARTITIONS]
     listed = names or files.reader.names
     return [f"{path}/{name}" for path in folders for name in listed(path) if name.endswith(".conf")]
 
 
-def _bls_found(files: Files) -> str:
+def _bls_found(files: BootFiles) -> str:
     tool = first(files, *_GRUBBY)
     default = files.text("/etc/default/grub") or ""
     zipl = files.reader.exists("/etc/zipl.conf")
@@ -41,16 +53,16 @@ def _bls_found(files: Files) -> str:
     return f"{what}, with {tool}" if tool else f"{what}, without grubby"
 
 
-def _bls_line(scene: Scene) -> Line:
+def _bls_line(scene: LoaderContext) -> CommandLine:
     # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
     return first_line(scene.files, _plain(scene.files), _OPTIONS, together=True)
 
 
-def _plain(files: Files) -> list[str]:
+def _plain(files: BootFiles) -> list[str]:
     return [path for path in _ordinary(files) if "$kernelopts" not in (files.text(path) or "")]
 
 
-def _bls_steps(scene: Scene) -> Steps:
+def _bls_steps(scene: LoaderContext) -> Steps:
     merged = scene.merged(str(_bls_line(scene)))
     if not merged.add and not merged.drop:
         return Steps()
@@ -71,7 +83,7 @@ def _bls_steps(scene: Scene) -> Steps:
     )
 
 
-def _without_grubby(scene: Scene) -> Steps:
+def _without_grubby(scene: LoaderContext) -> Steps:
     """The words in the entries themselves. Raises Refused for entries that take them from elsewhere."""
     if not entries(scene.files):
         raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
@@ -85,7 +97,7 @@ def _grubby(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
     return ("grubby", "--update-kernel=ALL", *remove, *((f"--args={' '.join(here)}",) if here else ()))
 
 
-def _systemd_found(files: Files) -> str:
+def _systemd_found(files: BootFiles) -> str:
     info = (files.reader.text(_INFO) or "").replace("\0", "")
     if "systemd-boot" in info:
         return "the firmware's LoaderInfo says so"
@@ -97,13 +109,13 @@ def _systemd_found(files: Files) -> str:
     return ""
 
 
-def _systemd_line(scene: Scene) -> Line:
+def _systemd_line(scene: LoaderContext) -> CommandLine:
     if _cmdline(scene.files):
         return parse(_cmdline(scene.files))
     return first_line(scene.files, _ordinary(scene.files), _OPTIONS, together=True)
 
 
-def _systemd_steps(scene: Scene) -> Steps:
+def _systemd_steps(scene: LoaderContext) -> Steps:
     """The entries that are there, and the line that kernel-install takes for later ones; images that hold it anew."""
     files = scene.files
     entries(files, files.names)  # one that cannot be read is not an empty one
@@ -133,7 +145,7 @@ def _systemd_steps(scene: Scene) -> Steps:
     )
 
 
-def _ordinary(files: Files) -> list[str]:
+def _ordinary(files: BootFiles) -> list[str]:
     """The entries without those for repairs, which stay as they are: a way back. The running kernel's come first."""
     paths = [path for path in entries(files) if not re.search("rescue|recovery|fallback|memtest", path)]
     paths = [path for path in paths if not _PROGRAM.search(files.text(path) or "")]
@@ -142,24 +154,24 @@ def _ordinary(files: Files) -> list[str]:
     return sorted(paths, key=lambda path: not own.search(files.text(path) or ""))
 
 
-def _installs(files: Files) -> bool:
+def _installs(files: BootFiles) -> bool:
     """Whether kernel-install makes entries here, which then asks the file or, without one, the running line."""
     names = [path.rpartition("/")[2] for path in entries(files)]
     made = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
     return bool(_unified(files)) or any(name.endswith(tail) for tail in made for name in names)
 
 
-def _cmdline(files: Files) -> str:
+def _cmdline(files: BootFiles) -> str:
     """The file's words; kernel-install joins its lines and leaves comments out."""
     lines = (files.text(_CMDLINE) or "").splitlines()
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
-def _rebuilt(files: Files) -> tuple[Command, ...]:
+def _rebuilt(files: BootFiles) -> tuple[Command, ...]:
     return (*_unified(files), *_mkinitcpio(files))
 
 
-def _mkinitcpio(files: Files) -> tuple[Command, ...]:
+def _mkinitcpio(files: BootFiles) -> tuple[Command, ...]:
     """Arch's way to unified images: presets that name them. The files of /etc/cmdline.d are not known here."""
     presets = [f"/etc/mkinitcpio.d/{name}" for name in files.reader.names("/etc/mkinitcpio.d")]
     ours = any(re.search(r"^\s*\w+_uki=", files.text(path) or "", re.MULTILINE) for path in presets)
@@ -167,15 +179,15 @@ def _mkinitcpio(files: Files) -> tuple[Command, ...]:
     return (("mkinitcpio", "-P"),) if there else ()
 
 
-def _parts(files: Files) -> list[str]:
+def _parts(files: BootFiles) -> list[str]:
     return [name for name in files.reader.names("/etc/cmdline.d") if name.endswith(".conf")]
 
 
-def _images(files: Files) -> list[str]:
+def _images(files: BootFiles) -> list[str]:
     return [name for place in _PARTITIONS for name in files.names(f"{place}/EFI/Linux") if name.endswith(".efi")]
 
 
-def _unified(files: Files) -> list[Command]:
+def _unified(files: BootFiles) -> list[Command]:
     """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
     images = _images(files)
     found: list[Command] = []

@@ -9,9 +9,22 @@ from __future__ import annotations
 
 import re
 
-from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
-from quiet.boot.shell import unclear, variables
-from quiet.boot.words import Line, parse
+from quiet.boot.loaders.loader import (
+    BEGIN,
+    BLOCK,
+    END,
+    OWN,
+    BootFiles,
+    Edit,
+    Loader,
+    LoaderContext,
+    Steps,
+    by_hand,
+    encode,
+    first,
+)
+from quiet.boot.loaders.shell import unclear, variables
+from quiet.boot.parameters.cmdline import CommandLine, parse
 
 _DEFAULT = "/etc/default/grub"
 _FOLDER = "/etc/default/grub.d"
@@ -20,7 +33,7 @@ _GENERAL, _ORDINARY = "GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"
 _CONFIGS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
-def found(files: Files) -> str:
+def found(files: BootFiles) -> str:
     """How GRUB was recognised."""
     config = _config(files)
     if config and files.reader.exists(_DEFAULT):
@@ -28,13 +41,13 @@ def found(files: Files) -> str:
     return ""
 
 
-def line(scene: Scene) -> Line:
+def line(scene: LoaderContext) -> CommandLine:
     """The line that an ordinary entry gets, without what grub.cfg adds itself (root=)."""
     values = _values(scene.files)
     return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
 
 
-def steps(scene: Scene) -> Steps:
+def steps(scene: LoaderContext) -> Steps:
     """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
     merged = scene.merged(str(line(scene)))
     if odd := unclear(_texts(scene.files), (_GENERAL, _ORDINARY)):
@@ -54,7 +67,7 @@ def steps(scene: Scene) -> Steps:
     return Steps((edit,), (command,), (command,), (config,))
 
 
-def reads_folder(files: Files) -> bool:
+def reads_folder(files: BootFiles) -> bool:
     """Whether grub-mkconfig reads /etc/default/grub.d here: its own text says so, or Debian's folder without it."""
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
@@ -84,7 +97,7 @@ def _escaped(word: str) -> str:
     return re.sub(r"([][\\.*^$|&'])", lambda m: "'\\''" if m[1] == "'" else "\\" + m[1], word)
 
 
-def _regenerate(files: Files) -> tuple[tuple[str, ...], str]:
+def _regenerate(files: BootFiles) -> tuple[tuple[str, ...], str]:
     config = _config(files)
     if first(files, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
         return ("update-grub",), config
@@ -92,7 +105,7 @@ def _regenerate(files: Files) -> tuple[tuple[str, ...], str]:
     return (tool, "-o", config), config
 
 
-def _config(files: Files) -> str:
+def _config(files: BootFiles) -> str:
     """The grub.cfg with the menu; the one on the EFI partition is only a pointer to it nowadays."""
     own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
     here = [path for path in _CONFIGS if files.reader.exists(path)]
@@ -100,11 +113,11 @@ def _config(files: Files) -> str:
     return next(menus, here[0] if here else "")
 
 
-def _values(files: Files) -> dict[str, str]:
+def _values(files: BootFiles) -> dict[str, str]:
     return variables(_texts(files))
 
 
-def _texts(files: Files) -> list[str]:
+def _texts(files: BootFiles) -> list[str]:
     names = [_DEFAULT]
     if reads_folder(files):
         names += [f"{_FOLDER}/{name}" for name in files.reader.names(_FOLDER) if name.endswith(".cfg")]

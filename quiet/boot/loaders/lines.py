@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quiet.boot.loader import WORDS, Edit, Files, Scene, by_hand, encode
-from quiet.boot.merge import Merged
-from quiet.boot.words import Line, parse
+from quiet.boot.loaders.loader import WORDS, BootFiles, Edit, LoaderContext, by_hand, encode
+from quiet.boot.parameters.cmdline import CommandLine, parse
+from quiet.boot.parameters.merge import Merged
 
 
 def rewritten(text: str, merged: Merged) -> str:
@@ -24,14 +24,18 @@ def rewritten(text: str, merged: Merged) -> str:
     return f"{body.rstrip()} {' '.join(merged.add)}".lstrip() + (init or tail)
 
 
-def appended(line: Line, merged: Merged, tool: str) -> None:
+def appended(line: CommandLine, merged: Merged, tool: str) -> None:
     """Raises Refused where a tool that can only append would give init the words."""
     if line.init and merged.add:
         raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they are init's", merged)
 
 
 def edit(
-    scene: Scene, path: str, pattern: re.Pattern[str], together: bool = False, skip: Callable[[str], bool] | None = None
+    scene: LoaderContext,
+    path: str,
+    pattern: re.Pattern[str],
+    together: bool = False,
+    skip: Callable[[str], bool] | None = None,
 ) -> tuple[Edit | None, Merged | None]:
     """An edit of every line of a file that the pattern finds: its group "line" is the command line.
 
@@ -64,7 +68,7 @@ def _label(text: str, match: re.Match[str]) -> str:
     return text[start : min(place for place in starts if place > match.start())]
 
 
-def first_line(files: Files, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> Line:
+def first_line(files: BootFiles, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> CommandLine:
     """The first line that the pattern finds in the files; the running one without ours when there is none.
 
     With `together` all that it finds in a file are parts of one line.

@@ -5,27 +5,27 @@ Source: man page rpm-ostree(1), kargs.
 
 from __future__ import annotations
 
-from quiet.boot.loader import Command, Files, Loader, Scene, Steps, first
 from quiet.boot.loaders.lines import appended
-from quiet.boot.words import Line
+from quiet.boot.loaders.loader import BootFiles, Command, Loader, LoaderContext, Steps, first
+from quiet.boot.parameters.cmdline import CommandLine
 
 _TOOLS = ("/usr/bin/rpm-ostree",)
 
 
-def found(files: Files) -> str:
+def found(files: BootFiles) -> str:
     """How it was recognised."""
     if files.reader.exists("/run/ostree-booted") and first(files, *_TOOLS):
         return "/run/ostree-booted and rpm-ostree are there"
     return ""
 
 
-def line(scene: Scene) -> Line:
+def line(scene: LoaderContext) -> CommandLine:
     """The running line, which is the booted deployment's, without what an earlier apply added."""
     words = scene.files.running()
     return words.changed([word for word in words.words if word.startswith("ostree=")], ())
 
 
-def steps(scene: Scene) -> Steps:
+def steps(scene: LoaderContext) -> Steps:
     """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
     merged = scene.merged(str(line(scene)))
     if not merged.add and not merged.drop:

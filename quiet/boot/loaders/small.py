@@ -9,10 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quiet.boot.loader import BEGIN, BLOCK, END, OWN, Edit, Files, Loader, Scene, Steps, by_hand, encode, first
 from quiet.boot.loaders.lines import edit, first_line
-from quiet.boot.shell import quoted, unclear, variables
-from quiet.boot.words import Line, parse
+from quiet.boot.loaders.loader import (
+    BEGIN,
+    BLOCK,
+    END,
+    OWN,
+    BootFiles,
+    Edit,
+    Loader,
+    LoaderContext,
+    Steps,
+    by_hand,
+    encode,
+    first,
+)
+from quiet.boot.loaders.shell import quoted, unclear, variables
+from quiet.boot.parameters.cmdline import CommandLine, parse
 
 _RASPBERRY = ("/boot/firmware/current/cmdline.txt", "/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
 _ONLY = re.compile(r"\A\s*(?P<line>.+)$", re.MULTILINE)
@@ -27,18 +40,18 @@ _ZIPL = "/etc/zipl.conf"
 _PARAMETERS = re.compile(r"""^\s*parameters[ \t]*=[ \t]*(?P<q>["']?)(?P<line>.*?)(?=(?P=q)\s*$)""", re.MULTILINE)
 
 
-def _raspberry_found(files: Files) -> str:
+def _raspberry_found(files: BootFiles) -> str:
     path = first(files, *_RASPBERRY)
     if path and files.reader.exists(f"{path.rpartition('/')[0]}/config.txt"):
         return f"{path} and config.txt are there"
     return ""
 
 
-def _raspberry_line(scene: Scene) -> Line:
+def _raspberry_line(scene: LoaderContext) -> CommandLine:
     return first_line(scene.files, [first(scene.files, *_RASPBERRY)], _ONLY)
 
 
-def _raspberry_steps(scene: Scene) -> Steps:
+def _raspberry_steps(scene: LoaderContext) -> Steps:
     path = first(scene.files, *_RASPBERRY)
     config = f"{path.rpartition('/')[0]}/config.txt"
     other = _OTHER.search(scene.files.text(config) or "")
@@ -55,7 +68,7 @@ def _repairs(label: str) -> bool:
 
 
 def _one(
-    scene: Scene,
+    scene: LoaderContext,
     path: str,
     pattern: re.Pattern[str],
     command: tuple[str, ...] = (),
@@ -68,18 +81,18 @@ def _one(
     return Steps((made,), commands, commands, add=merged.add, drop=merged.drop)
 
 
-def _extlinux_found(files: Files) -> str:
+def _extlinux_found(files: BootFiles) -> str:
     path = first(files, *_EXTLINUX)
     return f"{path} is there" if path else ""
 
 
-def _extlinux_line(scene: Scene) -> Line:
+def _extlinux_line(scene: LoaderContext) -> CommandLine:
     if first(scene.files, *_UPDATE):
         return parse(_menu_line(scene.files))
     return first_line(scene.files, [first(scene.files, *_EXTLINUX)], _APPEND)
 
 
-def _extlinux_steps(scene: Scene) -> Steps:
+def _extlinux_steps(scene: LoaderContext) -> Steps:
     """Debian's u-boot-menu makes extlinux.conf from shell files; elsewhere it is the user's own."""
     files = scene.files
     path = first(files, *_EXTLINUX)
@@ -100,27 +113,27 @@ def _extlinux_steps(scene: Scene) -> Steps:
     return Steps((made,), (("u-boot-update",),), (("u-boot-update",),), (path,))
 
 
-def _menu_line(files: Files) -> str:
+def _menu_line(files: BootFiles) -> str:
     return variables(_menu_texts(files)).get("U_BOOT_PARAMETERS", "ro quiet")  # u-boot-update's own default
 
 
-def _menu_texts(files: Files) -> list[str]:
+def _menu_texts(files: BootFiles) -> list[str]:
     folders = ("/usr/share/u-boot-menu/conf.d", _MENU_FOLDER)
     shipped, own = ([f"{folder}/{name}" for name in files.reader.names(folder)] for folder in folders)
     return [files.text(path) or "" for path in (*shipped, _MENU, *own)]
 
 
-def _zipl_found(files: Files) -> str:
+def _zipl_found(files: BootFiles) -> str:
     if _PARAMETERS.search(files.text(_ZIPL) or ""):
         return f"{_ZIPL} has parameters"
     return ""
 
 
-def _zipl_line(scene: Scene) -> Line:
+def _zipl_line(scene: LoaderContext) -> CommandLine:
     return first_line(scene.files, [_ZIPL], _PARAMETERS)
 
 
-def _zipl_steps(scene: Scene) -> Steps:
+def _zipl_steps(scene: LoaderContext) -> Steps:
     return _one(scene, _ZIPL, _PARAMETERS, ("zipl",))
 
 

@@ -20,11 +20,11 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from quiet.host import Host
+from quiet.host.host import Host
 from quiet.noise import measure as measuring
 from quiet.noise.attribute import HOST
-from quiet.noise.frames import IRQ, NMI, SOFTIRQ, THREAD, VECTOR, Event, Frame, build
-from quiet.noise.measure import Measured, Wanted
+from quiet.noise.call_nesting import IRQ, NMI, SOFTIRQ, THREAD, VECTOR, Frame, TraceEvent, build
+from quiet.noise.measure import NoiseMeasurement, NoiseRequest
 from quiet.noise.names import label
 from quiet.noise.report import by_cost
 from tests.benchmarks.inside import osnoise, planted
@@ -45,7 +45,7 @@ class Recorder:
     def __init__(self) -> None:
         self.frames: list[Frame] = []
 
-    def __call__(self, events: Iterable[Event], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
+    def __call__(self, events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
         self.frames = build(events, begin, end, own)
         return self.frames
 
@@ -69,10 +69,12 @@ def _name(frame: Frame) -> str:
     return frame.name.partition(" ")[2] if frame.kind == IRQ else frame.name
 
 
-def noise(waiting: planted.Waiting) -> tuple[Measured, Recorder]:
+def noise(waiting: planted.Waiting) -> tuple[NoiseMeasurement, Recorder]:
     recorder = Recorder()
     with mock.patch.object(measuring, "build", recorder):
-        measured = measuring.measure(Host(), Wanted(frozenset({CPU}), SECONDS, THRESHOLD_NS), lambda _: waiting.go())
+        measured = measuring.measure(
+            Host(), NoiseRequest(frozenset({CPU}), SECONDS, THRESHOLD_NS), lambda _: waiting.go()
+        )
     check(waiting)
     return measured, recorder
 
@@ -106,7 +108,7 @@ def by_name(theirs: Counts, ours: Counts, what: str) -> None:
         print(f"{kind:<8} {name or '(no name)':<34} {one:>8} {other:>8}{'' if one == other else '  differs'}")
 
 
-def causes(measured: Measured) -> None:
+def causes(measured: NoiseMeasurement) -> None:
     print("as quiet reports it, by what each was for:")
     for cause, total in by_cost(measured.cpus[CPU].account.totals):
         print(f"  {total.count:>6} x {label(cause)}")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from cbench.order import page
-from cbench.order.options import Asked, options
-from cbench.order.page_study import About
-from cbench.order.shape import shape
-from cbench.stats.order.analysis import analyze
-from cbench.stats.order.data import Trials
-from cbench.stats.order.encode import trials
+from cbench.order.options import TypedOrderOptions, options
+from cbench.order.page_study import StudyFacts
+from cbench.order.result import shape
+from cbench.order.stats.analysis import analyze
+from cbench.order.stats.data import Trials
+from cbench.tables.columns import trials
 
 NASTY = (
     "<script>alert('x')</script>",
@@ -45,12 +45,12 @@ def study(names: Sequence[str], n: int = 12, shift: float = 0.05, orders: Sequen
 
 def analysed(columns: Any, **changes: Any) -> tuple[dict[str, Any], Trials]:
     found, warnings = trials(columns)
-    return shape(found, analyze(found, options(Asked(**changes))), warnings, False, 1.0), found
+    return shape(found, analyze(found, options(TypedOrderOptions(**changes))), warnings, False, 1.0), found
 
 
 def paged(columns: Any, name: str = "study", **changes: Any) -> str:
     made, found = analysed(columns, **changes)
-    return page.page(About(name), made, found)
+    return page.page(StudyFacts(name), made, found)
 
 
 class Outline(HTMLParser):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cbench.stats.order.permutation import COUNTED, p_value
+from cbench.order.stats.permutation import COUNTED, p_value
 
 
 @pytest.mark.parametrize("each", [1, 5, COUNTED // 2, 30, 1000])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from cbench.order.page import style
+from tests import CHECKOUT
 from tests.cbench.order.pages import NASTY, Outline, paged, study
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
@@ -125,5 +125,5 @@ def test_intervals_that_do_not_exist_are_said(pages: dict[str, str]) -> None:
 
 def test_the_style_sheet_is_in_the_package() -> None:
     assert "@media print" in style()
-    pyproject = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    pyproject = (CHECKOUT / "pyproject.toml").read_text()
     assert '"templates/*.css"' in pyproject

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cbench import plots_svg
+from cbench.report import svg
 from tests.browser import Browser
 from tests.cbench.order.pages import NASTY, paged, study
 
@@ -113,7 +113,7 @@ def test_the_picture_shows_the_verdict_and_every_figure(browser: Browser, pages:
         part = pixels[int(top) : int(bottom), max(int(left), 0) : min(int(right), width)]
         inked = (part < 250).any(axis=2).mean()
         assert 0.005 < inked < 0.9
-    for color in (plots_svg.FIXED, plots_svg.RANDOM, plots_svg.DARK):
+    for color in (svg.FIXED, svg.RANDOM, svg.DARK):
         assert count(pixels, tuple(bytes.fromhex(color[1:]))) > 50
 
 

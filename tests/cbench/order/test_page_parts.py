@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from cbench import commands_order
-from cbench.design.orders import plan
-from cbench.order import page_study, page_tables
-from cbench.order.page_parts import table
-from cbench.order.page_study import About
+from cbench.order import analyze, page_study, page_tables
+from cbench.order.page_study import StudyFacts
+from cbench.report.page_parts import table
 from cbench.study.example import EXAMPLE
+from cbench.study.orders import plan
 from cbench.study.store import Ended, Header, StudyStore
 from quiet.errors import UsageError
 from tests.cbench.order.pages import NASTY, Outline, analysed, study
@@ -90,7 +89,7 @@ def test_failed_trials_are_counted() -> None:
     text = page_tables.tests(analysed(columns)[0])
     assert "1 failed" in text
     assert "2 failed" in text
-    said = page_study.section(analysed(columns)[0], About("x"))
+    said = page_study.section(analysed(columns)[0], StudyFacts("x"))
     assert "4 of 72 values; a failed trial counts as missing" in said
 
 
@@ -130,7 +129,7 @@ def test_where_nothing_is_known_nothing_is_said() -> None:
     columns = study(["a"])
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
     assert page_tables.across(made) == page_tables.predecessors(made) == page_tables.first_trials(made) == ""
-    assert "the data do not say in which order the runs came" in page_study.section(made, About("x"))
+    assert "the data do not say in which order the runs came" in page_study.section(made, StudyFacts("x"))
 
 
 def test_a_study_that_is_blocked_in_time_is_called_so() -> None:
@@ -138,9 +137,9 @@ def test_a_study_that_is_blocked_in_time_is_called_so() -> None:
     columns["run"] = [
         run + 100 * (order == "random") for run, order in zip(columns["run"], columns["order"], strict=True)
     ]
-    said = page_study.section(analysed(columns)[0], About("x"))
+    said = page_study.section(analysed(columns)[0], StudyFacts("x"))
     assert "12 runs in fixed and 12 in random order, blocked: the orders are confounded with time (2 stretches" in said
-    assert "interleaved (24 stretches" in page_study.section(analysed(study(NAMES))[0], About("x"))
+    assert "interleaved (24 stretches" in page_study.section(analysed(study(NAMES))[0], StudyFacts("x"))
 
 
 @pytest.fixture
@@ -181,7 +180,7 @@ def test_what_is_known_of_a_study_is_shown_and_not_obeyed(stored: Path, made: di
 def test_of_a_file_that_is_no_store_only_its_name_is_known(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("test,order,value\n")
-    assert page_study.about(path) == About("data")
+    assert page_study.about(path) == StudyFacts("data")
 
 
 def test_a_table_has_heads_for_its_columns_and_rows() -> None:
@@ -199,5 +198,5 @@ def test_a_page_takes_the_place_of_a_page_only(tmp_path: Path) -> None:
     for target, why in ((data, "is the data itself"), (other, "is there already and is no page")):
         before = target.read_bytes()
         with pytest.raises(UsageError, match=why):
-            commands_order.reported(commands_order.Analyze(str(data)), str(target))
+            analyze.reported(analyze.OrderAnalysisRequest(str(data)), str(target))
         assert target.read_bytes() == before

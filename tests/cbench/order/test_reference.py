@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 from functools import cache
 from math import isclose
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import CHECKOUT
 from tests.cbench.order.studies import analyze
 
-ORDERS = Path(__file__).parents[3].parent / "shared" / "orders"
+ORDERS = CHECKOUT.parent / "shared" / "orders"
 REFERENCE = ORDERS / "reference.visible.json"
 FILES = {
     "memcached": ORDERS / "memcached_20211012_all_exp_results.csv",

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import cbench.cli_screen
-import cbench.commands_screen_run  # noqa: F401 - loaded before the fork, not in each
+import cbench.screen.command
+import cbench.screen.run  # noqa: F401 - loaded before the fork, not in each
 from tests.cbench.study.running import Command
 
 HEAD = "iterations = 2"

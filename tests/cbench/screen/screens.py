@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from cbench.screen.analysis import Options, analyse
-from cbench.screen.analysis_samples import Studying
-from cbench.screen.data import Data
-from cbench.screen.read import Chosen, read
+from cbench.screen.analysis.analysis import ScreenOptions, analyse
+from cbench.screen.analysis.samples import Studying
+from cbench.screen.data.data import Data
+from cbench.screen.data.read import Chosen, read
 
-QUICK = Options(studying=Studying(subsamples=50, replicates=100, sizes=(5, 10)))
+QUICK = ScreenOptions(studying=Studying(subsamples=50, replicates=100, sizes=(5, 10)))
 
 
 def table(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
@@ -33,7 +33,7 @@ def cross(*names: str) -> str:
     return "\N{MULTIPLICATION SIGN}".join(names)
 
 
-def analysed(path: Path, options: Options = QUICK, chosen: Chosen | None = None) -> tuple[dict[str, Any], Data]:
+def analysed(path: Path, options: ScreenOptions = QUICK, chosen: Chosen | None = None) -> tuple[dict[str, Any], Data]:
     """The analysis of a file."""
     data = read(path, chosen)
     return analyse(data, options), data

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cbench.screen.analysis import Options
-from cbench.screen.analysis_samples import Studying
-from cbench.stats.order.families import HOLM, adjusted
-from cbench.stats.screen.blocked import blocked
-from cbench.stats.screen.blockplot import block_plot
+from cbench.screen.analysis.analysis import ScreenOptions
+from cbench.screen.analysis.samples import Studying
+from cbench.screen.stats.block_tests import blocked
+from cbench.screen.stats.blockplot import block_plot
+from cbench.stats.multiple_testing import HOLM, adjusted
 from tests.cbench.screen.planted import ALIGN, CACHE, FULL, INERT, LEVELS, STRICT, experiment
 from tests.cbench.screen.screens import analysed, cross, table
 
@@ -36,7 +36,7 @@ def test_a_repetition_finds_what_is_there_and_nothing_else(seed: int, tmp_path: 
         for number, block in enumerate(experiment(seed, BLOCKS).tolist())
         for levels, value in zip(LEVELS.tolist(), block, strict=True)
     ]
-    made, _ = analysed(table(tmp_path / "planted.csv", rows), Options(alpha=STRICT, studying=NO_STUDY))
+    made, _ = analysed(table(tmp_path / "planted.csv", rows), ScreenOptions(alpha=STRICT, studying=NO_STUDY))
     (found,) = made["responses"].values()
     tested = [*found["effects"].items(), *((each["name"], each) for each in found["interactions"])]
     assert {name for name, each in tested if each["significant"]} == {"align", "cache", cross("align", "cache")}

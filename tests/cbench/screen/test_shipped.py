@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cbench.screen import treatments
-from cbench.screen.file import load
-from cbench.screen.stored import read
+from cbench.screen.config import treatments
+from cbench.screen.config.file import load
+from cbench.screen.data.load_store import read
+from tests import CHECKOUT
 from tests.cbench.running import CBENCH
-from tests.cbench.study.perf import NEEDS_PERF
+from tests.cbench.study.instruments.perf import NEEDS_PERF
 
-SCREENS = Path(__file__).parents[3] / "docs" / "screens"
+SCREENS = CHECKOUT / "docs" / "screens"
 FILES = sorted(SCREENS.glob("*/screen.toml"))
 NAMES = [file.parent.name for file in FILES]
 SHIPPED = ["planted", "tn1855"]

@@ -12,16 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import cbench.cli
-import cbench.commands_order
-import cbench.commands_study
+import cbench.order.analyze
 import cbench.order.read
-import cbench.order.shape
-import cbench.render_order
-import cbench.render_study
+import cbench.order.result
+import cbench.order.table
+import cbench.study.lifecycle
+import cbench.study.table
 import cbench.study.workload
 from cbench.study.store import StudyStore
+from tests import CHECKOUT
 
-ROOT = Path(__file__).parents[3]
+ROOT = CHECKOUT
 
 
 class Command:

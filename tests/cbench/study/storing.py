@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from cbench.design import orders
+from cbench.study import orders
 from cbench.study.config import parse
 from cbench.study.store import Ended, Header, StudyStore
 from tests.cbench.study.running import study

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cbench.study.checking import MOST_BYTES
 from cbench.study.config import load, parse
 from cbench.study.example import EXAMPLE
-from cbench.study.lines import line_of, lines
+from cbench.study.toml_lines import line_of, lines
+from cbench.study.toml_table import MOST_BYTES
 from quiet.errors import UsageError
 
 PLAIN = """

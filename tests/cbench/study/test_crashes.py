@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cbench import commands_order, commands_study
+from cbench.order import analyze
+from cbench.study import lifecycle
 from cbench.study.store import StudyStore
 from quiet.errors import QuietError
 from tests.cbench.study.running import rows, study, written
@@ -40,7 +41,7 @@ def forked(path: Path, data: Path) -> int:
         os.write(begins, b"1")
         os.dup2(os.open(path.with_suffix(".said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
         there = planned(data)
-        study_ = commands_study.Resume(str(data)) if there else commands_study.Start(str(path), str(data))
+        study_ = lifecycle.ResumeStudy(str(data)) if there else lifecycle.StartStudy(str(path), str(data))
         study_.run(lambda _: None)
         code = 0
     finally:
@@ -82,7 +83,7 @@ def test_kill_9_at_50_random_moments_loses_nothing_and_doubles_nothing(tmp_path:
     takes = time.monotonic() - begun
     whole = rows(tmp_path / "whole.db")
     assert len(whole) == 24
-    analysis = commands_order.analyzed(commands_order.Analyze(str(tmp_path / "whole.db")))
+    analysis = analyze.analyzed(analyze.OrderAnalysisRequest(str(tmp_path / "whole.db")))
     kills, studies, within = 0, 0, set()
     while kills < MOMENTS:
         data, before = tmp_path / f"{studies}.db", 0
@@ -94,6 +95,6 @@ def test_kill_9_at_50_random_moments_loses_nothing_and_doubles_nothing(tmp_path:
             within.add((studies, done))
             before = done
         assert rows(data) == whole
-        assert commands_order.analyzed(commands_order.Analyze(str(data))) == analysis
+        assert analyze.analyzed(analyze.OrderAnalysisRequest(str(data))) == analysis
     assert studies > 1
     assert len({done for _, done in within}) > 12  # the moments fell everywhere

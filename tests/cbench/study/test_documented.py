@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from cbench.design.orders import DESIGNS
-from cbench.study import marks, model
-from cbench.study.checking import Table
+from cbench.study import model, process_tags
 from cbench.study.config import parse
 from cbench.study.example import EXAMPLE
+from cbench.study.orders import DESIGNS
+from cbench.study.toml_table import TomlTable
+from tests import CHECKOUT
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "study-file.md").read_text()
+DOCUMENT = (CHECKOUT / "docs" / "study-file.md").read_text()
 
 
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """What the code asks a file for: the table, by name, and the key."""
     found: set[tuple[str, str]] = set()
-    take, has = Table._take, Table.has
+    take, has = TomlTable._take, TomlTable.has
 
-    def noted(table: Table, key: str, *rest: object) -> object:
+    def noted(table: TomlTable, key: str, *rest: object) -> object:
         where = [part for part in table._path if isinstance(part, str)]
         found.add((where[-1] if where else "", key))
         return take(table, key, *rest)
 
-    def looked(table: Table, key: str) -> bool:
+    def looked(table: TomlTable, key: str) -> bool:
         where = [part for part in table._path if isinstance(part, str)]
         found.add((where[-1] if where else "", key))
         return has(table, key)
 
-    monkeypatch.setattr(Table, "_take", noted)
-    monkeypatch.setattr(Table, "has", looked)
+    monkeypatch.setattr(TomlTable, "_take", noted)
+    monkeypatch.setattr(TomlTable, "has", looked)
     return found
 
 
@@ -56,7 +56,7 @@ def test_every_choice_is_in_the_document_and_in_the_example() -> None:
     for each in (model.REGEX, model.JSON, model.FILE, model.SAMPLES, model.PERF_DATA):
         assert f"`{each}:" in DOCUMENT
         assert f"{each}:" in EXAMPLE
-    for each in (marks.RUN, marks.POSITION, marks.TEST, marks.MARK, marks.PADDING):
+    for each in (process_tags.RUN, process_tags.POSITION, process_tags.TEST, process_tags.MARK, process_tags.PADDING):
         assert f"`{each}`" in DOCUMENT
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from cbench import commands_order
-from cbench.compare_data import load
-from cbench.export import export
-from cbench.export_study import COLUMNS
+from cbench.compare.data import load
+from cbench.export.export import export
+from cbench.export.study import COLUMNS
+from cbench.order import analyze
 from cbench.study.store import StudyStore
 from quiet.errors import UsageError
 from tests.cbench.study.running import order, study, written
@@ -60,7 +60,7 @@ def rows_of(path: Path) -> list[dict[str, object]]:
 def test_the_file_is_analysed_as_the_store_is(kind: str, data: Path) -> None:
     out = data.with_name(f"out.{kind}")
     export(str(data), kind, str(out))
-    store, file = (commands_order.analyzed(commands_order.Analyze(str(each))) for each in (data, out))
+    store, file = (analyze.analyzed(analyze.OrderAnalysisRequest(str(each))) for each in (data, out))
     assert [test["p"] for test in file["tests"].values()] == [test["p"] for test in store["tests"].values()]
     assert file["verdict"][:-1] == store["verdict"][:-1]
     assert (file["verdict"][-1], store["verdict"][-1]) == (

@@ -21,9 +21,10 @@ from cbench.study.config import load
 from cbench.study.model import Study
 from cbench.study.store import StudyStore
 from quiet.errors import QuietError
+from tests import CHECKOUT
 from tests.cbench.running import CBENCH, cbench
 
-STUDIES = Path(__file__).parents[3] / "docs" / "studies"
+STUDIES = CHECKOUT / "docs" / "studies"
 FILES = sorted(STUDIES.glob("*/study.toml"))
 NAMES = [file.parent.name for file in FILES]
 SHIPPED = ["cbench-workloads", "file-system", "memcached", "memcached-local", "numpy-kernels", "planted"]

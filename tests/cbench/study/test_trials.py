@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from cbench.study import cycles, model
+from cbench.study import model
 from cbench.study.config import parse
-from cbench.study.execute import MOST_OUTPUT, execute
-from cbench.study.marks import Marks
+from cbench.study.instruments import perf_stat
 from cbench.study.model import Metric
+from cbench.study.process_tags import Marks
+from cbench.study.run_command import MOST_OUTPUT, execute
 from cbench.study.store import Ended
 from cbench.study.trial import command
 from cbench.study.workload import Workloads, choose
@@ -130,7 +131,7 @@ def test_counts_are_of_the_command_and_all_that_it_starts_and_of_nothing_else() 
 
 def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: Path) -> None:
     try:
-        cycles.check("cycles")
+        perf_stat.check("cycles")
     except UsageError as error:
         text = study({"a": "touch ran; echo 1"}) + "read = 'cycles'\n"
         done = order("run", written(tmp_path, text), folder=tmp_path)
@@ -187,7 +188,7 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
 
     Of several the lowest, and short ones: so that few are interrupted, however busy the host is.
     """
-    import cbench.commands as whole
+    import cbench.run.run as whole
 
     parsed = parse(WORKLOADS.replace("5000", "20000").replace("f.c:twice", "hash"), "s.toml", "/")
     counter = choose(parsed, "auto")

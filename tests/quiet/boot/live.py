@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from quiet.host import Host
+from quiet.host.host import Host
 
 _MKCONFIG = """
 cd "$ROOT"

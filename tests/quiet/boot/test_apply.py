@@ -11,7 +11,7 @@ import pytest
 from quiet.boot.apply import apply, remove
 from quiet.boot.plan import load_record, make
 from quiet.errors import Incomplete, Refused
-from quiet.profile import Profile, load
+from quiet.settings.profile import Profile, load
 from tests.quiet.boot.live import Alive, killed
 from tests.quiet.boot.trees import grow, states
 from tests.quiet.commands import Quiet

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiet.boot.disk import Saved
-from quiet.boot.loader import WORDS
+from quiet.boot.loaders.atomic_files import Saved
 from quiet.boot.loaders.lines import rewritten
-from quiet.boot.merge import Merged
-from quiet.boot.record import Entry, Record
-from quiet.boot.words import parse
+from quiet.boot.loaders.loader import WORDS
+from quiet.boot.parameters.cmdline import parse
+from quiet.boot.parameters.merge import Merged
+from quiet.boot.record import BootRecord, FileEntry
 
 OTHERS = ["ro", "quiet", "root=UUID=0b0b", 'dyndbg="file a.c +p"', "isolcpus=10", "nohz_full=1-30", "x.y=1", "xxy=1"]
 OURS = ["isolcpus=1", "nohz_full=1-3", "skew_tick=1", "x.y=11"]
@@ -22,8 +22,8 @@ def changed(line: str, add: list[str], drop: list[str]) -> str:
 
 
 def cleaned(text: str, add: list[str], drop: list[str]) -> str:
-    entry = Entry("/line", WORDS, Saved(b"first", 0o644, 0, 0, 0, 0), b"ours")
-    record = Record("x", "bench", "1", (), tuple(add), tuple(drop), 0.0, files=[entry])
+    entry = FileEntry("/line", WORDS, Saved(b"first", 0o644, 0, 0, 0, 0), b"ours")
+    record = BootRecord("x", "bench", "1", (), tuple(add), tuple(drop), 0.0, files=[entry])
     return (record.cleaned("/line", text.encode()) or b"").decode()
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quiet.boot import loaders
-from quiet.boot.loader import Files
-from quiet.host import Reader
+from quiet.boot.loaders import registry
+from quiet.boot.loaders.loader import BootFiles
+from quiet.host.reader import Reader
 from tests.quiet.boot.trees import NAMES, grow, states
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
@@ -55,7 +55,7 @@ COMMANDS = {
 
 def test_every_boot_loader_has_a_machine() -> None:
     assert sorted(LOADERS) == NAMES
-    assert {loader.name for loader in loaders.LOADERS} == set(LOADERS.values())
+    assert {loader.name for loader in registry.LOADERS} == set(LOADERS.values())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -180,7 +180,7 @@ def test_where_there_is_none_the_reason_is_told(quiet: Quiet, tmp_path: Path, fi
 def test_a_grub_cfg_on_the_efi_partition_that_only_points_elsewhere_is_not_the_menu(tmp_path: Path) -> None:
     root = grow("opensuse", tmp_path)
     plant(root, {"boot/efi/EFI/opensuse/grub.cfg": "configfile $prefix/grub.cfg"})
-    found = next(loader for loader in loaders.LOADERS if loader.name == "grub").found(Files(Reader(str(root))))
+    found = next(loader for loader in registry.LOADERS if loader.name == "grub").found(BootFiles(Reader(str(root))))
     assert found == "/etc/default/grub and /boot/grub2/grub.cfg are there"
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quiet import cpulist
-from quiet.boot import words
-from quiet.boot.merge import cpus, merge
+from quiet.boot.parameters import cmdline
+from quiet.boot.parameters.merge import cpus, merge
 from quiet.errors import Refused
-from quiet.facts import Facts
-from quiet.host import Reader
+from quiet.host.reader import Reader
+from quiet.machine.facts import Facts
 from tests.trees import machine, plant
 
 WISH = ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1"]
@@ -70,16 +70,16 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     ],
 )
 def test_a_word(facts: Facts, there: str, wanted: str, planned: str) -> None:
-    assert str(merge(words.parse(there), wanted.split(), facts).line) == planned
+    assert str(merge(cmdline.parse(there), wanted.split(), facts).line) == planned
 
 
 def test_of_two_lists_for_one_tick_the_kernel_would_drop_one_so_they_become_one(facts: Facts) -> None:
-    merged = merge(words.parse("isolcpus=nohz,domain,1"), ["nohz_full=2-3"], facts)
+    merged = merge(cmdline.parse("isolcpus=nohz,domain,1"), ["nohz_full=2-3"], facts)
     assert str(merged.line) == "isolcpus=domain,1 nohz_full=1-3"
 
 
 def test_a_list_that_stands_there_for_the_tick_stays_one_with_that_of_isolcpus(facts: Facts) -> None:
-    merged = merge(words.parse("isolcpus=nohz,domain,1 nohz_full=1"), ["isolcpus=managed_irq,domain,2-3"], facts)
+    merged = merge(cmdline.parse("isolcpus=nohz,domain,1 nohz_full=1"), ["isolcpus=managed_irq,domain,2-3"], facts)
     assert str(merged.line) == "nohz_full=1-3 isolcpus=managed_irq,domain,1-3"
 
 
@@ -88,38 +88,38 @@ HUGE = "hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=512"
 
 @pytest.mark.parametrize("there", ["", "hugepages=4", "hugepagesz=2M hugepages=100", "hugepagesz=2M", HUGE])
 def test_a_number_of_huge_pages_stays_behind_its_size(facts: Facts, there: str) -> None:
-    assert str(merge(words.parse(f"ro {there}"), HUGE.split(), facts).line) == f"ro {HUGE}"
+    assert str(merge(cmdline.parse(f"ro {there}"), HUGE.split(), facts).line) == f"ro {HUGE}"
 
 
 def test_the_watch_over_a_counter_stays_where_the_kernel_reads_another_clock(tmp_path: Path) -> None:
     files = {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"}
     root = plant(tmp_path, machine(4) | {"proc/cpuinfo": "vendor_id\t: GenuineIntel"} | files)
-    merged = merge(words.parse("ro"), ["tsc=nowatchdog"], Facts(Reader(str(root))))
+    merged = merge(cmdline.parse("ro"), ["tsc=nowatchdog"], Facts(Reader(str(root))))
     assert (merged.add, [row.action for row in merged.rows]) == ((), ["skip"])
     assert "reads hpet" in merged.rows[0].why
 
 
 def test_a_safeguard_that_stays_is_named(facts: Facts) -> None:
-    merged = merge(words.parse("tsc=unstable clocksource=hpet"), ["tsc=nowatchdog"], facts)
+    merged = merge(cmdline.parse("tsc=unstable clocksource=hpet"), ["tsc=nowatchdog"], facts)
     assert (merged.add, merged.drop) == ((), ())
     assert [(row.action, row.wanted) for row in merged.rows] == [("skip", "tsc=nowatchdog")]
     assert "tsc=unstable" in merged.rows[0].why
 
 
 def test_interrupts_keep_off_what_the_user_had_isolated_already(facts: Facts) -> None:
-    merged = merge(words.parse("isolcpus=1"), ["isolcpus=domain,2-3", "irqaffinity=0-1"], facts)
+    merged = merge(cmdline.parse("isolcpus=1"), ["isolcpus=domain,2-3", "irqaffinity=0-1"], facts)
     assert merged.line.words == ("isolcpus=domain,1-3", "irqaffinity=0")
 
 
 def test_no_cpu_left_is_refused_with_the_words_that_take_them(facts: Facts) -> None:
     with pytest.raises(Refused, match="together with isolcpus=0-1 no CPU would be left"):
-        merge(words.parse("isolcpus=0-1"), ["isolcpus=2-3"], facts)
+        merge(cmdline.parse("isolcpus=0-1"), ["isolcpus=2-3"], facts)
     with pytest.raises(Refused, match="no CPU would be left"):
-        merge(words.parse("nohz_full=1-3"), ["isolcpus=0"], facts)
+        merge(cmdline.parse("nohz_full=1-3"), ["isolcpus=0"], facts)
 
 
 def test_every_row_says_what_becomes_of_its_parameter_and_why(facts: Facts) -> None:
-    merged = merge(words.parse("skew_tick=0 nohz=off rcu_nocbs=2-3 amd"), [*WISH, "amd_pstate=passive"], facts)
+    merged = merge(cmdline.parse("skew_tick=0 nohz=off rcu_nocbs=2-3 amd"), [*WISH, "amd_pstate=passive"], facts)
     found = {row.parameter: row.action for row in merged.rows}
     wanted = {"isolcpus": "add", "nohz_full": "add", "rcu_nocbs": "keep", "irqaffinity": "add", "skew_tick": "change"}
     assert found == wanted | {"nohz": "drop", "amd_pstate": "skip"}
@@ -128,7 +128,7 @@ def test_every_row_says_what_becomes_of_its_parameter_and_why(facts: Facts) -> N
 
 def test_without_a_tickless_kernel_there_is_no_tick_to_stop(tmp_path: Path) -> None:
     files = {path: text for path, text in machine(4).items() if not path.endswith("nohz_full")}
-    merged = merge(words.parse("ro"), WISH, Facts(Reader(str(plant(tmp_path, files)))))
+    merged = merge(cmdline.parse("ro"), WISH, Facts(Reader(str(plant(tmp_path, files)))))
     assert not merged.line.of("nohz_full")
     assert "CONFIG_NO_HZ_FULL" in next(row.why for row in merged.rows if row.action == "skip")
 
@@ -146,20 +146,20 @@ def test_whatever_stands_there_the_merged_line_holds_the_wish_once_and_merging_a
     wish = [f"isolcpus=managed_irq,domain,{chosen}", f"nohz_full={chosen}", f"rcu_nocbs={chosen}"]
     wish += [f"irqaffinity={rest}", "skew_tick=1"]
     try:
-        merged = merge(words.Line(tuple(there)), wish, facts)
+        merged = merge(cmdline.CommandLine(tuple(there)), wish, facts)
     except Refused:
         return
     line = merged.line
     for parameter in ("isolcpus", "nohz_full", "rcu_nocbs", "skew_tick"):
         assert len(line.of(parameter)) == 1, line
-    lists = {p: cpus(words.value(line.of(p)[0]) or "", facts) for p in ("isolcpus", "nohz_full", "rcu_nocbs")}
+    lists = {p: cpus(cmdline.value(line.of(p)[0]) or "", facts) for p in ("isolcpus", "nohz_full", "rcu_nocbs")}
     assert all(isolated <= found for _, found in lists.values())
     assert 0 not in lists["nohz_full"][1]
     assert "nohz" not in lists["isolcpus"][0]
     taken = lists["isolcpus"][1] | lists["nohz_full"][1]
     assert {0, 1, 2, 3} - taken
     for word in line.of("irqaffinity"):
-        assert not cpus(words.value(word) or "", facts)[1] & taken
+        assert not cpus(cmdline.value(word) or "", facts)[1] & taken
     again = merge(line, wish, facts)
     assert again.line == line
     assert (again.add, again.drop) == ((), ())

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from quiet.boot import words
-from quiet.boot.parameter import FLAG
-from quiet.boot.parameters import BY_NAME, PARAMETERS, known
-from quiet.profile import bundled, load
+from quiet.boot.parameters import cmdline
+from quiet.boot.parameters.parameter import FLAG
+from quiet.boot.parameters.registry import BY_NAME, PARAMETERS, known
+from quiet.settings.profile import bundled, load
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
 
@@ -59,7 +59,7 @@ def test_a_bundled_profile_wants_only_known_words_and_nothing_that_opens_the_mac
         assert parameter, word
         assert parameter.name not in NEVER
         assert ("{" in word) == parameter.cpus
-    assert len({words.name(word) for word in wanted}) == len(wanted)
+    assert len({cmdline.name(word) for word in wanted}) == len(wanted)
 
 
 def test_strict_wants_all_that_bench_wants() -> None:

@@ -10,8 +10,9 @@ import pytest
 from quiet.boot.apply import apply, remove
 from quiet.boot.plan import make
 from quiet.errors import Refused
-from quiet.host import Host, Reader
-from quiet.profile import Profile, load
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.settings.profile import Profile, load
 from tests.quiet.boot.trees import grow, states
 from tests.quiet.commands import Quiet
 from tests.trees import plant

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quiet.host import Reader
+from quiet.host.reader import Reader
 from quiet.kernel import check, config, fragments
-from quiet.recorder import Recording, record
+from quiet.record.recorder import Recording, record
 from tests.hosts import unpack
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from quiet.boot.parameters import BY_NAME
+from quiet.boot.parameters.registry import BY_NAME
 from quiet.errors import UsageError
 from quiet.kernel import fragments
+from tests import CHECKOUT
 
-CHECKOUT = Path(__file__).parents[3]
 FOLDER = CHECKOUT / "kernel-configs"
 
 
@@ -70,9 +70,9 @@ def test_the_words_of_a_comment_belong_to_its_own_options_only() -> None:
     text = "# a\n# only: x86\n# shows: /proc/a word\n# also: CONFIG_OLD\nCONFIG_A=y\n# b\n# may show: /b\nCONFIG_B=y\n"
     first, second = fragments.parse("x", text)
     assert (first.only, first.names) == ("x86", ("CONFIG_OLD",))
-    assert first.evidence == (fragments.Evidence("/proc/a", "word", True),)
+    assert first.evidence == (fragments.OptionEvidence("/proc/a", "word", True),)
     assert (second.only, second.names) == ("", ())
-    assert second.evidence == (fragments.Evidence("/b", "", False),)
+    assert second.evidence == (fragments.OptionEvidence("/b", "", False),)
 
 
 def test_an_option_that_is_to_be_off_may_be_written_as_the_kernel_writes_it() -> None:

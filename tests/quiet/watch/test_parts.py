@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from quiet import cpulist, journal
-from quiet.facts import Facts
-from quiet.host import Host, Reader
-from quiet.watch import aims, drift, inotify, netlink, news, pace
+from quiet import cpulist
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.machine.facts import Facts
+from quiet.settings import journal
+from quiet.watch import drift, inotify, netlink, pending, rate_limit, watched_files
 from tests.quiet import kernels
 from tests.trees import machine, plant, task
 
@@ -46,14 +48,14 @@ def test_an_uevent_has_its_action_device_and_subsystem() -> None:
 
 
 def test_a_cpu_that_comes_or_goes_concerns_every_knob_a_device_only_some() -> None:
-    for subsystem, knobs in (("cpu", None), ("virtio", aims.devices())):
-        gathered = news.News()
+    for subsystem, knobs in (("cpu", None), ("virtio", watched_files.devices())):
+        gathered = pending.News()
         gathered.uevents([netlink.Uevent("online", "/devices/x/cpu3", subsystem)], 1.0)
         assert (gathered.knobs, gathered.by, gathered.renew) == (knobs, "online cpu3", True)
 
 
 def test_a_device_whose_values_change_is_no_news() -> None:
-    gathered = news.News()
+    gathered = pending.News()
     gathered.uevents([netlink.Uevent("change", "/devices/battery", "power_supply")], 1.0)
     assert not gathered.ready
 
@@ -61,8 +63,8 @@ def test_a_device_whose_values_change_is_no_news() -> None:
 def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: Path) -> None:
     files = machine(cpus=4) | task(50, "sh", "0-1") | task(51, "sh", "0-3") | task(52, "kworker/3:1", "3", True, True)
     facts = Facts(Reader(str(plant(tmp_path, files))))
-    for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, aims.tasks())):
-        gathered = news.News()
+    for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.tasks())):
+        gathered = pending.News()
         gathered.processes(tids, 1.0)
         gathered.judge_tasks(facts, cpulist.parse("2-3"))
         assert (gathered.knobs, gathered.tids) == (knobs, set())
@@ -70,7 +72,7 @@ def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: P
 
 def test_a_rival_that_starts_is_news_wherever_it_runs(tmp_path: Path) -> None:
     facts = Facts(Reader(str(plant(tmp_path, machine(cpus=4) | task(60, "irqbalance", "0-1")))))
-    gathered = news.News()
+    gathered = pending.News()
     gathered.processes({60}, 1.0)
     gathered.judge_tasks(facts, cpulist.parse("2-3"))
     assert gathered.knobs
@@ -82,46 +84,46 @@ def test_more_news_than_fit_lead_to_a_look() -> None:
     class Full:
         lost = True
 
-    gathered, source = news.News(), Full()
+    gathered, source = pending.News(), Full()
     gathered.lost(source, 1.0)  # type: ignore[arg-type]
     assert (gathered.knobs, source.lost) == (None, False)
 
 
 def test_looks_at_everything_take_a_fixed_share_however_dear_they_are() -> None:
-    kept = pace.Pace(60.0)
-    kept.looked(pace.spent() - 0.01, 100.0, True)
+    kept = rate_limit.RateLimit(60.0)
+    kept.looked(rate_limit.spent() - 0.01, 100.0, True)
     assert kept.whole_at() == pytest.approx(160, abs=5)
-    kept.looked(pace.spent() - 1.0, 100.0, True)
-    assert kept.whole_at() >= 100 + 1.0 / pace.SHARE
+    kept.looked(rate_limit.spent() - 1.0, 100.0, True)
+    assert kept.whole_at() >= 100 + 1.0 / rate_limit.SHARE
 
 
 def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
-    kept = pace.Pace(60.0)
-    kept.looked(pace.spent() - 1.0, 100.0, False)
-    assert kept.news_at(100.0) == 100.0 + pace.SETTLE_S
-    kept.looked(pace.spent() - pace.BURST_S, 101.0, False)
-    assert kept.news_at(101.0) == pytest.approx(101.0 + 0.8 / pace.BUSY_SHARE, abs=0.5)
+    kept = rate_limit.RateLimit(60.0)
+    kept.looked(rate_limit.spent() - 1.0, 100.0, False)
+    assert kept.news_at(100.0) == 100.0 + rate_limit.SETTLE_S
+    kept.looked(rate_limit.spent() - rate_limit.BURST_S, 101.0, False)
+    assert kept.news_at(101.0) == pytest.approx(101.0 + 0.8 / rate_limit.BUSY_SHARE, abs=0.5)
 
 
 def test_a_look_at_everything_follows_a_devices_news() -> None:
-    kept = pace.Pace(60.0)
-    kept.looked(pace.spent() - 0.001, 100.0, True)
+    kept = rate_limit.RateLimit(60.0)
+    kept.looked(rate_limit.spent() - 0.001, 100.0, True)
     kept.hurry()
-    assert kept.whole_at() == 100.0 + pace.SOON_S
-    kept.looked(pace.spent() - 0.001, 102.0, True)
+    assert kept.whole_at() == 100.0 + rate_limit.SOON_S
+    kept.looked(rate_limit.spent() - 0.001, 102.0, True)
     assert kept.whole_at() >= 160
 
 
 def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
-    kept, now, waits = pace.Pace(60.0), 1000.0, []
+    kept, now, waits = rate_limit.RateLimit(60.0), 1000.0, []
     for _ in range(9):
         kept.repaired(now)
         waits.append(kept.repair_at() - now)
         now = kept.repair_at()
     assert waits == sorted(waits)
-    assert waits[-1] == pace.MOST_S
+    assert waits[-1] == rate_limit.MOST_S
     kept.repaired(now + 1000)
-    assert kept.repair_at() - (now + 1000) == pace.FEWEST_S
+    assert kept.repair_at() - (now + 1000) == rate_limit.FEWEST_S
 
 
 def test_a_file_tells_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path: Path) -> None:
@@ -149,22 +151,24 @@ def test_watching_leaves_no_file_open(tmp_path: Path) -> None:
 
 
 def test_every_file_of_the_profile_tells(tmp_path: Path) -> None:
-    from quiet import apply
+    from quiet.settings import apply
 
     host, wanted = Host(str(kernels.tree(tmp_path / "tree"))), kernels.profile()
     apply.apply(host, wanted)
     record = journal.load(host)
     assert record
     facts = Facts(host)
-    found = aims.files(host, [*aims.wanted(wanted, record, facts), *aims.interrupts(wanted, facts)])
+    found = watched_files.files(
+        host, [*watched_files.wanted(wanted, record, facts), *watched_files.interrupts(wanted, facts)]
+    )
     assert found["/sys/kernel/mm/ksm/run"] == {"ksm"}
     assert found["/proc/irq/1/smp_affinity"] == found["/proc/irq/1/smp_affinity_list"] == {"irq"}
     assert "workqueue" in found["/sys/devices/virtual/workqueue/cpumask"]
-    assert found["/sys/devices/system/cpu/cpu3/online"] >= {aims.CPUS}
+    assert found["/sys/devices/system/cpu/cpu3/online"] >= {watched_files.CPUS}
 
 
 def test_a_cpu_of_the_profile_that_is_off_is_drift(tmp_path: Path) -> None:
-    from quiet import apply
+    from quiet.settings import apply
 
     host, wanted = Host(str(kernels.tree(tmp_path / "tree"))), kernels.profile("ksm")
     apply.apply(host, wanted)
@@ -172,4 +176,4 @@ def test_a_cpu_of_the_profile_that_is_off_is_drift(tmp_path: Path) -> None:
     assert record
     plant(Path(host.root), {"sys/devices/system/cpu/online": "0-2", "sys/devices/system/cpu/cpu3/online": "0"})
     (change,) = drift.look(host, wanted, record, Facts(host), None)
-    assert (change.knob, change.target) == (aims.CPUS, "file:/sys/devices/system/cpu/cpu3/online")
+    assert (change.knob, change.target) == (watched_files.CPUS, "file:/sys/devices/system/cpu/cpu3/online")

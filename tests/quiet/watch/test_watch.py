@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from quiet import apply, journal, restore
-from quiet.host import Host
-from quiet.profile import load
-from quiet.watch import pace, told, watcher
-from quiet.watch.told import Event
-from quiet.watch.watcher import Wanted, Watcher
+from quiet.host.host import Host
+from quiet.settings import apply, journal, restore
+from quiet.settings.profile import load
+from quiet.watch import events, rate_limit, watcher
+from quiet.watch.events import WatchEvent
+from quiet.watch.watcher import Watcher, WatchOptions
 from tests.quiet import kernels
 from tests.quiet.commands import Quiet
 from tests.trees import contents
@@ -40,7 +40,7 @@ ksm = "quiet"
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """News settle sooner than for users."""
-    for module in (pace, watcher):
+    for module in (rate_limit, watcher):
         monkeypatch.setattr(module, "SETTLE_S", 0.02)
 
 
@@ -55,35 +55,37 @@ def host(tmp_path: Path) -> Host:
 
 def watch(
     host: Host, *doings: Callable[[], object], repair: bool = False, seconds: float = 20
-) -> tuple[int, list[Event]]:
+) -> tuple[int, list[WatchEvent]]:
     """Watch while things happen, each when the one before was told (or repaired); it ends when the last one was."""
-    heard: list[Event] = []
-    answers = (told.WATCHING, told.REPAIRED, told.REFUSED) if repair else (told.WATCHING, told.DRIFT, told.MENDED)
+    heard: list[WatchEvent] = []
+    answers = (
+        (events.WATCHING, events.REPAIRED, events.REFUSED) if repair else (events.WATCHING, events.DRIFT, events.MENDED)
+    )
     waiting = iter(doings)
 
-    def tell(event: Event) -> None:
+    def tell(event: WatchEvent) -> None:
         heard.append(event)
-        if event.what in answers and any(each.what == told.WATCHING for each in heard):
+        if event.what in answers and any(each.what == events.WATCHING for each in heard):
             if doing := next(waiting, None):
                 doing()
             elif seconds == 20:
                 os.kill(os.getpid(), signal.SIGINT)
 
-    return Watcher(host, Wanted(repair, 60.0, seconds), tell).run(), heard
+    return Watcher(host, WatchOptions(repair, 60.0, seconds), tell).run(), heard
 
 
 def put(host: Host, path: str, value: str) -> Callable[[], object]:
     return lambda: Path(host.root, path).write_text(value + "\n")
 
 
-def said(heard: list[Event]) -> list[tuple[str, str]]:
+def said(heard: list[WatchEvent]) -> list[tuple[str, str]]:
     return [(event.what, event.change.knob) for event in heard if event.change]
 
 
 def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
     code, heard = watch(host)
     assert code == 0
-    assert [event.what for event in heard] == [told.WATCHING, told.ENDED]
+    assert [event.what for event in heard] == [events.WATCHING, events.ENDED]
     assert heard[-1].more["drifts"] == 0
 
 
@@ -91,7 +93,7 @@ def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
     code, heard = watch(host, put(host, STAT, "1"))
     assert code == 1
     (drift,) = [event for event in heard if event.change]
-    assert drift.what == told.DRIFT
+    assert drift.what == events.DRIFT
     assert drift.change
     assert (drift.change.knob, drift.change.current, drift.change.wanted) == ("vm.stat_interval", "1", "120")
     assert drift.by == f"a write to /{STAT}"
@@ -100,7 +102,7 @@ def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
 
 def test_what_somebody_puts_right_again_was_still_seen(host: Host) -> None:
     code, heard = watch(host, put(host, KSM, "1"), put(host, KSM, "0"))
-    assert said(heard) == [(told.DRIFT, "ksm"), (told.MENDED, "ksm")]
+    assert said(heard) == [(events.DRIFT, "ksm"), (events.MENDED, "ksm")]
     assert code == 1
 
 
@@ -115,13 +117,13 @@ def test_a_drift_is_told_once(host: Host) -> None:
         put(host, KSM, "1")()
 
     _, heard = watch(host, put(host, STAT, "1"), both)
-    assert said(heard) == [(told.DRIFT, "vm.stat_interval"), (told.DRIFT, "ksm")]
+    assert said(heard) == [(events.DRIFT, "vm.stat_interval"), (events.DRIFT, "ksm")]
 
 
 def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) -> None:
     before = {path: text for path, text in kernels.settings().items() if path in (STAT, KSM)}
     code, heard = watch(host, put(host, STAT, "7"), repair=True)
-    assert said(heard) == [(told.DRIFT, "vm.stat_interval"), (told.REPAIRED, "vm.stat_interval")]
+    assert said(heard) == [(events.DRIFT, "vm.stat_interval"), (events.REPAIRED, "vm.stat_interval")]
     assert code == 0
     assert Path(host.root, STAT).read_text() == "120\n"
     assert restore.restore(host).complete
@@ -131,7 +133,7 @@ def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) 
 def test_what_had_drifted_before_is_told_at_the_start(host: Host) -> None:
     put(host, KSM, "1")()
     code, heard = watch(host)
-    assert heard[0].what == told.DRIFT
+    assert heard[0].what == events.DRIFT
     assert heard[0].by == "the first look"
     assert code == 1
 
@@ -177,7 +179,7 @@ def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
 def test_a_refused_repair_is_told_and_leaves_the_code_1(host: Host, tmp_path: Path) -> None:
     stubborn = kernels.Kernel(Path(host.root), kernels.refuse("/stat_interval", 5))
     code, heard = watch(stubborn, put(host, STAT, "7"), repair=True)
-    assert (told.REFUSED, "vm.stat_interval") in said(heard)
+    assert (events.REFUSED, "vm.stat_interval") in said(heard)
     assert code == 1
 
 
@@ -216,14 +218,14 @@ def test_a_line_for_people_has_the_time_and_the_values(host: Host, quiet: Quiet)
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_ends_it_with_a_summary(host: Host, name: str) -> None:
-    heard: list[Event] = []
+    heard: list[WatchEvent] = []
 
-    def tell(event: Event) -> None:
+    def tell(event: WatchEvent) -> None:
         heard.append(event)
-        if event.what == told.WATCHING:
+        if event.what == events.WATCHING:
             threading.Timer(0.1, os.kill, (os.getpid(), signal.Signals[name])).start()
 
-    assert Watcher(host, Wanted(seconds=20), tell).run() == 0
+    assert Watcher(host, WatchOptions(seconds=20), tell).run() == 0
     assert heard[-1].text.startswith(f"{name} after 0 s: 0 drifts")
 
 

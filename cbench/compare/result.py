@@ -1,0 +1,188 @@
+"""`cbench compare`: which tests belong to each other, what is compared of them, and the answer as one plain object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cbench.compare.data import TestSample, load
+from cbench.compare.stats import HEADLINES, LEAST, Comparison, NoHeadline, compare, cycle_exact
+from cbench.compare.verdict import notes, verdict
+from quiet.errors import UsageError
+
+AUTO = "auto"
+STEADIER = 10
+"""How many times less the floors of the processes must differ than their medians to be recommended."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """`alpha`: 1 less the interval's level; `margin`: as a share, None without one."""
+
+    headline: str = AUTO
+    alpha: float = 0.05
+    margin: float | None = None
+    clean_only: bool = False
+
+
+def options(headline: str, level: float, margin: str | None, clean_only: bool) -> CompareOptions:
+    """From the command line; UsageError."""
+    if headline not in (AUTO, *HEADLINES):
+        raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
+    if not 50 <= level < 100:  # also for what is not a number
+        raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
+    return CompareOptions(headline, 1 - level / 100, None if margin is None else share(margin), clean_only)
+
+
+def share(text: str) -> float:
+    """ "1%" or "0.01"; UsageError for what is no share between 0 and 1."""
+    try:
+        found = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < 1:
+        raise UsageError(f"--margin {text!r}: a share such as 1% or 0.01")
+    return found
+
+
+def compared(a: str, b: str, chosen: CompareOptions) -> dict[str, object]:
+    """The object of `cbench compare --json`. UsageError for what cannot be read or not be compared."""
+    (first, one), (second, other) = load(a), load(b)
+    named = one and other and len(first) == len(second) == 1
+    pairs = [(first[0], second[0])] if named else pair(first, second)
+    if not pairs:
+        raise UsageError(f"no test is in both: {a} has {_some(first)}; {b} has {_some(second)}")
+    fit = [(x, y) for x, y in pairs if x.like(y)]
+    if not fit:
+        raise UsageError(_unlike(*pairs[0]))
+    rows, skipped = _rows(fit, chosen)
+    used = {id(sample) for each in fit for sample in each}
+    return {
+        "a": a,
+        "b": b,
+        "level": 1 - chosen.alpha,
+        "margin": chosen.margin,
+        "comparisons": rows,
+        "skipped": skipped,
+        "other_units": [_unlike(x, y) for x, y in pairs if not x.like(y)],
+        "only_in_a": [sample.name for sample in first if id(sample) not in used],
+        "only_in_b": [sample.name for sample in second if id(sample) not in used],
+    }
+
+
+def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tuple[TestSample, TestSample]]:
+    """The same test on both sides: on the same CPU where each side has several, else one against each."""
+    pairs = []
+    for test in dict.fromkeys(sample.test for sample in first):
+        mine = [sample for sample in first if sample.test == test]
+        theirs = [sample for sample in second if test in (sample.test, sample.name)]
+        if min(len(mine), len(theirs)) == 1:
+            pairs += [(x, y) for x in mine for y in theirs]
+        else:
+            pairs += [(x, y) for x in mine for y in theirs if x.cpu == y.cpu and x.like(y)]
+    matched = {sample.name for sample, _ in pairs}
+    by_name = {sample.name: sample for sample in second}
+    pairs += [(x, by_name[x.name]) for x in first if x.name not in matched and x.name in by_name]
+    return pairs
+
+
+def _some(samples: Sequence[TestSample]) -> str:
+    names = [sample.name for sample in samples]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _unlike(a: TestSample, b: TestSample) -> str:
+    counters = a.unit == b.unit
+    first, second = (
+        (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)
+    )
+    return f"{a.name}: A is in {first}, B in {second}"
+
+
+def _rows(
+    pairs: Sequence[tuple[TestSample, TestSample]], chosen: CompareOptions
+) -> tuple[list[dict[str, object]], list[str]]:
+    """The comparisons, and why others could not be made; UsageError where none could."""
+    rows, skipped = [], []
+    for a, b in pairs:
+        try:
+            rows.append(_row(a, b, chosen))
+        except UsageError as error:
+            skipped.append(str(error))
+    if not rows:
+        raise UsageError(skipped[0])
+    return rows, skipped
+
+
+def _row(a: TestSample, b: TestSample, chosen: CompareOptions) -> dict[str, object]:
+    if chosen.clean_only:
+        a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
+    values = {value for side in (a, b) for values in side.processes for value in values}
+    if min(values) <= 0 and values != {0}:
+        raise UsageError(f"{a.name}: a value of {min(values):g}; ratios need values above 0")
+    quantum = max(a.quantum, b.quantum)
+    exact = all(cycle_exact(side.clean, side.quantum) for side in (a, b))
+    many = all(side.trials - side.polluted >= LEAST for side in (a, b))
+    headline = ("floor" if exact else "median") if chosen.headline == AUTO else chosen.headline
+    try:
+        found = compare(a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact and many)
+    except NoHeadline:
+        raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
+    remarks = notes(a, b, found)
+    if chosen.headline == AUTO and headline == "median" and found.by_process:
+        remarks += _steadier(a, b, found, chosen)
+    return {**_facts(a, b, found), "verdict": verdict(a, b, found, chosen.margin), "notes": remarks}
+
+
+def _steadier(a: TestSample, b: TestSample, found: Comparison, chosen: CompareOptions) -> list[str]:
+    """Whether the processes' floors agree so much better than their medians that they would tell more."""
+    if found.difference is not None:
+        return []
+    try:
+        floors = compare(a.processes, b.processes, "floor", chosen.alpha)
+    except NoHeadline:
+        return []
+    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (found, floors))
+    if not medians or lowest * STEADIER > medians:
+        return []
+    much = f"{medians / lowest:,.0f} times less than the medians" if lowest else "not at all, unlike the medians"
+    return [f"between processes the floors differ {much}: --headline floor shows smaller differences"]
+
+
+def _clean(sample: TestSample, which: str) -> TestSample:
+    kept = tuple(values for values in sample.clean if values)
+    if not kept:
+        raise UsageError(f"{sample.name}: no undisturbed trial in {which}: leave --clean-only away")
+    return replace(sample, processes=kept, clean=kept)
+
+
+def _facts(a: TestSample, b: TestSample, found: Comparison) -> dict[str, object]:
+    interval, test = found.interval, found.test
+    return {
+        "test": a.name if a.name == b.name else f"{a.name} / {b.name}",
+        "unit": a.unit,
+        "headline": found.headline,
+        "by": "process" if found.by_process else "trial",
+        "a": _side(a, found.a, found.spread_a),
+        "b": _side(b, found.b, found.spread_b),
+        "ratio": found.ratio,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "interval_level": None if interval is None else interval.level,
+        "difference": found.difference,
+        "p": None if test is None else test.p,
+        "u": None if test is None else test.u,
+        "p_from": None if test is None else "permutations" if test.exact else "normal approximation",
+        "detectable": found.detectable,
+        "outcome": found.outcome,
+    }
+
+
+def _side(sample: TestSample, headline: float, spread: float | None) -> dict[str, object]:
+    return {
+        "processes": len(sample.processes),
+        "trials": sample.trials,
+        "polluted": sample.polluted,
+        "headline": headline,
+        "between_processes": spread,
+    }

@@ -1,1 +1,0 @@
-"""Designs: which trials, in which order. Nothing here runs anything."""

@@ -1,0 +1,1 @@
+"""The machine that is measured: topology, TLBs, interrupts, description."""

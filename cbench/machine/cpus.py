@@ -1,0 +1,38 @@
+"""Which CPUs to measure on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from quiet import cpulist
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+from quiet.machine.affinity import reachable
+from quiet.machine.cpu_selection import parse_wish
+
+
+def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
+    """The first isolated CPU that this process may use, else the last allowed one."""
+    return min(isolated & allowed, default=max(allowed))
+
+
+def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
+    """The CPUs asked for, in that order and each once ("0", "2-3", ...); the default one when none is.
+
+    Raises UsageError for a CPU that is not online.
+    """
+    if not texts:
+        return [default_cpu(isolated, frozenset(os.sched_getaffinity(0)) | reachable(isolated))]
+    online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
+    chosen: list[int] = []
+    for text in texts:
+        for part in text.split(","):
+            cpus = parse_wish(part, "--cpu")
+            if not cpus:
+                raise UsageError(f"--cpu {text!r}: empty; write a CPU number or a list like 0,2-3")
+            chosen += [cpu for cpu in sorted(cpus) if cpu not in chosen]
+    for cpu in chosen:
+        if cpu not in online:
+            raise UsageError(f"--cpu {cpu}: not online; this host has CPUs {cpulist.format(online)}")
+    return chosen

@@ -1,0 +1,87 @@
+"""What of this host a reader of results must know, and what is missing for quiet ones. Reads only."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Collection, Iterable
+
+from cbench.model import Result
+from quiet import cpulist
+from quiet.host.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+
+
+def _text(path: str) -> str:
+    return Reader().text(path) or ""
+
+
+def cpuinfo_field(text: str, *names: str) -> str:
+    """The first of these fields of /proc/cpuinfo, or ""."""
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in names:
+            return value.strip()
+    return ""
+
+
+def is_virtual(cpuinfo: str) -> bool:
+    """Whether the CPU says that a hypervisor runs it; arm64 does not, there the device tree or DMI does."""
+    if "hypervisor" in cpuinfo_field(cpuinfo, "flags").split():
+        return True
+    vendor = _text("/sys/class/dmi/id/sys_vendor") + _text("/sys/class/dmi/id/product_name")
+    names = ("QEMU", "KVM", "VMware", "VirtualBox", "Virtual Machine", "Amazon EC2", "Google Compute")
+    return Reader().exists("/proc/device-tree/hypervisor") or any(name in vendor for name in names)
+
+
+def virtual() -> bool:
+    """Whether this host is a virtual machine."""
+    return is_virtual(_text("/proc/cpuinfo"))
+
+
+def governors(cpus: Iterable[int]) -> list[str]:
+    """The frequency governors of these CPUs, empty where the host shows none (as in most VMs)."""
+    return sorted({_text(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {""})
+
+
+def siblings(cpu: int) -> frozenset[int]:
+    """The other threads of this CPU's core."""
+    return cpulist.parse(_text(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")) - {cpu}
+
+
+def describe(cpus: Collection[int], isolated: frozenset[int]) -> dict[str, object]:
+    """The host's part of the results; `missing` is added by the caller."""
+    cpuinfo = _text("/proc/cpuinfo")
+    return {
+        "cpu": cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
+        "machine": platform.machine(),
+        "kernel": platform.release(),
+        "virtual": virtual(),
+        "governor": ", ".join(governors(cpus)) or None,
+        "isolated_cpus": cpulist.format(isolated),
+        "quiet": bool(isolated) and set(cpus) <= isolated,
+    }
+
+
+def missing(results: Collection[Result]) -> list[str]:
+    """What these measurements did without, each with what would bring it."""
+    lines: list[str] = []
+    ordinary = sorted({r.cpu for r in results if not r.isolated})
+    if ordinary and not any(r.isolated for r in results):
+        lines.append("not isolated: sudo quiet run --profile bench -- cbench ...")
+    for cpu in sorted({r.cpu for r in results if r.isolated and siblings(r.cpu)}):
+        lines.append(f"CPU {cpu} shares its core with CPU {cpulist.format(siblings(cpu))}")
+    other = [g for g in governors(r.cpu for r in results) if g != "performance"]
+    if other:
+        lines.append(f"frequency not fixed (governor {', '.join(other)}): `sudo quiet run` sets performance")
+    sessions = [session for result in results for session in result.sessions]
+    for text in sorted({session.locked for session in sessions if session.locked != "all"}):
+        lines.append(f"memory locked: {text}: raise RLIMIT_MEMLOCK (ulimit -l) or run as root")
+    if any(session.addresses != "fixed" and not session.layout.aslr for session in sessions):
+        lines.append("addresses random: personality(2) is forbidden here, as in some containers")
+    for text in sorted({session.interrupts_from for session in sessions} - {"/proc/interrupts"}):
+        lines.append(f"interrupts not seen (/proc/interrupts: {text})")
+    if os.geteuid() and any(session.counter.name == "cycles:u" for session in sessions):
+        lines.append("cycles in the kernel not counted: needs root or kernel.perf_event_paranoid=1")
+    return lines

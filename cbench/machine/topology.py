@@ -1,0 +1,112 @@
+"""Where a CPU stands among the others: its caches, and where a load can be put beside it.
+
+Sources: kernel documents ABI/testing/sysfs-devices-system-cpu (cache/index*) and admin-guide/cputopology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+from quiet.machine.facts import CPU, Facts
+
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+SIBLING, CACHE, FAR, NODE = "sibling", "cache", "far", "node"
+PLACES = {SIBLING: "a sibling thread", CACHE: "a core of the same cache", FAR: "a far core", NODE: "another node"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A data or unified cache as one CPU sees it; `size` in bytes, None where the host does not tell."""
+
+    level: int
+    kind: str
+    size: int | None
+    cpus: CpuSet
+
+    @property
+    def name(self) -> str:
+        return f"L{self.level}{'d' if self.kind == 'Data' else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a load may run, one of PLACES; `cpu` is None where the host has no such place, and `reason` says why."""
+
+    name: str
+    cpu: int | None
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        return PLACES[self.name]
+
+
+def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
+    """The caches that hold this CPU's data, the nearest first; empty where the host shows none."""
+    found = []
+    for index in reader.numbered(f"{CPU}/cpu{cpu}/cache", "index"):
+        base = f"{CPU}/cpu{cpu}/cache/index{index}/"
+        level, kind = reader.text(base + "level") or "", reader.text(base + "type") or ""
+        if level.isdecimal() and kind in ("Data", "Unified"):
+            found.append(Cache(int(level), kind, _bytes(reader.text(base + "size")), _shared(reader, base) | {cpu}))
+    return tuple(sorted(found, key=lambda cache: cache.level))
+
+
+def _bytes(text: str | None) -> int | None:
+    """ "512K" in bytes."""
+    number, unit = (text[:-1], UNITS.get(text[-1])) if text and not text[-1].isdecimal() else (text or "", 1)
+    return int(number) * unit if number.isdecimal() and unit else None
+
+
+def _shared(reader: Reader, base: str) -> CpuSet:
+    for name, read in (("shared_cpu_list", cpulist.parse), ("shared_cpu_map", cpulist.parse_mask)):
+        text = reader.text(base + name)
+        if text:
+            try:
+                return read(text)
+            except UsageError as error:
+                raise UsageError(f"{base}{name}: {error}") from None
+    return frozenset()
+
+
+def places(facts: Facts, cpu: int, preferred: Iterable[int] = ()) -> tuple[Place, ...]:
+    """One CPU for each place relative to `cpu`, of the `preferred` ones where there is one."""
+    node = next((cpus for cpus in facts.nodes.values() if cpu in cpus), facts.online)
+    core = facts.siblings(cpu) & facts.online
+    last, name = _nearby(facts, cpu)
+    others = facts.online - node - last or facts.online - node
+    untold = "this host does not tell which CPUs share a cache"
+    wanted = (
+        (SIBLING, core - {cpu}, "no SMT sibling is online"),
+        (CACHE, (last & node) - core or last - core, f"no other core shares the {name}" if name else untold),
+        (
+            FAR,
+            node - last - core if name else frozenset(),
+            f"all cores of the node share the {name}" if name else untold,
+        ),
+        (NODE, others, "no other node has CPUs that are online"),
+    )
+    near = frozenset(preferred)
+    return tuple(
+        Place(place, _one(cpus, near, facts)) if cpus else Place(place, None, reason) for place, cpus, reason in wanted
+    )
+
+
+def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
+    """The CPUs that share the last-level cache with this one, and its name; else those of its cluster; else ""."""
+    if known := caches(facts.reader, cpu):
+        return known[-1].cpus & facts.online, f"{known[-1].name} cache"
+    text = facts.reader.text(f"{CPU}/cpu{cpu}/topology/cluster_cpus_list")
+    cluster = cpulist.parse(text) & facts.online if text else frozenset()
+    return (cluster, "cluster") if cluster - facts.siblings(cpu) else (frozenset(), "")
+
+
+def _one(cpus: CpuSet, preferred: CpuSet, facts: Facts) -> int:
+    """The lowest of the CPUs; rather not the first one of the host, which takes most of the interrupts."""
+    first = min(facts.online)
+    return min(cpus, key=lambda cpu: (cpu not in preferred, cpu == first, cpu))

@@ -1,0 +1,1 @@
+"""Measure a workload: counters, the worker process and its runner."""

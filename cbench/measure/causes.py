@@ -1,0 +1,137 @@
+"""What came between in each trial: by the kernel's trace where that can be used, else by the counters alone.
+
+The counters are read around a trial, with an untimed call of the workload between the first look and the beginning;
+the trace tells what lies in the timed region itself. So where both know of an interruption the trace has its name, and
+an interrupt that was counted, but that the trace has before or after the trial, is no cause.
+
+Where the PMU counts the kernel's instructions between the two reads, that decides: a trial without any was not
+interrupted, whatever was counted around it, and one with some was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cbench.model import FAULT, INTERRUPT, TASK, Named, Trial
+from cbench.stats.verdict import KERNEL
+from quiet.noise import call_nesting
+from quiet.noise.follow import Follower, Seen
+
+TRACING, COUNTERS = "kernel tracing", "counters"
+OFF = "--no-trace"
+MULTIPLEXED = "counter multiplexed"
+COST = "each interruption takes longer while it is traced; --no-trace switches that off"
+KINDS = {call_nesting.THREAD: TASK, call_nesting.WORK: TASK, call_nesting.FAULT: FAULT}
+ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
+"""Lines of /proc/interrupts that are counted in addition to another one."""
+
+
+class Causes:
+    """Names the causes of one measuring process's trials: begin(), then name() and resume() for each chunk, end()."""
+
+    def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:
+        """`follower` None: not asked for. `task`: the measuring process. `own_faults`: its faults are its work."""
+        self._follower, self._cpu, self._task = follower, cpu, task
+        self._own_faults = own_faults
+        self._lost = self._counted = 0
+
+    def begin(self) -> None:
+        """The next trials are the first that count."""
+        if self._follower:
+            self._follower.begin(self._cpu)
+
+    def resume(self) -> None:
+        """The next chunk begins."""
+        if self._follower:
+            self._follower.resume()
+
+    def end(self) -> None:
+        """There are no more trials."""
+        if self._follower:
+            self._follower.pause()
+
+    def name(self, trials: Sequence[Trial]) -> list[Trial]:
+        """A chunk's trials, in order, with their causes by name."""
+        return [decided(trial) for trial in self._named(trials)]
+
+    def _named(self, trials: Sequence[Trial]) -> list[Trial]:
+        if not self._follower or not self._follower.available:
+            self._counted += len(trials)
+            return list(trials)
+        taken = self._follower.take(self._cpu, self._task, [(trial.begin, trial.end) for trial in trials])
+        self._lost += taken.lost
+        self._counted += sum(seen is None for seen in taken.seen)
+        return [
+            trial if seen is None else merged(trial, self._foreign(named(seen, self._follower)), seen)
+            for trial, seen in zip(trials, taken.seen, strict=True)
+        ]
+
+    def _foreign(self, parts: tuple[Named, ...]) -> tuple[Named, ...]:
+        return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
+
+    def source(self) -> dict[str, object]:
+        """Where the causes came from: "source", "note" and how many trials had to do with the counters."""
+        if not self._follower:
+            return {"source": COUNTERS, "note": OFF, "from_counters": self._counted}
+        if not self._follower.available:
+            return {"source": COUNTERS, "note": self._follower.why, "from_counters": self._counted}
+        full = f"; {self._lost:,} events did not fit" if self._lost else ""
+        note = f"clock {self._follower.clock}; {COST}{full}"
+        return {"source": TRACING, "note": note, "from_counters": self._counted}
+
+
+def decided(trial: Trial) -> Trial:
+    """The trial by what the PMU says of the kernel: no cause when it did not run, one at least when it did."""
+    if trial.kernel is None:
+        return trial
+    if trial.kernel == 0:
+        kept = tuple(cause for cause in trial.causes if cause == MULTIPLEXED)
+        clean = replace(trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False)
+        return clean if trial.traced is None else replace(clean, traced=())
+    return trial if trial.causes else replace(trial, causes=(f"{KERNEL}{trial.kernel:,} instructions)",))
+
+
+def named(seen: Seen, follower: Follower) -> tuple[Named, ...]:
+    """What the trace has of a trial, by name, what took longest first."""
+    found: dict[str, Named] = {}
+    for part in seen.parts:
+        before = found.get(part.label)
+        ns = round(follower.ns(part.ticks)) + (before.ns if before else 0)
+        found[part.label] = Named(KINDS.get(part.cause.kind, INTERRUPT), part.label, ns)
+    return tuple(found.values())
+
+
+def merged(trial: Trial, parts: tuple[Named, ...], seen: Seen) -> Trial:
+    """A trial with the causes that the trace has, and those of the counters that the trace does not explain."""
+    if trial.page_faults:
+        parts = tuple(part for part in parts if part.kind != FAULT)  # the counters know what kind of fault
+    outside = {name for name, count in trial.interrupts.items() if _outside(name, count, seen)}
+    explained = {f"interrupt {name}" for name in trial.interrupts if name in outside or _within(name, seen)}
+    switched = any(part.kind == TASK for part in parts)
+    rest = [
+        cause
+        for cause in trial.causes
+        if cause not in explained and not (switched and cause.startswith("context switch"))
+    ]
+    interrupts = {name: count for name, count in trial.interrupts.items() if name not in outside}
+    return replace(trial, causes=(*(part.text for part in parts), *rest), interrupts=interrupts, traced=parts)
+
+
+def _within(name: str, seen: Seen) -> bool:
+    return any(seen.within.get(text) for text in _texts(name))
+
+
+def _outside(name: str, count: int, seen: Seen) -> bool:
+    """Whether all interrupts that were counted came between this trial and its neighbours."""
+    if _within(name, seen):
+        return False
+    if name.partition(" (")[0] in ALSO_COUNTED:
+        return any(seen.around.get(text) for text in _texts(name))
+    return any(seen.around.get(text, 0) >= count for text in _texts(name))
+
+
+def _texts(name: str) -> tuple[str, ...]:
+    """What the trace may call a line: its label, for arm's IPIs the description, or the one that it goes with."""
+    label, _, description = name.removesuffix(")").partition(" (")
+    return label, description, ALSO_COUNTED.get(label, label)

@@ -1,0 +1,239 @@
+"""The counters of this host: each is opened, or says why it cannot be.
+
+Sources: perf_event_open(2); linux/perf_event.h (extended hardware types: the PMU's number in the upper half
+of `config`); Documentation/arch/arm64/perf.rst (config1: bit 1 user access, bit 0 a 64-bit count).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cbench._cbench import ffi, lib
+from cbench.measure import events
+from cbench.measure.events import CounterEvent
+from cbench.model import Counter
+from quiet import cpulist
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+
+DEVICES = "/sys/bus/event_source/devices"
+TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
+ARM = ("armv8", "armv9")
+"""How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
+DELTAS = 20_000
+PREFERRED = ("cycles", "cycles:u")
+AUTO, NONE = "auto", "none"
+MOST = lib.CB_MAX_OTHERS
+EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
+
+REASONS = {
+    errno.ENOENT: "no such hardware counter here (this PMU lacks it, or a virtual machine shows no PMU)",
+    errno.EACCES: "kernel.perf_event_paranoid does not allow it without root",
+    errno.EPERM: "not permitted here (kernel.perf_event_paranoid, or a container's seccomp filter)",
+    errno.ENOSYS: "this kernel has no perf_event_open",
+    errno.EBUSY: "the PMU has no counter left for it",
+    errno.ENODATA: "the hardware counter opens but does not count",
+    errno.EOPNOTSUPP: "this CPU's PMU does not support it",
+    errno.E2BIG: f"more than {MOST} events beside the counter",
+}
+
+METHODS = {
+    lib.CB_READ_TICKS: "clock read in user space",
+    lib.CB_READ_USER: "perf_event, read in user space",
+    lib.CB_READ_SYSCALL: "perf_event, read by system call",
+}
+
+Attempt = tuple[int, int, int]
+"""perf_event_attr's type, config and config1."""
+
+
+def ticks_name() -> str:
+    """The clock of this architecture, by the name that --counter takes."""
+    return TICKS[platform.machine()][0]
+
+
+def names() -> tuple[str, ...]:
+    """All counters, the preferred ones first, without those that the modes :u and :k add."""
+    rest = [name for name in events.EVENTS if name not in PREFERRED]
+    return (*PREFERRED, ticks_name(), *rest)
+
+
+def vendor(host: Reader) -> str:
+    """The x86 vendor's name for itself, else ""."""
+    for line in (host.text("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("vendor_id"):
+            return line.partition(":")[2].strip()
+    return ""
+
+
+def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:
+    """What to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
+    found: list[Attempt] = []
+    host = host or Reader()
+    raw = event.raw.get(vendor(host))
+    for device in host.names(DEVICES) if not event.software else ():
+        cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
+        if not number.isdecimal() or cpu not in cpulist.parse(cpus):
+            continue
+        if device.startswith(ARM) and event.armv8 is not None and _implemented(host, device, event.armv8_name):
+            found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]
+        elif device in ("cpu_core", "cpu_atom"):
+            if raw is not None:
+                found.append((int(number), raw, 0))
+            if event.generic:
+                found.append((event.generic[0], int(number) << 32 | event.generic[1], 0))
+    if raw is not None and not found:
+        found.append((events.RAW, raw, 0))
+    return [*found, (*event.generic, 0)] if event.generic else found
+
+
+def _implemented(host: Reader, device: str, name: str) -> bool:
+    """Whether sysfs lists the event for this PMU: an event that it lacks opens all the same, and counts nothing."""
+    folder = f"{DEVICES}/{device}/events"
+    return not name or not host.names(folder) or host.exists(f"{folder}/{name}")
+
+
+def reason(error: int) -> str:
+    """A negative errno in words."""
+    return f"{REASONS.get(-error, os.strerror(-error))} [{errno.errorcode.get(-error, -error)}]"
+
+
+def _known(name: str) -> tuple[CounterEvent, str]:
+    found = events.split(name)
+    if found is None:
+        most = ", ".join(names())
+        raise UsageError(f"unknown counter {name!r}: use auto, {most}; hardware events also with :u or :k")
+    return found
+
+
+def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
+    """The counter and its C handle (None when unavailable) for the calling thread, pinned to `cpu`.
+
+    Raises UsageError for a name that is no counter.
+    """
+    handle = ffi.new("cb_counter **")
+    if name == ticks_name():
+        error = lib.cb_ticks_create(handle)
+        why = "a clock of constant rate, not core cycles"
+        unit = TICKS[platform.machine()][1]
+    else:
+        event, mode = _known(name)
+        unit = event.unit
+        why = event.meaning if event.software else events.MODES.get(mode, "in user mode and in the kernel")
+        error = -errno.ENOENT
+        how = EXCLUDE[mode] | (lib.CB_MUST_COUNT if name in events.BUSY else 0)
+        for kind, config, config1 in attempts(event, cpu):
+            error = lib.cb_perf_create(kind, config, config1, how, handle)
+            if error == 0 or -error in (errno.EACCES, errno.EPERM):
+                break
+    if error:
+        return Counter(name, unit, False, reason(error)), None
+    return Counter(name, unit, True, why, METHODS[lib.cb_counter_mode(handle[0])]), handle[0]
+
+
+def choose(name: str, cpu: int) -> tuple[Counter, Any]:
+    """The named counter, or for "auto" the first available of cycles, cycles:u and the clock.
+
+    Raises UsageError when the named one is unavailable.
+    """
+    if name != AUTO:
+        counter, handle = open_counter(name, cpu)
+        if handle is None:
+            raise UsageError(f"counter {name} is unavailable: {counter.why}; see `cbench list`")
+        return counter, handle
+    refused: dict[str, list[str]] = {}
+    for candidate in (*PREFERRED, ticks_name()):
+        counter, handle = open_counter(candidate, cpu)
+        if handle is not None:
+            return replace(counter, why="; ".join([counter.why, *_unavailable(refused)])), handle
+        refused.setdefault(counter.why, []).append(candidate)
+    raise UsageError("no counter at all: " + "; ".join(_unavailable(refused)))
+
+
+def _unavailable(refused: dict[str, list[str]]) -> list[str]:
+    return [f"{' and '.join(names)} unavailable: {why}" for why, names in refused.items()]
+
+
+def parse_events(text: str) -> tuple[str, ...] | None:
+    """The names in `--events A,B`; None for "auto". UsageError for a name that is no event."""
+    if text == AUTO:
+        return None
+    if text == NONE:
+        return ()
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in chosen:
+        if events.split(name) is None:
+            known = ", ".join(events.EVENTS)
+            raise UsageError(f"--events {name!r}: unknown; use auto or none alone, or {known} (hardware with :u or :k)")
+    if len(chosen) > MOST:
+        raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit beside the counter")
+    return chosen
+
+
+def add_events(
+    counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int, silent: Mapping[str, str] | None = None
+) -> Counter:
+    """The counter with what is counted beside it: `wanted`, or for None what suits it, less those in `silent`.
+
+    What cannot be had is left out with its reason; UsageError when it was asked for by name.
+    """
+    silent = silent or {}
+    chosen = [name for name in _automatic(counter) if name not in silent] if wanted is None else list(wanted)
+    chosen = [name for name in chosen if name != counter.name]
+    if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
+        chosen = [events.IN_KERNEL, *chosen]
+    got: list[str] = []
+    left_out = dict(silent)
+    for name in chosen:
+        event, mode = _known(name)
+        error = -errno.ENOENT
+        for kind, config, config1 in attempts(event, cpu):
+            error = lib.cb_counter_add(handle, kind, config, config1, EXCLUDE[mode] or _as(counter, name))
+            if not error:
+                break
+        if not error:
+            got.append(name)
+        elif wanted and name in wanted:
+            raise unavailable(name, counter, reason(error))
+        else:
+            left_out[name] = reason(error)
+    return replace(counter, others=tuple(got), left_out=left_out)
+
+
+def unavailable(name: str, counter: Counter, why: str) -> UsageError:
+    """For raising: an event that was asked for by name cannot be had."""
+    return UsageError(f"--events {name}: unavailable beside {counter.name}: {why}; see `cbench list`")
+
+
+def _as(counter: Counter, name: str) -> int:
+    """Page faults of user mode are all that there are: beside a counter without the kernel they may be had alike."""
+    return EXCLUDE["u"] if counter.name.endswith(":u") and name in events.USER_FAULTS else 0
+
+
+def _automatic(counter: Counter) -> list[str]:
+    if counter.name == "cycles":
+        return list(events.AUTOMATIC)
+    return list(events.AUTOMATIC_USER) if counter.name == "cycles:u" else []
+
+
+def survey(cpu: int) -> list[Counter]:
+    """Every counter with its availability, as this process sees it on `cpu`."""
+    found = []
+    for name in names():
+        counter, handle = open_counter(name, cpu)
+        if handle is not None:
+            lib.cb_counter_destroy(handle)
+        found.append(counter)
+    return found
+
+
+def ticks_deltas() -> list[int]:
+    """Differences between two reads of the clock around 0 to 63 multiplications."""
+    deltas = ffi.new("uint64_t[]", DELTAS)
+    lib.cb_ticks_deltas(deltas, DELTAS)
+    return list(deltas)

@@ -1,0 +1,1 @@
+"""Measure inside the kernel module, with interrupts off."""

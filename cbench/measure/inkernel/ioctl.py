@@ -1,0 +1,109 @@
+"""What goes to the kernel module and comes back, as in cbench/kmod/cbench_kmod.h, and its refusals in words."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from cbench.measure import counters
+from quiet.errors import QuietError, Refused, UsageError
+
+VERSION = 1
+PARAMS_MAX = 6
+TRIALS_MAX = 1_000_000
+REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
+STOP_MACHINE = 1
+COUNTERS = {"auto": 0, "cycles": 1, "ticks": 2}
+
+REQUEST = struct.Struct("<II32s6QQ6IQQ4IQQQiI")
+RUN = 3 << 30 | REQUEST.size << 16 | 0xC8 << 8 | 1  # _IOWR(0xC8, 1, struct cbench_request)
+OTHER_VERSION = "the loaded module is of another version of cbench: as root, rmmod cbench, then build and load this one"
+
+
+class Reason(IntEnum):
+    """Why the module did not do all of what was asked."""
+
+    DONE = 0
+    BAD_VERSION = 1
+    BAD_REQUEST = 2
+    BAD_WORKLOAD = 3
+    BAD_PARAM = 4
+    BAD_TRIALS = 5
+    CPU_OFFLINE = 6
+    NOT_BOUND = 7
+    BUSY = 8
+    NO_MEMORY = 9
+    NO_CYCLES = 10
+    TOO_LONG = 11
+    SIGNAL = 12
+    CPU_GONE = 13
+    COUNTER_LOST = 14
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleAnswer:
+    """What the module wrote, and the ioctl's errno (0: none)."""
+
+    error: int
+    reason: int
+    counter: int
+    width: int
+    done: int
+    overhead: int
+    region_ns: int
+    fitting_n: int
+    pmu_error: int
+
+
+def ask(device: int, request: bytearray) -> ModuleAnswer:
+    """One ioctl. What the module wrote is read also where it ends with an error."""
+    error = 0
+    try:
+        fcntl.ioctl(device, RUN, request)
+    except OSError as failure:
+        error = failure.errno or errno.EIO
+    return ModuleAnswer(error, *REQUEST.unpack(request)[-9:-1])
+
+
+def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
+    settings = " ".join(f"{name}={value:,}" for name, value in params.items())
+    match answer.reason:
+        case Reason.DONE if answer.error == errno.ENOTTY:
+            return Refused(OTHER_VERSION)
+        case Reason.DONE if answer.error == errno.EPERM:
+            return Refused("--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off")
+        case Reason.BAD_VERSION | Reason.BAD_WORKLOAD:
+            return Refused(OTHER_VERSION)
+        case Reason.BAD_PARAM:
+            return UsageError(f"{function} in the kernel does not take {settings}")
+        case Reason.CPU_OFFLINE | Reason.NOT_BOUND:
+            return Refused(f"CPU {cpu} went offline, or this process was moved off it")
+        case Reason.BUSY:
+            return Refused("somebody else is measuring in the kernel: wait until that has ended")
+        case Reason.NO_MEMORY:
+            return Refused(f"{function} {settings}: the kernel has not that much memory to spare")
+        case Reason.NO_CYCLES:
+            return UsageError(
+                f"counter cycles is unavailable in the kernel: {said(-answer.pmu_error)}; use {counters.ticks_name()}"
+            )
+        case Reason.TOO_LONG:
+            return Refused(
+                f"{function} {settings}: interrupts would be off for {_ms(answer.region_ns)} or more a trial, "
+                f"at most {limit_ns / 1e6:g} ms are allowed; try --param n={max(1, answer.fitting_n)}"
+            )
+        case Reason.SIGNAL:
+            return Refused("interrupted by a signal before the first trial")
+    return Refused(f"the kernel module refused: {os.strerror(answer.error)} (reason {answer.reason})")
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:,.0f} ms" if ns < 3600 * 10**9 else "hours"
+
+
+def said(error: int) -> str:
+    return f"{counters.REASONS.get(error, os.strerror(error))} [{errno.errorcode.get(error, error)}]"

@@ -1,0 +1,126 @@
+"""Building the kernel module, and why it is not loaded.
+
+`python -m cbench.measure.inkernel.module [FOLDER]` builds it against the headers of the running kernel, or those in
+$KDIR; also from an installed cbench, since the sources are part of the package. ARCH and CROSS_COMPILE mean what they
+mean to the kernel's own build. The build needs no root; loading does.
+
+Sources: Documentation/kbuild/modules.rst, admin-guide/sysctl/kernel.rst (modules_disabled), kernel_lockdown.7.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quiet.errors import QuietError, UsageError
+from quiet.host.reader import Reader
+
+SOURCES = Path(__file__).resolve().parents[2]
+NAME = "cbench"
+# Type information for tracers; needs pahole and the kernel's own image, and is of no use here.
+NO_TYPES = "CONFIG_DEBUG_INFO_BTF_MODULES="
+# What a make that called this one says to its own jobs.
+FROM_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+LOAD = "build it (`make kmod`, or `python -m cbench.measure.inkernel.module`) and load it as root: insmod .../cbench.ko"
+
+
+def headers(environment: Mapping[str, str], release: str) -> Path:
+    """The kernel's build tree: $KDIR, or the running kernel's. UsageError naming the package when there is none."""
+    given = environment.get("KDIR")
+    tree = Path(given or f"/lib/modules/{release}/build")
+    if (tree / "Makefile").is_file():
+        return tree.resolve()
+    if given:
+        raise UsageError(f"KDIR={given}: no kernel build tree (no Makefile in it)")
+    raise UsageError(
+        f"no headers of the running kernel ({tree} is missing): install linux-headers-{release} "
+        "(apt install), or set KDIR to its build tree"
+    )
+
+
+def copy_sources(folder: Path) -> Path:
+    """The module's sources and those of cbench/c that it includes, in a folder that may be written to."""
+    for name in ("kmod", "c"):
+        wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")
+        shutil.copytree(SOURCES / name, folder / name, ignore=wanted, dirs_exist_ok=True)
+    return folder / "kmod"
+
+
+def build(folder: Path, make: Sequence[str], *options: str) -> Path:
+    """The module, built in `folder`; `make` is `make -C TREE` with what a cross-build needs.
+
+    UsageError with the first line that says what is wrong; the build's output goes to stderr before.
+    """
+    try:
+        sources = copy_sources(folder.resolve())
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}; give another folder to build in") from None
+    command = [*make, "-s", f"M={sources}", NO_TYPES, *options, "modules"]
+    environment = {name: value for name, value in os.environ.items() if name not in FROM_MAKE}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UsageError(f"{command[0]}: {error.strerror}; install make") from None
+    said = (done.stderr + done.stdout).strip()
+    if said:
+        sys.stderr.write(said + "\n")
+    if done.returncode:
+        lines = said.splitlines() or ["no message"]
+        why = next((line for line in lines if "rror" in line or "not found" in line), lines[-1])
+        raise UsageError(f"the module does not build: {why.strip()}")
+    return Path(shutil.copy(sources / f"{NAME}.ko", folder.resolve()))
+
+
+def why_absent(host: Reader | None = None) -> str:
+    """Why there is no /dev/cbench, and what to do: one line."""
+    host = host or Reader()
+    if host.text("/proc/modules") is None:
+        return "this kernel was built without loadable modules (CONFIG_MODULES)"
+    if host.text("/proc/sys/kernel/modules_disabled") == "1":
+        return "loading modules is switched off until the next boot (kernel.modules_disabled = 1)"
+    if host.text(f"/sys/module/{NAME}/version") is not None:
+        return "the module is loaded, but /dev/cbench is missing: is devtmpfs mounted on /dev?"
+    if (locked := _locked(host)) is not None:
+        return f"{locked}: only a signed module can be loaded; sign cbench.ko with a key that this kernel trusts"
+    return f"the kernel module is not loaded: {LOAD}"
+
+
+def _locked(host: Reader) -> str | None:
+    lockdown = host.text("/sys/kernel/security/lockdown") or "[none]"
+    if "[none]" not in lockdown:
+        mode = lockdown.partition("[")[2].partition("]")[0]
+        return f"the kernel is locked down ({mode}; Secure Boot does that)"
+    if host.text("/sys/module/module/parameters/sig_enforce") == "Y":
+        return "the kernel enforces module signatures (module.sig_enforce)"
+    return None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build, and say how to load."""
+    release = platform.release()
+    folder = Path(arguments[0] if arguments else f"cbench-kmod-{release}")
+    try:
+        if len(arguments) > 1 or str(folder).startswith("-"):
+            raise UsageError("usage: python -m cbench.measure.inkernel.module [FOLDER]")
+        module = build(folder, ["make", "-C", str(headers(os.environ, release))])
+    except QuietError as error:
+        sys.stderr.write(f"kmod: {error}\n")
+        return error.exit_code
+    sys.stdout.write(f"built {module}\n")
+    if "KDIR" in os.environ:
+        return 0
+    host = Reader()
+    if (locked := _locked(host)) is not None or host.text("/proc/sys/kernel/modules_disabled") != "0":
+        sys.stdout.write(f"it cannot be loaded as it is: {locked or why_absent(host)}\n")
+    else:
+        sys.stdout.write(f"load it as root: insmod {module}; unload it: rmmod {NAME}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

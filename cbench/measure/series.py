@@ -1,0 +1,143 @@
+"""Trials in chunks, as the worker runs them: C measures, Python afterwards names what came between."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from cbench._cbench import ffi, lib
+from cbench.machine.interrupts import line_names
+from cbench.measure import events
+from cbench.model import Trial
+from quiet.errors import QuietError
+
+BUDGET_NS = 200_000_000
+MOST = 2000
+FEWEST_CYCLES = 0.1
+"""An instruction of the kernel takes at least so many cycles."""
+
+
+class TrialSeries:
+    """A workload on a counter, ready to run; owns the C buffers of its chunks.
+
+    `others`: the names of what is counted beside the value. `kernel_baseline`: instructions of the kernel in an empty
+    timed region, None where that cannot be told. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
+    are the work itself.
+    """
+
+    def __init__(
+        self,
+        counter: Any,
+        cpu: int,
+        run: Any,
+        state: Any,
+        n: int,
+        rewarm: int,
+        *,
+        others: Sequence[str] = (),
+        kernel_baseline: int | None = None,
+        enters_kernel: bool | None = None,
+        own_faults: int = 0,
+        stack: int = 0,
+    ) -> None:
+        self._call = (run, state, n, rewarm)
+        self._cpu = cpu
+        self.strayed = False
+        self._counter = counter
+        self._others = tuple(others)
+        self._kernel_baseline, self._enters_kernel = kernel_baseline, enters_kernel
+        self._own_faults = own_faults
+        self._beside = 0
+        self._stack = stack
+        self._trials = ffi.new("cb_trial[]", MOST)
+        self._count = ffi.new("size_t *")
+        source = ffi.new("cb_irq_source **")
+        error = lib.cb_irq_create(cpu, source)
+        self._irqs = ffi.NULL if error else source[0]
+        self._names: tuple[str, ...] = ()
+        self.interrupts_from = os.strerror(-error) if error else "/proc/interrupts"
+        if not error:
+            self._read_names()
+
+    def close(self) -> None:
+        if self._irqs != ffi.NULL:
+            lib.cb_irq_destroy(self._irqs)
+            self._irqs = ffi.NULL
+
+    @property
+    def buffers(self) -> tuple[Any, int]:
+        """Start and length in bytes of what C writes a chunk's trials to."""
+        return self._trials, ffi.sizeof(self._trials)
+
+    def run(self, most: int) -> list[Trial]:
+        """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.
+
+        Trials end where one was not on the CPU that was asked for; `strayed` is then set.
+        """
+        error = lib.cb_trials_run(
+            self._counter,
+            self._irqs,
+            *self._call,
+            BUDGET_NS,
+            self._stack,
+            min(most, MOST),
+            self._trials,
+            self._count,
+        )
+        if error:
+            name = errno.errorcode.get(-error, str(-error))
+            raise QuietError(f"the counter could not be read during a trial [{name}]; try another --counter")
+        there = self._count[0]
+        for i in range(there):
+            if self._trials[i].cpu_before != self._cpu or self._trials[i].cpu_after != self._cpu:
+                self.strayed, there = True, i
+                break
+        trials = [self._trial(self._trials[i]) for i in range(there)]
+        if self._irqs != ffi.NULL:
+            self._read_names()
+        return trials
+
+    def _read_names(self) -> None:
+        text = ffi.new("const char **")
+        lib.cb_irq_text(self._irqs, text)
+        self._names = line_names(ffi.string(text[0]).decode(errors="replace"))
+
+    def _trial(self, raw: Any) -> Trial:
+        interrupts = {self._line(raw.irq_line[i]): int(raw.irq_count[i]) for i in range(raw.irq_lines)}
+        switches = raw.nvcsw + raw.nivcsw
+        faults = max(raw.minflt + raw.majflt - self._own_faults, 0)
+        migrated = raw.cpu_before != raw.cpu_after
+        valid = not raw.flags & lib.CB_MULTIPLEXED
+        causes = []
+        if switches:
+            causes.append(f"context switch ({raw.nvcsw} voluntary, {raw.nivcsw} involuntary)")
+        elif raw.flags & lib.CB_RESCHEDULED:
+            causes.append("context switch (the counter was rescheduled)")
+        if migrated:
+            causes.append(f"migration (CPU {raw.cpu_before} to CPU {raw.cpu_after})")
+        if faults:
+            causes.append(f"page fault ({raw.minflt} minor, {raw.majflt} major)")
+        causes += [f"interrupt {name}" for name in interrupts]
+        if raw.flags & lib.CB_IRQ_UNKNOWN and self._irqs != ffi.NULL:
+            causes.append("interrupt lines changed")
+        if not valid:
+            causes.append("counter multiplexed")
+        outcome = (switches, faults, interrupts, migrated, valid, raw.begin, raw.end)
+        counts = {name: int(raw.others[i]) for i, name in enumerate(self._others)}
+        kernel = self._in_kernel(counts, int(raw.beside))
+        return Trial(raw.value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel)
+
+    def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
+        """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""
+        if self._kernel_baseline is None or self._enters_kernel:
+            return None
+        ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)
+        self._beside = min(self._beside or beside, beside)
+        if ran and beside - self._beside >= ran * FEWEST_CYCLES:
+            ran = 0  # all of it between the reads of this counter and of that, and so not in the trial
+        return ran if self._enters_kernel is False or not ran else None
+
+    def _line(self, number: int) -> str:
+        return self._names[number] if number < len(self._names) else f"line {number}"

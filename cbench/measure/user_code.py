@@ -1,0 +1,77 @@
+"""Functions of the user's own: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from cbench.model import Workload
+from cbench.workloads.registry import USER_PARAMETERS
+from quiet.errors import UsageError
+
+FLAGS = ("-O2", "-g", "-Wall", "-shared", "-fPIC")
+PROTOTYPE = "uint64_t run(void *state, uint64_t n)"
+
+
+def is_user_code(text: str) -> bool:
+    """Whether the text names a file rather than a built-in workload."""
+    return ":" in text or "/" in text or text.endswith((".c", ".so"))
+
+
+def split(text: str) -> tuple[Path, str]:
+    """The file and the function's name, else UsageError."""
+    file, _, function = text.rpartition(":")
+    if not file or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
+        raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, a {PROTOTYPE}")
+    path = Path(file)
+    if path.suffix not in (".c", ".so"):
+        raise UsageError(f"{file}: neither a C file (.c) nor a shared library (.so)")
+    if not path.is_file():
+        raise UsageError(f"{file}: no such file")
+    return path.resolve(), function
+
+
+def compile_command(source: Path, library: Path) -> list[str]:
+    """${CC:-cc} with fixed flags; CC may bring options of its own. UsageError when CC cannot be read."""
+    try:
+        compiler = shlex.split(os.environ.get("CC") or "cc")
+    except ValueError as error:
+        raise UsageError(f"CC={os.environ['CC']!r}: {error}") from None
+    return [*compiler, *FLAGS, "-o", str(library), str(source)]
+
+
+def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
+    """The shared library of a C file, built once for each `cache` directory.
+
+    The command goes to `tell`. The compiler's messages go to stderr as they are; UsageError when it fails.
+    """
+    library = cache / f"{source.stem}-{source.parent.as_posix().encode().hex()[-32:]}.so"
+    if library.exists():
+        return library
+    command = compile_command(source, library)
+    tell(shlex.join(command))
+    try:
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=2, check=False).returncode
+    except OSError as error:
+        raise UsageError(f"compiler {command[0]}: {error.strerror}; install one or set CC") from None
+    if code:
+        raise UsageError(f"{source.name}: does not compile, see above (exit code {code})")
+    return library
+
+
+def load(text: str, cache: Path, tell: Callable[[str], None]) -> Workload:
+    """The user's function as a workload; the worker finds out whether it is there."""
+    path, function = split(text)
+    library = compiled(path, cache, tell) if path.suffix == ".c" else path
+    return Workload(
+        name=text,
+        function=function,
+        stresses="whatever it does",
+        parameters=USER_PARAMETERS,
+        library=str(library),
+        enters_kernel=None,
+    )

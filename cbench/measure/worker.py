@@ -1,0 +1,256 @@
+"""The measuring process: one workload on one CPU. Run as `python -m cbench.measure.worker IN OUT PARENT`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from statistics import median_low
+from typing import Any
+
+from cbench._cbench import ffi, lib
+from cbench.measure import counters, events, protocol
+from cbench.measure.series import TrialSeries
+from cbench.measure.workload_loader import address, load
+from cbench.model import Counter, Settling, Trial
+from cbench.stats import settling
+from cbench.stats.quantum import quantum
+from quiet import cpulist
+from quiet.errors import QuietError, Refused
+from quiet.host.reader import Reader
+from quiet.machine.affinity import place
+
+REGIONS = 2000
+"""Empty timed regions that are measured,"""
+SPIN, SPINS = 100_000, 60
+"""Rounds of hash, and how many times, to wait for an interrupt: some 20 ms."""
+EMPTY = 50
+"""and trials of the empty workload."""
+STEADY = 0.9
+"""The share of these that has to have as few instructions of the kernel as the fewest."""
+MISPREDICTED = ("branch-misses", "branch-misses:u")
+
+
+class Channel:
+    """The worker's ends of the two pipes."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._process = os.getpid()
+        self._in = os.fdopen(incoming, "rb", buffering=0)
+        self._out = os.fdopen(outgoing, "wb", buffering=0)
+
+    def receive(self) -> bytes:
+        line = self._in.readline()
+        if not line:
+            sys.exit(1)  # the parent is gone
+        return line
+
+    def send(self, kind: str, **content: object) -> None:
+        if os.getpid() != self._process:
+            os._exit(0)  # a copy that the measured code has made of this process: it has nothing to say
+        data = memoryview(protocol.encode(kind, **content))
+        while data:
+            data = data[self._out.write(data) :]
+
+    def ask(self, kind: str, **content: object) -> bool:
+        """Send, then block until the parent has done its part; whether it wants more."""
+        self.send(kind, **content)
+        return self.receive() != protocol.ENOUGH
+
+
+def addresses() -> str:
+    """Whether this process runs without address space randomisation: "fixed" or "random"."""
+    fixed = ffi.new("int *")
+    error = lib.cb_addresses_fixed(fixed)
+    return "fixed" if not error and fixed[0] else "random"
+
+
+def lock_memory(ranges: list[tuple[Any, int]]) -> str:
+    """Lock everything; where the limit does not allow that, what the trials touch. Says which."""
+    unlimited = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
+    error = lib.cb_lock_all(unlimited)
+    if not error:
+        return "all"
+    failed = [e for e in (lib.cb_lock_range(start, size) for start, size in ranges) if e]
+    return f"none ({os.strerror(-failed[0])})" if failed else f"buffers only ({os.strerror(-error)})"
+
+
+def page_size(address: int) -> str:
+    """How the mapping at `address` is backed, from /proc/self/smaps: "huge", "partly huge" or "small"."""
+    inside, size = False, 0
+    for line in (Reader().text("/proc/self/smaps") or "").splitlines():
+        bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+        if bounds:
+            inside = int(bounds[1], 16) <= address < int(bounds[2], 16)
+        elif inside and line.startswith("Size:"):
+            size = int(line.split()[1])
+        elif inside and line.startswith("AnonHugePages:"):
+            huge = int(line.split()[1])
+            return "small" if not huge else "huge" if huge >= size else "partly huge"
+    return "unknown"
+
+
+def stolen_ms(cpu: int) -> int | None:
+    """Time that the hypervisor has kept `cpu` from running, by the kernel's account; None where unknown."""
+    for line in (Reader().text("/proc/stat") or "").splitlines():
+        if line.startswith(f"cpu{cpu} "):
+            return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
+    """The counter with its step, what two reads differ by, and what a call of nothing has; kernel_baseline()."""
+    regions = ffi.new("uint64_t[]", REGIONS)
+    if lib.cb_empty_regions(handle, regions, REGIONS):
+        raise QuietError("the counter could not be read; try another --counter")
+    empty = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_empty_run"), ffi.NULL, 0, 0, others=counter.others)
+    trials: list[Trial] = []
+    while counter.others and len(trials) < EMPTY:  # on a busy CPU a chunk's time may be over after a few
+        trials += empty.run(EMPTY - len(trials))
+    empty.close()
+    values = list(regions)[REGIONS // 10 :]
+    calibrated = replace(
+        counter,
+        quantum=quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1,
+        overhead=min(values),
+        overhead_median=median_low(values),
+        baseline=tuple(min(trial.counts[name] for trial in trials[EMPTY // 10 :]) for name in counter.others),
+    )
+    return calibrated, kernel_baseline([trial.counts for trial in trials[EMPTY // 10 :]])
+
+
+def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
+    """The kernel's instructions in an empty timed region; None where they are not counted or not steady.
+
+    0 where the counters are read in user space, those of the reading itself where read(2) has to do.
+    """
+    counts = [each[events.IN_KERNEL] for each in empty if events.IN_KERNEL in each]
+    lowest = min(counts, default=None)
+    return lowest if lowest is not None and counts.count(lowest) >= STEADY * len(counts) else None
+
+
+def opened(job: protocol.Job) -> tuple[Counter, Any]:
+    """The counter and what is counted beside it, without what opens but counts nothing.
+
+    UsageError when just that was asked for by name.
+    """
+    counter, handle = counters.choose(job.counter, job.cpu)
+    counter = counters.add_events(counter, handle, job.events, job.cpu)
+    if events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
+        lib.cb_counter_destroy(handle)
+        silent = {events.INTERRUPTS: "opens, but counted none of the interrupts that came"}
+        if job.events is not None:
+            raise counters.unavailable(events.INTERRUPTS, counter, silent[events.INTERRUPTS])
+        counter, handle = counters.choose(job.counter, job.cpu)
+        counter = counters.add_events(counter, handle, None, job.cpu, silent)
+    return counter, handle
+
+
+def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
+    """False when interrupts came within timed regions and the event saw none; they are waited for a short while."""
+    spin = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)
+    came = counted = 0
+    for _ in range(SPINS):
+        for trial in spin.run(1):
+            counted += trial.counts[events.INTERRUPTS]
+            if trial.counts.get(events.IN_KERNEL, 0):
+                came += sum(trial.interrupts.values())
+        if counted or came > 1:
+            break
+    spin.close()
+    return bool(counted) or came < 2
+
+
+def check_place(series: TrialSeries, cpu: int, done: int) -> None:
+    """Refused when the kernel has moved this process off its CPU, as it does when that goes offline."""
+    if not series.strayed:
+        return
+    online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
+    why = "this process was moved to another CPU, by another cpuset or affinity" if cpu in online else "it went offline"
+    raise Refused(f"CPU {cpu} was lost after {done:,} trials: {why}")
+
+
+def warm(series: TrialSeries, job: protocol.Job, step: int, channel: Channel) -> Settling:
+    """Discard trials as the job says."""
+    trials: list[Trial] = []
+    most = settling.LIMIT if job.warmup is None else job.warmup
+    while True:
+        values = tuple(trial.value for trial in trials)
+        counted = [name for name in MISPREDICTED if trials and name in trials[0].counts][:1]
+        missed = tuple(trial.counts[name] for name in counted for trial in trials)
+        done = settling.settled(values, step, missed)
+        if len(trials) >= most or (done and job.warmup is None):
+            return Settling(values, missed, done)
+        trials += series.run(min(settling.WINDOW, most - len(trials)))
+        check_place(series, job.cpu, 0)
+        channel.ask("warm", done=len(trials))
+
+
+def measure(job: protocol.Job, channel: Channel) -> None:
+    place(job.cpu)  # first: memory then comes from this CPU's own node
+    loaded = load(job)
+    counter, handle = opened(job)
+    counter, baseline = calibrate(counter, handle, job.cpu)
+    series = TrialSeries(
+        handle,
+        job.cpu,
+        loaded.run,
+        loaded.state,
+        job.params["n"],
+        job.rewarm,
+        others=counter.others,
+        kernel_baseline=baseline,
+        enters_kernel=job.enters_kernel,
+        own_faults=job.own_faults,
+        stack=job.layout.stack,
+    )
+    locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])
+    gc.disable()
+    channel.ask(
+        "ready",
+        counter=asdict(counter),
+        locked=locked,
+        addresses=addresses(),
+        pages=page_size(address(loaded.region)) if loaded.region else "none",
+        interrupts_from=series.interrupts_from,
+    )
+    warmed = warm(series, job, counter.quantum or 1, channel)
+    channel.ask("settled", **asdict(warmed))
+    before = stolen_ms(job.cpu)
+    done, more = 0, True
+    while more and done < job.trials:
+        chunk: list[Trial] = series.run(job.trials - done)
+        done += len(chunk)
+        more = channel.ask("chunk", trials=[protocol.pack_trial(trial) for trial in chunk])
+        check_place(series, job.cpu, done)
+    after = stolen_ms(job.cpu)
+    channel.send("done", stolen_ms=None if before is None or after is None else after - before)
+
+
+def main(argv: list[str]) -> None:
+    incoming, outgoing, parent = (int(text) for text in argv[1:4])
+    if lib.cb_die_with_parent(parent):
+        sys.exit(1)
+    channel = Channel(incoming, outgoing)
+    try:
+        measure(protocol.decode_job(channel.receive()), channel)
+    except QuietError as error:
+        failed(channel, str(error), error.exit_code)
+    except (OSError, MemoryError) as error:
+        failed(channel, f"{type(error).__name__}: {error}", 2)
+
+
+def failed(channel: Channel, message: str, exit_code: int) -> None:
+    """Tell the parent; where the measured code has closed the pipes, end without a word."""
+    try:
+        channel.send("error", message=message, exit_code=exit_code)
+    except OSError:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

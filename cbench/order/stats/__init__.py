@@ -1,0 +1,1 @@
+"""Statistics of order studies: arrays in, frozen results out."""

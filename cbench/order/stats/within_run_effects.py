@@ -1,0 +1,209 @@
+"""What order does inside the random runs: position, predecessor, the first trial; and drift over the whole study.
+
+The plain test of fixed against random order asks whether one order is special. These ask why, and find effects that the
+random runs show by themselves. All by ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
+drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.order.stats.data import Codes, Values
+from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
+from cbench.stats.tails import chi2_sf, student_p
+
+SMALL = 5
+"""For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A test over groups of trials. `labels` are positions or numbers of tests, START for the beginning of a run."""
+
+    test: Kruskal
+    labels: Codes
+    sizes: NDArray[np.intp]
+    medians: Values
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a group is too small for the p-value to be trusted."""
+        return int(self.sizes.min()) < SMALL
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Trials with one label (after one predecessor, or at one position) against all others of the same test."""
+
+    label: int
+    n: int
+    median: float
+    median_others: float
+    p: float
+
+    @property
+    def delta_pct(self) -> float | None:
+        """By how much the median is above that of the others, in % of theirs; None where theirs is 0."""
+        return 100 * (self.median - self.median_others) / abs(self.median_others) if self.median_others else None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A row of the matrix of predecessors: each label against all others of the same test, as columns."""
+
+    labels: Codes
+    sizes: NDArray[np.intp]
+    medians: Values
+    medians_others: Values
+    h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
+
+    def __getitem__(self, at: int) -> Against:
+        medians = float(self.medians[at]), float(self.medians_others[at])
+        return Against(int(self.labels[at]), int(self.sizes[at]), *medians, chi2_sf(float(self.h[at]), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Spearman's correlation of value and time."""
+
+    rho: float
+    p: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Values in order, where each was, their average ranks, and their ties as kruskal.tied has them."""
+
+    values: Values
+    order: NDArray[np.intp]
+    ranks: Values
+    lengths: Values | None
+
+    @classmethod
+    def of(cls, values: Values) -> Ordered:
+        order = np.argsort(values)
+        ordered = values[order]
+        lengths = tied(ordered)
+        return cls(ordered, order, _ranks_of_sorted(ordered.size, lengths), lengths)
+
+
+def grouped(values: Values | Ordered, labels: Codes) -> Grouped | None:
+    """Whether values depend on their label. None with fewer than two labels."""
+    found = _split(values, labels)
+    return None if found is None else _grouped(found)
+
+
+def against_others(values: Values | Ordered, labels: Codes) -> tuple[Grouped, Matrix] | None:
+    """The same, and each label against all others, by the labels' numbers; None with fewer than two labels."""
+    found = _split(values, labels)
+    return None if found is None else (_grouped(found), _matrix(found))
+
+
+def first_trial(values: Values | Ordered, positions: Codes) -> Against | None:
+    """Trials that were the first of their run against all others. None where one of both is missing."""
+    found = values if isinstance(values, Ordered) else Ordered.of(values)
+    first = positions[found.order] == 0
+    n, size = first.size, int(np.count_nonzero(first))
+    if not 0 < size < n:
+        return None
+    away = float(found.ranks[first].sum()) - size * (n + 1) / 2
+    test = of_sums(away * away * n / (size * (n - size)), n, found.lengths, 2)
+    return Against(0, size, median_of_sorted(found.values[first]), median_of_sorted(found.values[~first]), test.p)
+
+
+def drift(values: Values, times: Values | Codes) -> Drift | None:
+    """None with fewer than three values, or where values or times are all alike."""
+    n = values.size
+    if n < 3:
+        return None
+    a, b = (_ranks(each) - (n + 1) / 2 for each in (values, times))
+    scale = sqrt(float(a @ a) * float(b @ b))
+    if not scale:
+        return None
+    rho = max(-1.0, min(1.0, float(a @ b) / scale))
+    t = inf if abs(rho) == 1 else rho * sqrt((n - 2) / (1 - rho * rho))
+    return Drift(rho, 0.0 if t == inf else student_p(t, n - 2), n)
+
+
+def median_of_sorted(values: Values) -> float:
+    """The middle one, or the mean of both middle ones."""
+    half = values.size // 2
+    return float(values[half]) if values.size % 2 else float((values[half - 1] + values[half]) / 2)
+
+
+def _ranks(values: Values | Codes) -> Values:
+    """Average ranks, from 1."""
+    if (values[1:] > values[:-1]).all():
+        return np.arange(1.0, values.size + 1)
+    order = np.argsort(values)
+    found = np.empty(values.size)
+    found[order] = _ranks_of_sorted(values.size, tied(values[order]))
+    return found
+
+
+def _ranks_of_sorted(size: int, lengths: Values | None) -> Values:
+    if lengths is None:
+        return np.arange(1.0, size + 1)
+    return np.repeat(np.cumsum(lengths) - (lengths - 1) / 2, lengths.astype(np.intp))
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Values in order, and their places `at` put together by label, in order within it; each begins at `starts`."""
+
+    values: Values
+    at: NDArray[np.intp]
+    labels: Codes
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    away: Values  # of each label: how far the sum of its ranks is from what chance gives it
+    lengths: Values | None
+
+
+def _split(values: Values | Ordered, labels: Codes) -> _Split | None:
+    found = values if isinstance(values, Ordered) else Ordered.of(values)
+    n = found.values.size
+    if not n or np.isnan(found.values[-1]):
+        return None
+    of_each = labels[found.order]
+    narrow = of_each.astype(np.int16) if -1 <= int(of_each.min()) <= int(of_each.max()) < 2**15 else of_each
+    at = np.argsort(narrow, kind="stable")  # of narrow ones by radix
+    together = of_each[at]
+    starts = np.flatnonzero(together[1:] != together[:-1]) + 1
+    if not starts.size:
+        return None
+    starts = np.concatenate([[0], starts])
+    sizes = np.diff(starts, append=n)
+    away = np.add.reduceat(found.ranks[at], starts) - sizes * ((n + 1) / 2)
+    return _Split(found.values, at, together[starts], starts, sizes, away, found.lengths)
+
+
+def _grouped(split: _Split) -> Grouped:
+    test = of_sums(float((split.away**2 / split.sizes).sum()), split.values.size, split.lengths, split.labels.size)
+    return Grouped(test, split.labels, split.sizes, _medians(split))
+
+
+def _medians(split: _Split) -> Values:
+    together = split.values[split.at]
+    low, high = together[split.starts + (split.sizes - 1) // 2], together[split.starts + split.sizes // 2]
+    return np.asarray((low + high) / 2)
+
+
+def _matrix(split: _Split) -> Matrix:
+    """H of two samples from the rank sum of one. The others' median is looked up where it is without this label."""
+    n = split.values.size
+    others = n - split.sizes
+    ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
+    h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
+    passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
+    ends = []
+    for rank in ((others - 1) // 2, others // 2):
+        before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
+        ends.append(split.values[rank + before])
+    return Matrix(split.labels, split.sizes, _medians(split), np.asarray((ends[0] + ends[1]) / 2), h)

@@ -1,0 +1,1 @@
+"""What reports share: figures, SVG, page parts."""

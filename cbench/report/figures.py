@@ -1,0 +1,58 @@
+"""What all plots share: matplotlib, which is optional, and files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from quiet.console import check_savable
+from quiet.errors import QuietError, UsageError
+
+FORMATS = (".svg", ".png")
+
+
+def check(path: str, option: str = "-o") -> None:
+    """UsageError when no plot can be made there: to be asked before the measuring, not after it."""
+    if Path(path).suffix.lower() not in FORMATS:
+        raise UsageError(f"{option} {path}: a plot is an .svg or a .png file")
+    check_savable(path, option)
+    pyplot()
+
+
+def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or leave -o out") -> Any:
+    """matplotlib; UsageError, which says what is missing, where it is not installed."""
+    os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the user's settings are
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise UsageError(missing) from None
+    return plt
+
+
+@contextlib.contextmanager
+def figure(path: str, rows: int, option: str = "-o") -> Iterator[Any]:
+    """The axes of a figure with `rows` panels above each other, saved at the end. Text in an SVG stays text."""
+    plt = pyplot()
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cbench", "font.size": 9}):
+        made, axes = plt.subplots(rows, 1, sharex=True, figsize=(9, 3.6 * rows), layout="constrained")
+        try:
+            yield axes
+            _save(made, path, option)
+        finally:
+            plt.close(made)
+
+
+def _save(made: Any, path: str, option: str) -> None:
+    beside = f"{path}.{os.getpid()}.new"
+    kind = Path(path).suffix.lower()[1:]
+    try:
+        made.savefig(beside, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+        os.replace(beside, path)
+    except OSError as error:
+        raise QuietError(f"{option} {path}: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)

@@ -1,0 +1,118 @@
+"""Abridgments: named choices of treatments at the time of the analysis, and what each of them can still tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.screen.analysis.plots import plots_of
+from cbench.screen.data.data import COMPLETE, UNQUESTIONED, Data, Filter
+from cbench.screen.design.testable import Assessment, assess
+from quiet.errors import UsageError
+
+
+def every_filter(data: Data) -> list[Filter]:
+    """The complete design first, then that without questionable treatments, then the abridgments."""
+    everything = np.ones(len(data.treatments), dtype=bool)
+    made = [Filter(COMPLETE, "all treatments", everything)]
+    if data.questionable:
+        keep = everything.copy()
+        keep[list(data.questionable)] = False
+        made.append(Filter(UNQUESTIONED, "minus the questionable ones", keep))
+    return [*made, *data.filters]
+
+
+def chosen(data: Data, name: str | None, exclude: bool) -> Filter:
+    """The filter that an analysis uses. Raises UsageError for a name that is none, and where nothing is left."""
+    found = {each.name: each for each in every_filter(data)}
+    made = found[COMPLETE]
+    if name is not None:
+        if name not in found:
+            there = ", ".join(each.name for each in data.filters) or "none"
+            raise UsageError(f"--abridgment {name}: the data have {there}")
+        made = found[name]
+    if exclude and data.questionable and name != UNQUESTIONED:
+        keep = made.keep & found[UNQUESTIONED].keep
+        words = "minus the questionable ones" if name is None else f"{made.words}; minus the questionable ones"
+        made = Filter(UNQUESTIONED if name is None else f"{made.name}, {UNQUESTIONED}", words, keep)
+    check(made)
+    return made
+
+
+def check(found: Filter) -> None:
+    """Raises UsageError where nothing is left."""
+    if not found.keep.any():
+        raise UsageError(f"{found.name}: leaves no treatment")
+
+
+def ad_hoc(data: Data, option: str, texts: Sequence[str]) -> Filter:
+    """A choice of treatments from the command line: `--only` or `--minus` with texts such as "fp=0 prf=1".
+
+    Raises UsageError for a factor or level that does not exist.
+    """
+    factors = {factor.name: (number, factor.levels) for number, factor in enumerate(data.factors)}
+    hit = np.zeros(len(data.treatments), dtype=bool)
+    levels = np.array(data.treatments, dtype=np.intp).reshape(len(data.treatments), len(data.factors))
+    for text in texts:
+        mine = np.ones(len(data.treatments), dtype=bool)
+        for word in text.replace(",", " ").split():
+            name, _, wanted = word.partition("=")
+            if name not in factors:
+                raise UsageError(f"{option} {text}: no factor {name}; the factors are {', '.join(factors)}")
+            number, names = factors[name]
+            asked = names if wanted == "*" else wanted.split("|")
+            if wrong := [each for each in asked if each not in names]:
+                raise UsageError(f"{option} {text}: {name} has no level {wrong[0]!r}; it has {', '.join(names)}")
+            mine &= np.isin(levels[:, number], [names.index(each) for each in asked])
+        hit |= mine
+    keep = hit if option == "--only" else ~hit
+    return Filter(f"{option[2:]} {', '.join(texts)}", f"{option[2:]} {', '.join(texts)}", keep)
+
+
+def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:
+    """What the treatments that are kept can test; None where none is."""
+    treatments = [each for each, kept in zip(data.treatments, keep.tolist(), strict=True) if kept]
+    if not treatments:
+        return None
+    plots = plots_of(data)
+    return assess(data.factors, treatments, plots if any(factor.hard for factor in data.factors) else 1)
+
+
+def shown(data: Data, each: Filter, found: Assessment | None) -> dict[str, Any]:
+    """A filter with its balance and aliasing as a plain object."""
+    made: dict[str, Any] = {"name": each.name, "words": each.words, "treatments": int(each.keep.sum())}
+    if found is None:
+        return made | {"counts": {}, "balanced": None, "orthogonal": None, "aliased": [], "says": ["it leaves nothing"]}
+    counts = {
+        factor.name: dict(zip(factor.levels, row, strict=True))
+        for factor, row in zip(data.factors, found.counts, strict=True)
+    }
+    return made | {
+        "counts": counts,
+        "balanced": found.balanced,
+        "unbalanced": [
+            factor.name for factor, good in zip(data.factors, found.balanced_factors, strict=True) if not good
+        ],
+        "orthogonal": found.orthogonal,
+        "aliased": [
+            {"effect": one.name, "with": list(one.aliases)} for one in found.effects if one.aliases and not one.ok
+        ],
+        "untestable": [{"effect": one.name, "why": one.words} for one in found.effects if not one.ok],
+        "empty_cells": [
+            {
+                "factors": [data.factors[first].name, data.factors[second].name],
+                "cells": [[data.factors[first].levels[a], data.factors[second].levels[b]] for a, b in cells],
+            }
+            for (first, second), cells in found.empty.items()
+            if cells
+        ],
+        "says": list(found.words),
+    }
+
+
+def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Filters by their names."""
+    return {str(row["name"]): row for row in rows}

@@ -1,0 +1,239 @@
+"""Each treatment by itself: its mean with intervals, its first run; and what samples of other sizes would show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.screen.data.data import Data, ResponseSeries, Values
+from cbench.screen.stats.adaptive import adaptive_bca, pixel
+from cbench.screen.stats.practical_significance import Material, material
+from cbench.screen.stats.subsampling import Subsampling, subsampling
+from cbench.stats.bca import MOST_EXACT, bca_exact
+from cbench.stats.etalon import FIRST_ALPHA, FirstRun, first_run
+from cbench.stats.interval import METHODS, MID, STRICT, Interval, deviation
+from cbench.stats.student import t_interval
+
+PIXELS = 200
+"""Height in pixels of a panel of the plot of means: one of them is the tolerance of the intervals' ends."""
+SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
+MOST_STUDIED = 6
+SMALLEST_POPULATION = 20
+"""Values below which a treatment's sample says too little of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Studying:
+    """How the subsampling study is made. `subsamples`: of each size, 0 for no study."""
+
+    subsamples: int = 1000
+    replicates: int = 1000
+    sizes: tuple[int, ...] = SIZES
+    replace: bool = False
+    treatments: int | None = None
+    """Of a response: that of the middle spread, or several from the least to the largest. None: MOST_STUDIED in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalOptions:
+    """Of intervals. `digits`: of the standard uncertainty, 1 or 2, that the ends have to be stable in; None: `delta`,
+    in the values' unit, a pixel of the plot. `first_alpha`: level of the rule of the first run, for one sample."""
+
+    confidence: float
+    seed: int
+    digits: int | None = None
+    delta: float | None = None
+    first_alpha: float = FIRST_ALPHA
+    most: int = 200_000
+
+
+def means(series: ResponseSeries, treatments: int) -> Values:
+    """Of each treatment; NaN where it has no values. Shape (treatments,)."""
+    there = ~np.isnan(series.value)
+    codes, value = series.treatment[there], series.value[there]
+    counts = np.bincount(codes, minlength=treatments)
+    sums = np.bincount(codes, value, minlength=treatments)
+    with np.errstate(invalid="ignore"):
+        return np.where(counts > 0, sums / counts, np.nan)
+
+
+def samples(data: Data, series: ResponseSeries, keep: NDArray[np.bool_], how: IntervalOptions) -> list[dict[str, Any]]:
+    """One object for each treatment that is kept and that the response can have."""
+    wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
+    values = {each: series.of(each) for each in wanted}
+    failed = np.bincount(series.treatment[np.isnan(series.value)], minlength=len(data.treatments))
+    return [_sample(data, each, values[each], int(failed[each]), how) for each in wanted]
+
+
+def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float | None]:
+    """Of each response a pixel of the plot of means, whose panels have one scale for a workload and unit, without a
+    unit each its own; None where these have no extent."""
+    spans: dict[tuple[str, str, str], float] = {}
+    keys = [(each.workload, each.unit, "" if each.unit else each.name) for each in series]
+    for each, key in zip(series, keys, strict=True):
+        found = [each.of(number) for number in np.unique(each.treatment).tolist()]
+        ends = [float(mine.mean()) for mine in found if mine.size]
+        intervals = [t_interval(mine, confidence) for mine in found]
+        ends += [end for one in intervals for end in (one.low, one.high) if end is not None]
+        spans[key] = max(spans.get(key, 0.0), max(ends) - min(ends) if ends else 0.0)
+    pixels = {key: pixel(span, PIXELS) if span > 0 and np.isfinite(span) else None for key, span in spans.items()}
+    return [pixels[key] for key in keys]
+
+
+def _sample(data: Data, number: int, values: Values, failed: int, how: IntervalOptions) -> dict[str, Any]:
+    plain = t_interval(values, how.confidence)
+    bca = {ties: _bca(values, ties, how) for ties in (MID, STRICT)}
+    known = values.size > 0
+    return {
+        "treatment": number,
+        "name": data.label(number),
+        "questionable": data.questionable.get(number),
+        "n": int(values.size),
+        "failed": failed,
+        "mean": float(values.mean()) if known else None,
+        "sd": deviation(values),
+        "median": float(np.median(values)) if known else None,
+        "min": float(values.min()) if known else None,
+        "max": float(values.max()) if known else None,
+        "alike": bool(known and values.min() == values.max()),
+        "bca_mid": ends(bca[MID]),
+        "bca_strict": ends(bca[STRICT]),
+        "t": ends(plain),
+        "replicates": bca[MID].replicates,
+        "why": bca[MID].why or plain.why,
+        "first_run": _first(first_run(values, how.first_alpha)),
+    }
+
+
+def _bca(values: Values, ties: str, how: IntervalOptions) -> Interval:
+    """Of few values by all their resamples: nothing is left to chance."""
+    if values.size <= MOST_EXACT:
+        return bca_exact(values, how.confidence, ties=ties)
+    return adaptive_bca(
+        values,
+        how.confidence,
+        digits=how.digits or 1,
+        delta=how.delta if how.digits is None else None,
+        seed=how.seed,
+        ties=ties,
+        most=how.most,
+    )
+
+
+def ends(interval: Interval) -> list[float] | None:
+    """Both ends; None where there is no interval."""
+    return None if interval.low is None or interval.high is None else [interval.low, interval.high]
+
+
+def _first(found: FirstRun) -> dict[str, Any] | None:
+    if found.ratio is None or found.sd is None:
+        return None
+    return {
+        "sd": found.sd,
+        "sd_without": found.sd_without,
+        "ratio": found.ratio if np.isfinite(found.ratio) else None,
+        "threshold": found.threshold,
+        "p": found.p,
+        "flagged": found.flagged,
+    }
+
+
+def studies(
+    series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, how: Studying
+) -> dict[int, Subsampling]:
+    """The subsampling study of some treatments: of small, middle and large spread, the first ones of equal ones."""
+    values = {each: series.of(each) for each in wanted}
+    able = [each for each in wanted if values[each].size >= SMALLEST_POPULATION and np.ptp(values[each]) > 0]
+    if not able or not how.subsamples:
+        return {}
+    able.sort(key=lambda each: (deviation(values[each]) or 0.0, each))
+    many = min(how.treatments or 3, len(able))
+    places = [len(able) // 2] if many == 1 else np.linspace(0, len(able) - 1, many).round().astype(int).tolist()
+    made = {}
+    for number in (able[place] for place in places):
+        mine = values[number]
+        sizes = [size for size in how.sizes if size <= mine.size // 2 or how.replace]
+        if sizes:
+            made[number] = subsampling(
+                mine,
+                sizes,
+                how.subsamples,
+                level,
+                how.replicates,
+                replace=how.replace,
+                methods=METHODS,
+                seed=seed,
+            )
+    return made
+
+
+def shown_studies(data: Data, found: Mapping[int, Subsampling]) -> list[dict[str, Any]]:
+    """Studies as plain objects."""
+    return [
+        {
+            "treatment": number,
+            "name": data.label(number),
+            "population": each.population,
+            "mean": each.mean,
+            "level": each.level,
+            "replace": each.replace,
+            "replicates": each.replicates,
+            "why": each.why,
+            "sizes": [
+                {
+                    "n": size.n,
+                    "method": size.method,
+                    "width_quartiles": [size.q1, size.q2, size.q3],
+                    "coverage": size.coverage,
+                    "coverage_error": size.error,
+                    "subsamples": size.subsamples,
+                    "without": size.without,
+                }
+                for size in each.sizes
+            ],
+        }
+        for number, each in found.items()
+    ]
+
+
+def materiality(
+    effects: Mapping[str, float], rows: Sequence[Mapping[str, Any]], found: Mapping[int, Subsampling]
+) -> dict[str, Any]:
+    """Effects beside the ranges of the distributions and the widths of intervals by the sample's size."""
+    spans = [row["max"] - row["min"] for row in rows if row["n"]]
+    if not effects or not spans:
+        return {"why": "no main effect that can be told" if not effects else "no values"}
+    return shown_material(material(effects, spans, list(found.values()))) | {"own": _own(rows)}
+
+
+def _own(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The intervals that the data themselves have: their median width."""
+    made: dict[str, Any] = {"n": int(np.median([row["n"] for row in rows if row["n"]]))}
+    for method, key in (("BCa", "bca_mid"), ("t", "t")):
+        widths = [row[key][1] - row[key][0] for row in rows if row[key]]
+        made[method] = float(np.median(widths)) if widths else None
+    return made
+
+
+def shown_material(found: Material) -> dict[str, Any]:
+    """As a plain object."""
+    return {
+        "median_effect": found.median,
+        "largest_effect": found.largest,
+        "range": found.range,
+        "widths": [{"method": each.method, "n": each.n, "median_width": each.width} for each in found.widths],
+        "enough": dict(found.enough),
+        "effects": {
+            each.name: {
+                "magnitude": each.magnitude,
+                "of_range": each.of_range,
+                "detected_from": dict(each.detected_from),
+            }
+            for each in found.effects
+        },
+        "why": found.why,
+    }

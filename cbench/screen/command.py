@@ -1,0 +1,105 @@
+"""`cbench screen`: screening experiments."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from cbench.screen import command_analyze
+from cbench.validate import command
+
+screen = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Screening experiments: which factors matter, and does it matter in practice?",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
+File = Annotated[str, typer.Argument(metavar="SCREEN.toml")]
+Data = Annotated[str, typer.Argument(metavar="DATA")]
+
+
+@screen.command("init")
+def init_command(path: Annotated[str, typer.Argument(metavar="FILE")] = "screen.toml") -> None:
+    """Write an example of an experiment's file, with every key explained."""
+    from cbench.screen import run
+
+    run.init(path)
+
+
+@screen.command("plan")
+def plan_command(path: File, *, as_json: Json = False) -> None:
+    """What would run, and what that could test. Runs nothing."""
+    from cbench.screen import run
+
+    made = run.plan(path)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        from cbench.study import table
+
+        table.planned(made)
+
+
+@screen.command("run")
+def run_command(
+    path: File,
+    *,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The experiment's store (SCREEN.db).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
+    from cbench.screen import run
+    from cbench.study import table
+
+    start = run.StartScreen(path, output)
+    with table.StudyBar() as bar:
+        made = start.run(bar.show)
+    _say(made, as_json, table.finished(made, "screen"))
+
+
+@screen.command("resume")
+def resume_command(data: Data, *, as_json: Json = False) -> None:
+    """Go on with an experiment that was interrupted, at its next trial."""
+    from cbench.screen import run
+    from cbench.study import table
+
+    resume = run.ResumeScreen(data)
+    with table.StudyBar() as bar:
+        made = resume.run(bar.show)
+    _say(made, as_json, table.finished(made, "screen"))
+
+
+@screen.command("status")
+def status_command(data: Data, *, as_json: Json = False) -> None:
+    """How far an experiment is; from another terminal too."""
+    from cbench.screen import run
+    from cbench.study import table
+
+    made = run.status(data)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        table.status(made, "screen")
+
+
+def _say(made: object, as_json: bool, line: str) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        sys.stderr.write(f"cbench: {line}\n")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the application these commands."""
+    command_analyze.add_to(screen)
+    command.add_to(screen)
+    app.add_typer(screen, name="screen")

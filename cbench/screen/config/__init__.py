@@ -1,0 +1,1 @@
+"""The file of a screening experiment, and the plan that follows from it."""

@@ -1,0 +1,240 @@
+"""What is wrong with an experiment as a whole: contradictions between its tables, seen before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+from cbench.screen.config import checks_samples, model, treatments
+from cbench.screen.config.model import Level, Screen, ScreenFactor
+from cbench.study import model as study
+from cbench.study.toml_table import TomlTable
+from quiet.errors import UsageError
+
+GOVERNOR = "cpufreq.governor"
+MOST_TESTS, MOST_TRIALS = 10_000, 100_000_000
+VARIABLE = re.compile(r"[A-Z0-9_]+")
+"""What may follow CBENCH_LEVEL_ in the name of a shell's variable."""
+ONCE: tuple[tuple[str, Callable[[Level], bool]], ...] = (
+    ("cpus", lambda level: bool(level.cpus)),
+    ("aslr", lambda level: level.aslr is not None),
+    ("profiler", lambda level: bool(level.profiler)),
+    ("profile", lambda level: bool(level.profile)),
+)
+"""What only one factor can set."""
+
+
+def check_screen(screen: Screen, whole: TomlTable) -> None:
+    """Raises UsageError for the first contradiction, with the place in the file."""
+    _names(screen, whole)
+    _ways(screen, whole)
+    _profile(screen, whole)
+    _workloads(screen, whole)
+    _batches(screen, whole)
+    _design(screen, whole)
+    try:
+        found = treatments.treatments(screen)
+    except UsageError as error:
+        raise whole.error("factor", str(error)) from None
+    tests = len(found) * len(screen.workloads)
+    if tests > MOST_TESTS:
+        raise whole.error("factor", f"{tests:,} treatments of workloads: at most {MOST_TESTS:,}")
+    if screen.runs is not None and screen.runs != len(found):
+        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(found)} treatments")
+    _constraints(screen, found, whole)
+    checks_samples.check(screen, found, whole)
+    _abridgments(screen, found, whole)
+    if (trials := tests * screen.iterations * screen.batches) > MOST_TRIALS:
+        raise whole.error_at(("screen", "iterations"), f"{trials:,} trials: at most {MOST_TRIALS:,}")
+
+
+def _names(screen: Screen, whole: TomlTable) -> None:
+    factors = [factor.name for factor in screen.factors]
+    for key, names in (("factor", factors), ("response", [response.name for response in screen.responses])):
+        for number, name in enumerate(names):
+            if name in model.RESERVED:
+                raise whole.error_at((key, number, "name"), f"{name!r} means something else in a table: another name")
+            if key == "response" and name in factors:
+                raise whole.error_at((key, number, "name"), f"{name!r} is a factor's name")
+
+
+def _ways(screen: Screen, whole: TomlTable) -> None:
+    """No two factors set the same thing, or the one that is set last would win."""
+    for number, (one, other) in _pairs(screen.factors):
+        place = ("factor", number, "level")
+        for key, has in ONCE:
+            if any(map(has, one.levels)) and any(map(has, other.levels)):
+                raise whole.error_at(place, f"{one.name} and {other.name} both set {key}: that is one factor")
+        for what, names in (("the variable", _variables), ("the knob", _knobs), ("the kernel's", _parameters)):
+            if both := names(one) & names(other):
+                raise whole.error_at(
+                    place, f"{one.name} and {other.name} both set {what} {min(both)}: that is one factor"
+                )
+        if any(level.profile for level in one.levels) and _knobs(other):
+            raise whole.error_at(place, f"{one.name} applies a profile, which {other.name}'s knobs would change")
+        if any(level.profile for level in other.levels) and _knobs(one):
+            raise whole.error_at(place, f"{other.name} applies a profile, which {one.name}'s knobs would change")
+    for number, factor in enumerate(screen.factors):
+        for level in factor.levels:
+            if both := set(level.environment) & set(screen.environment):
+                raise whole.error_at(
+                    ("factor", number, "level"), f"{factor.name} sets {min(both)}, which [environment] sets too"
+                )
+
+
+def _pairs(factors: Sequence[ScreenFactor]) -> list[tuple[int, tuple[ScreenFactor, ScreenFactor]]]:
+    return [(second, (factors[first], factors[second])) for first, second in combinations(range(len(factors)), 2)]
+
+
+def _variables(factor: ScreenFactor) -> set[str]:
+    return {name for level in factor.levels for name in level.environment}
+
+
+def _parameters(factor: ScreenFactor) -> set[str]:
+    """Of the kernel's command line: what its words set."""
+    return {word.partition("=")[0] for level in factor.levels for word in level.kernel or ()}
+
+
+def _knobs(factor: ScreenFactor) -> set[str]:
+    """Those that its levels set; a governor is one too."""
+    found = {name for level in factor.levels for name in level.knobs}
+    return found | {GOVERNOR} if any(level.governor for level in factor.levels) else found
+
+
+def _profile(screen: Screen, whole: TomlTable) -> None:
+    for number, factor in enumerate(screen.factors):
+        if screen.profile and any(_quiet(level) for level in factor.levels):
+            raise whole.error_at(
+                ("screen", "profile"),
+                f"{factor.name} (factor {number + 1}) applies settings of its own: one profile at a "
+                "time can be applied; name the profile in its levels instead",
+            )
+    changing = [factor for factor in screen.factors if any(_quiet(level) for level in factor.levels)]
+    if len({factor.hard for factor in changing}) > 1:
+        easy, hard = (next(each for each in changing if each.hard is kind) for kind in (False, True))
+        raise whole.error_at(
+            ("factor", screen.factors.index(easy)),
+            f"{easy.name} applies settings of quiet's for a trial and {hard.name} for a batch: hard = true in both",
+        )
+    if screen.cpus and not screen.profile and not _applies(screen):
+        raise whole.error_at(("screen", "cpus"), 'needs a profile, such as profile = "bench"')
+
+
+def _quiet(level: Level) -> bool:
+    return bool(level.knobs or level.profile or level.governor)
+
+
+def _applies(screen: Screen) -> bool:
+    return any(level.knobs or level.profile for factor in screen.factors for level in factor.levels)
+
+
+def _workloads(screen: Screen, whole: TomlTable) -> None:
+    ours = [workload.name for workload in screen.workloads if workload.workload]
+    for number, factor in enumerate(screen.factors):
+        for place, level in enumerate(factor.levels):
+            where: tuple[str | int, ...] = ("factor", number, "level", place)
+            if level.profiler and ours:
+                raise whole.error_at(
+                    (*where, "profiler"), f"the workload {ours[0]!r} is cbench's: `perf record` is for commands"
+                )
+            if level.flags is not None and not screen.build:
+                raise whole.error_at((*where, "flags"), "are for `build` in [screen], which is missing")
+            if level.cpus and "," in level.cpus + level.cpus.replace("-", ",") and ours:
+                raise whole.error_at(
+                    (*where, "cpus"), f"{level.cpus}: the workload {ours[0]!r} is cbench's and runs on one CPU"
+                )
+    built = any(level.build or level.flags is not None for factor in screen.factors for level in factor.levels)
+    for place, workload in enumerate(screen.workloads):
+        if workload.built and not (built or screen.build):
+            raise whole.error_at(("workload", place, "workload"), f"{model.BUILT}: nothing is built: write `build`")
+
+
+def _batches(screen: Screen, whole: TomlTable) -> None:
+    hard = screen.hard
+    for kernel in (factor for factor in hard if any(level.kernel is not None for level in factor.levels)):
+        if screen.reset.kind != study.REBOOT:
+            raise whole.error_at(("reset",), f'{kernel.name} is set by a boot: write kind = "reboot" in [reset]')
+        if not screen.reset.command:
+            raise whole.error_at(
+                ("reset",), f"{kernel.name} needs a `command` in [reset] that boots with the words in $CBENCH_KERNEL"
+            )
+        if missing := [level.name for level in kernel.levels if level.kernel is None]:
+            raise whole.error_at(
+                ("factor", screen.factors.index(kernel), "level"),
+                f"{kernel.name}: the level {missing[0]!r} says nothing of the kernel's words: kernel = [] for none",
+            )
+    _level_variables(screen, whole)
+    if screen.sequence and len(hard) != 1:
+        raise whole.error_at(("screen", "sequence"), f"is for one hard factor, not for {len(hard)}")
+    if screen.sequence and screen.sequence != (model.MIXED,):
+        counts = {name: screen.sequence.count(name) for name in hard[0].names}
+        if wrong := [each for each in screen.sequence if each not in counts]:
+            raise whole.error_at(("screen", "sequence"), f"{hard[0].name} has no level {wrong[0]!r}")
+        if uneven := [name for name, count in counts.items() if count != screen.batches]:
+            raise whole.error_at(
+                ("screen", "sequence"),
+                f"has the level {uneven[0]!r} {counts[uneven[0]]} times, and batches = {screen.batches} are wanted",
+            )
+
+
+def _level_variables(screen: Screen, whole: TomlTable) -> None:
+    """A reset's command finds the level of each hard factor in a variable of its own."""
+    if not screen.reset.command:
+        return
+    seen: dict[str, str] = {}
+    for number, factor in enumerate(screen.factors):
+        if not factor.hard:
+            continue
+        name = factor.name.upper()
+        where = f"{factor.name!r}: [reset] has a command, which finds its level in $CBENCH_LEVEL_{name}"
+        if not VARIABLE.fullmatch(name):
+            raise whole.error_at(("factor", number, "name"), f"{where}: write letters, digits and _ only")
+        if name in seen:
+            raise whole.error_at(("factor", number, "name"), f"{where}, as that of {seen[name]!r}: another name")
+        seen[name] = factor.name
+
+
+def _design(screen: Screen, whole: TomlTable) -> None:
+    if screen.design == model.FULL:
+        for key, given in (("runs", screen.runs is not None), ("generators", bool(screen.generators))):
+            if given:
+                raise whole.error_at(("screen", key), f'means nothing to design = "{model.FULL}"')
+        return
+    if many := [factor.name for factor in screen.factors if len(factor.levels) != 2]:
+        raise whole.error_at(
+            ("screen", "design"), f"{screen.design!r} is for factors of two levels; {many[0]} has more"
+        )
+    if screen.hard:
+        raise whole.error_at(("screen", "design"), f"{screen.design!r} has no batches; {screen.hard[0].name} is hard")
+    if any(each.kind == model.EXCLUDED for each in screen.constraints):
+        raise whole.error_at(("screen", "design"), f"{screen.design!r} needs all of its treatments; some are excluded")
+    if screen.design == model.PLACKETT_BURMAN and screen.generators:
+        raise whole.error_at(("screen", "generators"), f"are for {model.FRACTION!r}")
+
+
+def _constraints(screen: Screen, found: Sequence[model.Treatment], whole: TomlTable) -> None:
+    for number, each in enumerate(screen.constraints):
+        if each.kind != model.EXCLUDED and not any(model.matches(each.where, one.levels) for one in found):
+            raise whole.error_at(("constraint", number, "where"), "means no treatment that is run")
+    for factor in screen.factors:
+        left = {treatment.levels[factor.name] for treatment in found}
+        if missing := [name for name in factor.names if name not in left]:
+            raise whole.error(
+                "constraint", f"every treatment with {factor.name}={missing[0]} is excluded: leave the level out"
+            )
+    for one in found:
+        for workload in screen.workloads:
+            if not treatments.obtainable(screen, one, workload):
+                raise whole.error(
+                    "constraint", f"{one.name} has no response left of {workload.name!r}: exclude it instead"
+                )
+
+
+def _abridgments(screen: Screen, found: Sequence[model.Treatment], whole: TomlTable) -> None:
+    for number, each in enumerate(screen.abridgments):
+        kept = [one for one in found if each.keeps(one.levels)]
+        if not kept:
+            raise whole.error_at(("abridgment", number), f"{each.name!r} keeps no treatment")
+        if len(kept) == len(found):
+            raise whole.error_at(("abridgment", number), f"{each.name!r} leaves out no treatment")

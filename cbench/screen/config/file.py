@@ -1,0 +1,148 @@
+"""An experiment's file, screen.toml, read and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cbench.screen.config.checks import check_screen
+from cbench.screen.config.factors import factors_of, word
+from cbench.screen.config.filters import abridgments, constraints
+from cbench.screen.config.model import DESIGNS, FULL, Controlled, Response, Screen, ScreenWorkload
+from cbench.study import config, model
+from cbench.study.config import DAY_S, OURS
+from cbench.study.toml_table import TomlTable
+
+TABLES = ("screen", "factor", "workload", "response", "constraint", "abridgment", "controlled", "reset", "environment")
+MOST_ITERATIONS, MOST_BATCHES, MOST_WORKLOADS = 1_000_000, 10_000, 100
+
+
+def load(path: Path) -> Screen:
+    """The experiment that a file describes. Raises UsageError with the file's name, the line and the key."""
+    return parse(config.text_of(path, "screen", "screen"), str(path), str(path.absolute().parent))
+
+
+def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
+    """The same from its text. `check`: whether what it names has to be there: workloads, counters, profiles."""
+    whole = config.whole_of(text, file)
+    table = whole.table("screen")
+    whole.only_tables(*TABLES)
+    factors = factors_of(whole, check)
+    workloads = _workloads(whole, table.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
+    responses = _responses(whole, workloads)
+    made = Screen(
+        name=table.text("name", Path(file).stem),
+        seed=table.whole("seed", 1, -(2**63), 2**63 - 1),
+        iterations=table.whole("iterations", None, 1, MOST_ITERATIONS),
+        batches=table.whole("batches", 1, 1, MOST_BATCHES),
+        sequence=table.texts("sequence"),
+        alpha=table.number("alpha", 0.05, 1e-9, 0.5),
+        confidence=table.number("confidence", 0.95, 0.5, 1 - 1e-9),
+        design=table.text("design", FULL, DESIGNS),
+        runs=table.whole("runs", None, 2, 10_000) if table.has("runs") else None,
+        generators=table.texts("generators"),
+        factors=factors,
+        workloads=workloads,
+        responses=responses,
+        constraints=constraints(whole, factors, tuple(each.name for each in responses)),
+        abridgments=abridgments(whole, factors),
+        controlled=_controlled(whole),
+        reset=config.reset_of(whole.table("reset")),
+        build=table.text("build", ""),
+        counter=config.counter_of(table, check),
+        profile=config.profile_of(table, check),
+        cpus=table.text("cpus", ""),
+        setup=table.texts("setup"),
+        teardown=table.texts("teardown"),
+        environment=whole.variables("environment", OURS if check else None, check),
+        folder=folder,
+    )
+    table.end()
+    whole.end()
+    check_screen(made, whole)
+    return made
+
+
+def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[ScreenWorkload, ...]:
+    tables = whole.tables("workload")
+    if not tables:
+        raise whole.error("workload", "is missing: what every treatment runs, at least one [[workload]]")
+    if len(tables) > MOST_WORKLOADS:
+        raise whole.error("workload", f"{len(tables):,} workloads: at most {MOST_WORKLOADS:,}")
+    found: dict[str, ScreenWorkload] = {}
+    for table in tables:
+        name = word(table, "name") if table.has("name") or len(tables) > 1 else "workload"
+        if name in found:
+            raise table.error("name", f"{name!r} is there twice")
+        command, workload = config.what_of(table, "it is either a `command` or a `workload` of cbench's")
+        made = ScreenWorkload(
+            name=name,
+            command=command,
+            workload=workload,
+            params=table.pairs("params", int),
+            timeout_s=table.number("timeout", timeout, 0.1, 7 * DAY_S),
+            directory=table.text("directory", ""),
+        )
+        if made.params and command:
+            raise table.error("params", "only a workload of cbench's has parameters")
+        if made.directory and workload:
+            raise table.error("directory", "only a command runs in one")
+        table.end()
+        _look(table, made, folder)
+        found[name] = made
+    return tuple(found.values())
+
+
+def _look(table: TomlTable, made: ScreenWorkload, folder: str | None) -> None:
+    """Raises UsageError for what is not there; what is built is looked for when it has been."""
+    if folder is None:
+        return
+    if made.directory and Path(folder).is_dir() and not Path(folder, made.directory).is_dir():
+        raise table.error("directory", f"{Path(folder, made.directory)}: no such directory")
+    if made.workload and not made.built:
+        from cbench.study import workload
+
+        test = model.Test(made.name, workload=made.workload, params=made.params)
+        if wrong := workload.check(test, folder):
+            raise table.error(*wrong)
+
+
+def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...]) -> tuple[Response, ...]:
+    """Each with an instrument that some workload has; without any: what the first workload gives of itself."""
+    tables = whole.tables("response")
+    if not tables:
+        raise whole.error("response", "is missing: what is measured, at least one [[response]]")
+    found: dict[str, Response] = {}
+    names = {each.name: each for each in workloads}
+    for table in tables:
+        wanted = table.texts("workloads")
+        for each in wanted:
+            if each not in names:
+                raise table.error("workloads", f"{each!r}: one of {', '.join(names)}")
+        meant = [names[each] for each in wanted] if wanted else list(workloads)
+        ours = [bool(each.workload) for each in meant]
+        value = table.given("read") == model.VALUE if table.has("read") else all(ours)
+        fitting = [each for each, own in zip(meant, ours, strict=True) if own == value]
+        metric = config.metric_of(table, value, False)
+        if metric.name in found:
+            raise table.error("name", f"{metric.name!r} is there twice")
+        if not fitting or (wanted and len(fitting) < len(meant)):
+            which = "commands" if value else "workloads of cbench's"
+            raise table.error("read", f'cannot be read of {which}, whose own number is read = "value"')
+        found[metric.name] = Response(metric.name, metric, tuple(each.name for each in fitting))
+    for place, workload in enumerate(workloads):
+        if not any(workload.name in each.workloads for each in found.values()):
+            raise whole.error_at(("workload", place), f"no [[response]] is read of {workload.name!r}")
+    return tuple(found.values())
+
+
+def _controlled(whole: TomlTable) -> tuple[Controlled, ...]:
+    found: dict[str, Controlled] = {}
+    for table in whole.tables("controlled"):
+        made = Controlled(table.text("name"), table.text("value", ""), table.text("command", ""))
+        if bool(made.value) == bool(made.command):
+            raise table.error("value", "what it is held at in words, or a `command` that prints it: write one of both")
+        if made.name in found:
+            raise table.error("name", f"{made.name!r} is there twice")
+        table.end()
+        found[made.name] = made
+    return tuple(found.values())

@@ -1,0 +1,227 @@
+"""What a screening experiment is made of, as its file says it.
+
+The words are those of D. Flater, "Screening for factors affecting application performance in profiling measurements",
+NIST Technical Note 1855 (2014), sections 2 and 4: a factor has levels, a treatment is one level of each factor, a
+response is what is measured, an iteration runs every treatment of a batch once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cbench.study.model import Metric, Reset
+
+SCREEN = "screen"
+"""The kind of such an experiment in a store (Header.kind)."""
+CONSTRAINTS = EXCLUDED, QUESTIONABLE, UNOBTAINABLE = "excluded", "questionable", "unobtainable"
+MIXED = "mixed"
+DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman"
+NO_PROFILER = "none"
+"""Of a level: no `perf record` around the command; perf_record.parse() reads any other text."""
+BUILT = "$CBENCH_BUILD"
+"""In a workload's name: the folder of the treatment's artefacts."""
+
+COLUMNS = (
+    *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
+    "ended_ns",
+)
+"""Of an exported experiment, beside its factors and responses, which therefore are called otherwise."""
+RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
+"""What a table's reader takes for something else."""
+
+Where = Mapping[str, tuple[str, ...]]
+"""Some treatments: for each factor named the levels that are meant; a factor that is not named may have any."""
+
+
+def matches(where: Where, levels: Mapping[str, str]) -> bool:
+    """Whether a treatment, by its factors' levels, is among them."""
+    return all(levels[factor] in wanted for factor, wanted in where.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level and how it is set: nothing (`found`), or one or several of the others, in this order.
+
+    Per process: `environment`, `cpus` (kernel's notation), `aslr`, `profiler`. Per artefact: `build` (a command, done
+    once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied
+    through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel` (words of
+    the kernel's command line; only a boot changes them).
+    """
+
+    name: str
+    found: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cpus: str = ""
+    aslr: bool | None = None
+    profiler: str = ""  # NO_PROFILER, or how it samples: "dwarf", "fp,event=cpu-clock,hz=1000"
+    build: str = ""
+    flags: str | None = None
+    knobs: Mapping[str, str] = field(default_factory=dict)  # knob -> its value in a profile, such as "quiet"
+    profile: str = ""
+    governor: str = ""
+    command: str = ""
+    restore: str = ""
+    check: str = ""  # a command that has to succeed while the level is set
+    kernel: tuple[str, ...] | None = None  # () means: none of the words of the factor's other levels
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it changes more than the processes of its own trials."""
+        return bool(self.knobs or self.profile or self.governor or self.command or self.kernel is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenFactor:
+    """`levels` by number, 0..N. `hard`: its level changes between batches only (the factor of whole plots)."""
+
+    name: str
+    levels: tuple[Level, ...]
+    hard: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its levels."""
+        return tuple(level.name for level in self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenWorkload:
+    """What every treatment runs: a command of the shell, or a workload of `cbench list`; one of both."""
+
+    name: str
+    command: str = ""
+    workload: str = ""
+    params: Mapping[str, int] = field(default_factory=dict)
+    timeout_s: float = 600.0
+    directory: str = ""
+
+    @property
+    def built(self) -> bool:
+        """Whether it is a workload of cbench's that the experiment builds."""
+        return BUILT in self.workload
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A dependent variable and the instrument that reads it. `workloads`: the names of those that have it."""
+
+    name: str
+    metric: Metric  # its name is the response's
+    workloads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Some treatments are excluded (never run), questionable (run and marked), or without some `responses`."""
+
+    kind: str  # EXCLUDED, QUESTIONABLE or UNOBTAINABLE
+    where: Where
+    reason: str
+    responses: tuple[str, ...] = ()  # of UNOBTAINABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Abridgment:
+    """A named filter for the analysis. `only`: what stays (any of them; () for everything); `minus`: what goes."""
+
+    name: str
+    only: tuple[Where, ...] = ()
+    minus: tuple[Where, ...] = ()
+
+    def keeps(self, levels: Mapping[str, str]) -> bool:
+        """Whether a treatment, by its factors' levels, is in it."""
+        chosen = not self.only or any(matches(where, levels) for where in self.only)
+        return chosen and not any(matches(where, levels) for where in self.minus)
+
+
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """A variable that is held: said in words (`value`), or read by a `command` at the beginning of each batch."""
+
+    name: str
+    value: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """One level of each factor. `numbers`: of the levels, in the factors' order; `questionable`: the reason, or ""."""
+
+    number: int
+    numbers: tuple[int, ...]
+    levels: Mapping[str, str]  # factor -> its level's name
+    questionable: str = ""
+    unobtainable: Mapping[str, str] = field(default_factory=dict)  # response -> reason
+
+    @property
+    def name(self) -> str:
+        """Such as "os=0 fp=1 prf=2"."""
+        return " ".join(f"{factor}={level}" for factor, level in self.levels.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenTest:
+    """A treatment with one of the workloads: what a trial runs. Numbered as the tests of a study are."""
+
+    number: int
+    treatment: int
+    workload: str
+    name: str  # that of the treatment, after the workload's where there are several
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """Iterations between two resets, all at the same levels of the hard factors (which `levels` has)."""
+
+    number: int
+    levels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The whole of it. `folder`: where its file is; commands run there.
+
+    `batches`: for each combination of the hard factors' levels, or in all where no factor is hard; `iterations`: of
+    each batch. `sequence`: of the batches, as levels of the one hard factor; (MIXED,) for one that neither alternates
+    nor comes in blocks; () for rounds of all levels, each in random order.
+    """
+
+    name: str
+    seed: int
+    iterations: int
+    batches: int
+    sequence: tuple[str, ...]
+    alpha: float
+    confidence: float  # of the intervals
+    design: str  # FULL, FRACTION or PLACKETT_BURMAN
+    runs: int | None  # treatments of FRACTION or PLACKETT_BURMAN; None to have them chosen
+    generators: tuple[str, ...]  # of FRACTION, such as "D=ABC"; () to have them chosen
+    factors: tuple[ScreenFactor, ...]
+    workloads: tuple[ScreenWorkload, ...]
+    responses: tuple[Response, ...]
+    constraints: tuple[Constraint, ...]
+    abridgments: tuple[Abridgment, ...]
+    controlled: tuple[Controlled, ...]
+    reset: Reset  # before each batch
+    build: str
+    counter: str  # of workloads of cbench's
+    profile: str
+    cpus: str
+    setup: tuple[str, ...]
+    teardown: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+
+    @property
+    def hard(self) -> tuple[ScreenFactor, ...]:
+        """Factors whose levels change between batches."""
+        return tuple(factor for factor in self.factors if factor.hard)
+
+    def factor(self, name: str) -> ScreenFactor:
+        """By its name. KeyError for another."""
+        return {factor.name: factor for factor in self.factors}[name]
+
+    def level(self, factor: str, name: str) -> Level:
+        """One level of a factor. KeyError for what does not exist."""
+        return {level.name: level for level in self.factor(factor).levels}[name]

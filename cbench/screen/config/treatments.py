@@ -1,0 +1,198 @@
+"""Treatments of an experiment, what each of them measures, and the tests and batches that they make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cbench.screen.config.model import (
+    EXCLUDED,
+    FRACTION,
+    FULL,
+    MIXED,
+    NO_PROFILER,
+    QUESTIONABLE,
+    UNOBTAINABLE,
+    PlannedBatch,
+    Response,
+    Screen,
+    ScreenTest,
+    ScreenWorkload,
+    Treatment,
+    matches,
+)
+from cbench.screen.design import aberration, boots, factorial, fractional, plackett
+from cbench.screen.design import batches as batching
+from cbench.study import model as study
+from cbench.study.instruments import perf_record
+from cbench.study.instruments.perf_record import Sampling
+from cbench.study.orders import PlannedRun
+from cbench.study.records import StoredRun
+from quiet.errors import UsageError
+
+BATCH = "batch "
+"""Before the batch's number in the kind of a run."""
+UNSAMPLED = "nothing is sampled: no profiler runs"
+
+
+def batch_number(run: PlannedRun | StoredRun) -> int:
+    """Of the batch that an iteration belongs to."""
+    return int(run.kind.removeprefix(BATCH))
+
+
+def factors(screen: Screen) -> tuple[factorial.Factor, ...]:
+    """As the designs have them."""
+    return tuple(factorial.Factor(factor.name, factor.names, factor.hard) for factor in screen.factors)
+
+
+def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | None:
+    """The two-level design that was asked for; None for a full factorial. Raises UsageError."""
+    names = [factor.name for factor in screen.factors]
+    try:
+        if screen.design == FULL:
+            return None
+        if screen.design != FRACTION:
+            return plackett.plackett_burman(names, screen.runs)
+        if screen.generators:
+            return fractional.fraction(names, screen.generators)
+        return aberration.best_fraction(names, screen.runs or 1 << (len(names) - 1))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def treatments(screen: Screen) -> tuple[Treatment, ...]:
+    """Those that are run, numbered from 0, the last factor's level changing first. Raises UsageError."""
+    chosen = fraction(screen)
+
+    def excluded(numbers: factorial.Treatment) -> bool:
+        levels = named(screen, numbers)
+        return any(each.kind == EXCLUDED and matches(each.where, levels) for each in screen.constraints)
+
+    try:
+        found = factorial.full_factorial(factors(screen), excluded) if chosen is None else chosen.treatments
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return tuple(_treatment(screen, number, each) for number, each in enumerate(found))
+
+
+def named(screen: Screen, numbers: factorial.Treatment) -> dict[str, str]:
+    """The levels' names by factor."""
+    return {factor.name: factor.names[number] for factor, number in zip(screen.factors, numbers, strict=True)}
+
+
+def _treatment(screen: Screen, number: int, numbers: factorial.Treatment) -> Treatment:
+    levels = named(screen, numbers)
+    meant = [each for each in screen.constraints if matches(each.where, levels)]
+    missing: dict[str, str] = {}
+    if NO_PROFILER in (screen.level(factor, level).profiler for factor, level in levels.items()):
+        missing = dict.fromkeys((each.name for each in screen.responses if _needs_profiler(each)), UNSAMPLED)
+    for each in meant:
+        if each.kind == UNOBTAINABLE:
+            missing |= dict.fromkeys(each.responses, each.reason)
+    questionable = "; ".join(dict.fromkeys(each.reason for each in meant if each.kind == QUESTIONABLE))
+    return Treatment(number, numbers, levels, questionable, missing)
+
+
+def _needs_profiler(response: Response) -> bool:
+    return response.metric.source == study.SAMPLES and not perf_record.parse(response.metric.detail).call_graph
+
+
+def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> tuple[Response, ...]:
+    """What a treatment measures of a workload."""
+    return tuple(
+        each for each in screen.responses if workload.name in each.workloads and each.name not in treatment.unobtainable
+    )
+
+
+def tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[ScreenTest, ...]:
+    """Each treatment with each workload, treatment by treatment."""
+    several = len(screen.workloads) > 1
+    pairs = [(treatment, workload.name) for treatment in found for workload in screen.workloads]
+    return tuple(
+        ScreenTest(number, treatment.number, name, f"{name} {treatment.name}" if several else treatment.name)
+        for number, (treatment, name) in enumerate(pairs)
+    )
+
+
+def study_tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[study.Test, ...]:
+    """The same as a study runs them."""
+    made = []
+    for each in tests(screen, found):
+        workload = {one.name: one for one in screen.workloads}[each.workload]
+        treatment = found[each.treatment]
+        made.append(
+            study.Test(
+                name=each.name,
+                command=workload.command,
+                workload=workload.workload,
+                params=workload.params,
+                metrics=tuple(one.metric for one in obtainable(screen, treatment, workload)),
+                timeout_s=workload.timeout_s,
+                directory=workload.directory,
+                sampling=sampled(screen, treatment, workload),
+            )
+        )
+    return tuple(made)
+
+
+def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> Sampling | None:
+    """How a treatment's command is sampled: its level says whether, and with which call graph.
+
+    Event and rate are the level's where it names one of them, else those of the response that counts the samples.
+    Raises UsageError where responses contradict each other.
+    """
+    counted = {
+        perf_record.parse(each.metric.detail)
+        for each in obtainable(screen, treatment, workload)
+        if each.metric.source == study.SAMPLES
+    }
+    if len(counted) > 1:
+        raise UsageError(f"{treatment.name} is sampled in two ways: a command runs under one `perf record`")
+    asked = next(iter(counted), None)
+    level = next((text for text in _profilers(screen, treatment) if text), "")
+    if level == NO_PROFILER or not (level or asked):
+        return None
+    if not level:
+        assert asked is not None
+        return replace(asked, call_graph=asked.call_graph or perf_record.NO_CALL_GRAPH)
+    own = perf_record.parse(level)
+    if asked is None or "," in level:
+        return own
+    if asked.call_graph and asked.call_graph != own.call_graph:
+        raise UsageError(f"{treatment.name} is sampled in two ways: with {own.call_graph} and with {asked.call_graph}")
+    return replace(asked, call_graph=own.call_graph)
+
+
+def _profilers(screen: Screen, treatment: Treatment) -> list[str]:
+    return [screen.level(factor, level).profiler for factor, level in treatment.levels.items()]
+
+
+def batches(screen: Screen, found: tuple[Treatment, ...]) -> tuple[batching.Batch, ...]:
+    """The batches in turn, with the numbers of their treatments. Raises UsageError."""
+    hard = screen.hard
+    sequence = None
+    if screen.sequence == (MIXED,):
+        sequence = [(level,) for level in boots.boot_sequence(len(hard[0].levels), screen.batches, screen.seed)]
+    elif screen.sequence:
+        sequence = [(hard[0].names.index(name),) for name in screen.sequence]
+    numbers = [each.numbers for each in found]
+    try:
+        return batching.batches(factors(screen), numbers, screen.batches, screen.seed, sequence)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def batch_of(screen: Screen, one: batching.Batch) -> PlannedBatch:
+    """Its levels by name."""
+    names = {factor.name: factor.names[number] for factor, number in zip(screen.hard, one.levels, strict=True)}
+    return PlannedBatch(one.number, names)
+
+
+def runs(screen: Screen, found: tuple[Treatment, ...]) -> list[PlannedRun]:
+    """Every iteration in turn: all tests of its batch once, in an order of its own."""
+    workloads = len(screen.workloads)
+    made = []
+    for one in batches(screen, found):
+        every = replace(one, treatments=tuple(t * workloads + w for t in one.treatments for w in range(workloads)))
+        kind = f"{BATCH}{one.number}"
+        made += [PlannedRun(kind, batching.order(every, number, screen.seed)) for number in range(screen.iterations)]
+    return made

@@ -1,0 +1,105 @@
+"""What an analysis of a screening experiment begins with, wherever it comes from: a screen's store or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.screen.design.factorial import Factor
+
+Codes = NDArray[np.int32]
+Values = NDArray[np.float64]
+COMPLETE = "complete"
+UNQUESTIONED = "without questionable treatments"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A named choice of treatments, taken at the time of the analysis; `keep`: one for each treatment."""
+
+    name: str
+    words: str
+    keep: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSeries:
+    """All values of one response of one workload; a row is a trial, in the order of time.
+
+    `treatment`, `iteration`, `batch`, `position` (in its iteration), `sequence` (in the whole screen): from 0; `value`:
+    NaN where the trial failed. `unobtainable`: treatments of which this response has no values by declaration.
+    """
+
+    name: str
+    workload: str
+    response: str
+    unit: str
+    better: str
+    treatment: Codes
+    iteration: Codes
+    batch: Codes
+    position: Codes
+    sequence: Codes
+    value: Values
+    unobtainable: frozenset[int] = frozenset()
+
+    def of(self, treatment: int) -> Values:
+        """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""
+        found = self.value[self.treatment == treatment]
+        return np.asarray(found[~np.isnan(found)])
+
+    def timed(self, treatment: int) -> tuple[Codes, Values]:
+        """The same values with the numbers of their trials in the whole screen. Two of shape (n,)."""
+        rows = (self.treatment == treatment) & ~np.isnan(self.value)
+        return self.sequence[rows], self.value[rows]
+
+    def of_batch(self, batch: int, treatments: Collection[int]) -> tuple[Codes, Values]:
+        """Treatments and values of a batch's trials, failed ones left out. Two of shape (n,)."""
+        rows = (self.batch == batch) & np.isin(self.treatment, list(treatments)) & ~np.isnan(self.value)
+        return self.treatment[rows], self.value[rows]
+
+    def kept(self, keep: NDArray[np.bool_]) -> ResponseSeries:
+        """Only the trials of some treatments; `keep`: one for each treatment."""
+        rows = keep[self.treatment]
+        return replace(
+            self,
+            treatment=self.treatment[rows],
+            iteration=self.iteration[rows],
+            batch=self.batch[rows],
+            position=self.position[rows],
+            sequence=self.sequence[rows],
+            value=self.value[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A screen's data. `treatments`: for each one its level of each factor; `questionable`: treatments with reasons;
+    `filters`: abridgments by their names; `batches`: names of the batches in the order of time."""
+
+    name: str
+    factors: tuple[Factor, ...]
+    treatments: tuple[tuple[int, ...], ...]
+    series: tuple[ResponseSeries, ...]
+    batches: tuple[str, ...] = ("",)
+    questionable: Mapping[int, str] = field(default_factory=dict)
+    filters: tuple[Filter, ...] = ()
+    alpha: float = 0.05
+    confidence: float = 0.95
+    seed: int = 1
+    about: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    excluded: int = 0
+    """Treatments of the full factorial that were never planned."""
+
+    def label(self, treatment: int, short: bool = False) -> str:
+        """`os=1 fp=0 prf=2`; `short`: levels only."""
+        levels = self.treatments[treatment]
+        if short:
+            return ",".join(factor.levels[level] for factor, level in zip(self.factors, levels, strict=True))
+        return " ".join(
+            f"{factor.name}={factor.levels[level]}" for factor, level in zip(self.factors, levels, strict=True)
+        )

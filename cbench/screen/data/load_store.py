@@ -1,0 +1,192 @@
+"""A screening experiment's store, as what was planned and every trial that has ended.
+
+In a study's terms (cbench/study/store.py): a treatment with a workload is a test, an iteration is a run with an order
+of its own, and the run's kind says its batch: "batch 0". What the tests and batches are is in the header's host facts
+under "screen"; the file's own text is the header's source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cbench.screen.config.file import parse
+from cbench.screen.config.model import SCREEN, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.treatments import batch_number
+from cbench.screen.execute import pending_restores
+from cbench.study import lock
+from cbench.study.model import VALUE
+from cbench.study.records import Header, StoredRun
+from cbench.study.store import StudyStore, is_study
+from quiet.errors import QuietError
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrial:
+    """A trial that has ended. `iteration` counts from 0 within its batch, `position` within its iteration."""
+
+    run: int
+    batch: int
+    iteration: int
+    position: int
+    test: int
+    treatment: int
+    workload: str
+    failure: str | None
+    begun_ns: int
+    ended_ns: int
+    values: Mapping[str, float]  # by response; none where it failed
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """What is known of a batch: boots (more than one where it was cut short), controlled variables, confirmations."""
+
+    number: int
+    boot_ids: tuple[str, ...]
+    controlled: Mapping[str, str]
+    confirmed: Mapping[str, str]  # hard factor -> what was read back
+    reset: Mapping[str, Any]
+    host: Mapping[str, Any]  # what was looked at: load, CPUs, and where a profile is applied what `quiet verify` says
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScreen:
+    """All of it. `units`: of each response, "" where there is none; `warnings`: lines for a report."""
+
+    header: Header
+    screen: Screen
+    treatments: tuple[Treatment, ...]  # those that are run; their numbers are their places
+    tests: tuple[ScreenTest, ...]
+    batches: tuple[PlannedBatch, ...]
+    trials: tuple[StoredTrial, ...]  # in the order of time
+    facts: tuple[BatchFacts, ...]  # of batches that have begun
+    units: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+def read(path: Path) -> StoredScreen:
+    """The experiment in a store. UsageError where there is none, naming what is there instead; QuietError else."""
+    with StudyStore.open(path, kind=SCREEN) as store:
+        header, runs = store.header(), {run.number: run for run in store.runs()}
+        ended, values, known = store.trials(), store.values(), store.run_facts()
+        resumed = store.resumptions()
+    screen = parse(header.source, str(path), header.folder, check=False)
+    treatments, tests, batches = plan_of(header, str(path))
+    numbers: dict[tuple[int, int], dict[str, float]] = {}
+    for run, position, metric, value in values:
+        numbers.setdefault((run, position), {})[metric] = value
+    places = _places(runs.values())
+    trials = tuple(
+        StoredTrial(
+            run=run,
+            batch=places[run][0],
+            iteration=places[run][1],
+            position=position,
+            test=test,
+            treatment=tests[test].treatment,
+            workload=tests[test].workload,
+            failure=failure,
+            begun_ns=begun,
+            ended_ns=done,
+            values=numbers.get((run, position), {}),
+        )
+        for run, position, test, failure, begun, done in ended
+    )
+    counter = header.host.get("counter") or {}
+    units = {
+        each.name: each.metric.unit or (str(counter.get("unit", "")) if each.metric.source == VALUE else "")
+        for each in screen.responses
+    }
+    return StoredScreen(
+        header=header,
+        screen=screen,
+        treatments=treatments,
+        tests=tests,
+        batches=batches,
+        trials=trials,
+        facts=_facts(known, resumed, places),
+        units=units,
+        warnings=(*_warnings(trials, list(runs.values())), *_set(path)),
+    )
+
+
+def is_screen(path: Path) -> bool:
+    """Whether a store holds a screening experiment (and not an order study); QuietError for what is no store."""
+    if not is_study(path):
+        return False
+    with StudyStore.open(path) as store:
+        return store.header().kind == SCREEN
+
+
+def plan_of(
+    header: Header, label: str
+) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[PlannedBatch, ...]]:
+    """What was planned, as the header has it. QuietError where it is damaged."""
+    try:
+        said = header.host["screen"]
+        treatments = tuple(
+            Treatment(number, tuple(each["numbers"]), each["levels"], each["questionable"], each["unobtainable"])
+            for number, each in enumerate(said["treatments"])
+        )
+        tests = tuple(
+            ScreenTest(number, each["treatment"], each["workload"], header.tests[number])
+            for number, each in enumerate(said["tests"])
+        )
+        batches = tuple(PlannedBatch(number, levels) for number, levels in enumerate(said["batches"]))
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise QuietError(f"{label}: damaged: the plan of the experiment lacks {error}") from None
+    return treatments, tests, batches
+
+
+def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
+    """Batch and iteration of each run."""
+    counts: dict[int, int] = {}
+    found = {}
+    for run in runs:
+        batch = batch_number(run)
+        found[run.number] = (batch, counts.setdefault(batch, 0))
+        counts[batch] += 1
+    return found
+
+
+def _facts(
+    known: Sequence[tuple[int, dict[str, Any], dict[str, Any]]],
+    resumed: Mapping[int, Sequence[Mapping[str, Any]]],
+    places: Mapping[int, tuple[int, int]],
+) -> tuple[BatchFacts, ...]:
+    found: dict[int, BatchFacts] = {}
+    boots: dict[int, dict[str, None]] = {}
+    for run, reset, facts in known:
+        batch = places[run][0]
+        every = (facts, *resumed.get(run, ()))
+        boots.setdefault(batch, {}).update(dict.fromkeys(str(each.get("boot_id", "")) for each in every))
+        if batch not in found:
+            levels = facts.get("levels", {})
+            host = {key: value for key, value in facts.items() if key != "levels"}
+            found[batch] = BatchFacts(batch, (), levels.get("controlled", {}), levels.get("confirmed", {}), reset, host)
+    return tuple(replace(each, boot_ids=tuple(boots[each.number])) for each in found.values())
+
+
+def _set(path: Path) -> list[str]:
+    """Levels that a process which is no more has left set."""
+    if lock.held(path):
+        return []
+    try:
+        found = pending_restores.read(pending_restores.place(path))
+    except QuietError as error:
+        return [str(error)]
+    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in found]
+
+
+def _warnings(trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:
+    found = []
+    if failed := sum(each.failure is not None for each in trials):
+        found.append(f"{failed:,} of {len(trials):,} trials failed")
+    if lost := [run for run in runs if run.failure]:
+        found.append(f"{len(lost):,} of {len(runs):,} iterations were left out: {lost[0].failure}")
+    if left := sum(not run.over for run in runs):
+        found.append(f"the experiment is not finished: {left:,} of {len(runs):,} iterations are left")
+    return found

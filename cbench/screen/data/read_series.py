@@ -1,0 +1,163 @@
+"""The responses of a table, each in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.screen.data.data import Codes, ResponseSeries, Values
+from cbench.tables.columns import MISSING, Coded, ColumnError, coded
+
+LARGEST = 1e302
+"""A million values of this size still have a sum."""
+
+
+def numbers(name: str, column: Any) -> Values:
+    """Numbers with NaN where one is missing. Raises ColumnError for what is none, and for infinite ones."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
+        value = column.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            wrong = np.flatnonzero(np.abs(value) > LARGEST)
+        if wrong.size:
+            raise ColumnError(name, int(wrong[0]), _large(float(value[wrong[0]])))
+        return value
+    if isinstance(column, Coded):
+        column = [None if code < 0 else column.names[code] for code in column.codes.tolist()]
+    return np.fromiter((_number(name, row, each) for row, each in enumerate(column)), np.float64)
+
+
+def _number(name: str, row: int, text: Any) -> float:
+    if text is None or (isinstance(text, str) and text.strip() in MISSING):
+        return np.nan
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number") from None
+    if abs(value) > LARGEST:
+        raise ColumnError(name, row, _large(value))
+    return value
+
+
+def _large(value: float) -> str:
+    return "is infinite" if np.isinf(value) else f"is {value:.3g}: sums of values beyond {LARGEST:g} may be infinite"
+
+
+def series(
+    found: Mapping[str, Any],
+    values: Sequence[str],
+    treatment: Codes,
+    iteration: Codes | None,
+    batch: Codes,
+    position: Codes | None,
+    workload: Coded | None,
+) -> tuple[ResponseSeries, ...]:
+    wanted = list(dict.fromkeys(values or ("value",)))
+    kinds = coded("response", found["response"], blank=True) if "response" in found and not values else None
+    several = workload is not None and len(workload.names) > 1
+    units = coded("unit", found["unit"], blank=True) if "unit" in found else None
+    every = np.ones(treatment.size, dtype=bool)
+    absent = frozenset(range(int(treatment.max(initial=-1)) + 1))
+    parts = {column: numbers(column, found[column]) for column in wanted}
+    known = np.any([~np.isnan(each) for each in parts.values()], axis=0)
+    made = []  # a treatment without a row of a response cannot have it, one with empty ones has failed
+    for column, value in parts.items():
+        there = _obtained(treatment, value, known)
+        for work_code, work in enumerate(workload.names) if workload else [(0, "")]:
+            mine = every if workload is None else workload.codes == work_code
+            for code, kind in enumerate(kinds.names) if kinds else [(0, "" if column == "value" else column)]:
+                rows = np.flatnonzero(there & mine if kinds is None else there & mine & (kinds.codes == code))
+                if not rows.size:
+                    continue
+                name = ":".join(each for each in (work if several else "", kind) if each) or "value"
+                unit = _unit(name, units, rows) if units else ""
+                places = [None if each is None else each[rows] for each in (iteration, position)]
+                words = (name, work, kind or "value", unit)
+                one = one_series(words, treatment[rows], batch[rows], value[rows], places[0], places[1], rows)
+                made.append(replace(one, unobtainable=absent - set(one.treatment.tolist())))
+    names = [each.name for each in made]
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise ColumnError("response", None, f"{twice[0]!r} comes from several columns")
+    return tuple(made)
+
+
+def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
+    """The unit of a response's rows, some of which may have none. Raises ColumnError where there are two."""
+    known = rows[np.array([bool(each.strip()) for each in units.names])[units.codes[rows]]]
+    if not known.size:
+        return ""
+    unit = units.names[int(units.codes[known[0]])]
+    other = known[units.codes[known] != units.codes[known[0]]]
+    if other.size:
+        why = f"{units.names[int(units.codes[other[0]])]!r}, and {name} has {unit!r}"
+        raise ColumnError("unit", int(other[0]), why, int(known[0]))
+    return unit
+
+
+def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows of treatments that have a value of this response, or of none (their trials have all failed)."""
+    size = int(treatment.max(initial=-1)) + 1
+    has = np.bincount(treatment, ~np.isnan(value), size) > 0
+    any_has = np.bincount(treatment, known, size) > 0
+    return np.asarray((has | ~any_has)[treatment])
+
+
+def one_series(
+    words: tuple[str, str, str, str],
+    treatment: Codes,
+    batch: Codes,
+    value: Values,
+    iteration: Codes | None,
+    position: Codes | None,
+    rows: Any,
+) -> ResponseSeries:
+    """In the order of time. `words`: name, workload, response, unit; `rows`: of the file. Raises ColumnError."""
+    if iteration is None:
+        iteration = _nth(treatment, batch)
+    size = int(treatment.max(initial=0)) + 1
+    place = (batch.astype(np.int64) * (int(iteration.max(initial=0)) + 1) + iteration) * size + treatment
+    first: dict[int, int] = {}
+    if np.unique(place).size != place.size:
+        for row, each in enumerate(place.tolist()):
+            if each in first:
+                why = "a treatment comes once in an iteration, and this one was already"
+                raise ColumnError("iteration", int(rows[row]), why, int(rows[first[each]]))
+            first[each] = row
+    if position is None:
+        order = np.lexsort((np.arange(place.size), iteration, batch))
+    else:
+        order = np.lexsort((position, iteration, batch))
+    sorted_batch, sorted_iteration = batch[order], iteration[order]
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = (sorted_batch[1:] != sorted_batch[:-1]) | (sorted_iteration[1:] != sorted_iteration[:-1])
+    starts = np.flatnonzero(new)
+    at = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
+    name, workload, response, unit = words
+    return ResponseSeries(
+        name,
+        workload,
+        response,
+        unit,
+        "",
+        treatment[order],
+        sorted_iteration,
+        sorted_batch,
+        at.astype(np.int32),
+        np.arange(order.size, dtype=np.int32),
+        value[order],
+    )
+
+
+def _nth(treatment: Codes, batch: Codes) -> Codes:
+    """The number of each trial among those of its treatment and batch."""
+    key = batch.astype(np.int64) * (int(treatment.max(initial=0)) + 1) + treatment
+    order = np.argsort(key, kind="stable")
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = key[order][1:] != key[order][:-1]
+    starts = np.flatnonzero(new)
+    made = np.empty(order.size, dtype=np.int32)
+    made[order] = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
+    return made

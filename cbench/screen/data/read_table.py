@@ -1,0 +1,224 @@
+"""A screen from a CSV or Parquet file: a column for each factor, `iteration`, and the responses' columns, or one of
+`response` beside `value`. `batch` (or `boot`), `position`, `workload`, `unit` and `questionable` are optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cbench.screen.data import read_parquet
+from cbench.screen.data.data import Codes, Data, Values
+from cbench.screen.data.read_series import numbers, series
+from cbench.screen.design.factorial import Factor
+from cbench.tables import read as table
+from cbench.tables.columns import Coded, ColumnError, coded
+from quiet.errors import UsageError
+
+BATCHES = ("batch", "boot")
+KNOWN = ("iteration", *BATCHES, "position", "workload", "response", "value", "unit", "questionable")
+IGNORED = ("failure", "begun_ns", "ended_ns", "treatment", "trial", "run", "test", "order", "metric", "seed")
+OWN = ("workload", "run", "batch", "iteration", "position", "treatment", "questionable")
+"""Columns of `cbench export`, in their order."""
+MOST_LEVELS = 50
+MOST_TREATMENTS = 4096
+FEW_LEVELS = 3
+"""A column with more levels, each in fewer than two rows on average, is taken for values that were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the command line says of a table: names of columns. `hard`: factors that change between batches only."""
+
+    factors: Sequence[str] = ()
+    values: Sequence[str] = ()
+    hard: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.factors or self.values or self.hard)
+
+
+def read(path: Path, chosen: Chosen) -> Data:
+    """The data. Raises UsageError, which names the line and the column."""
+    parquet = path.suffix.lower() in table.PARQUET
+    try:
+        return _data(path, columns(path, parquet), chosen)
+    except ColumnError as error:
+        place, first = (
+            "" if row is None else f"row {row + 1}" if parquet else f"line {table.line_of(path, row)}"
+            for row in (error.row, error.first)
+        )
+        why = f"{error.why} in {first}" if first else error.why
+        raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
+
+
+def columns(path: Path, parquet: bool) -> Mapping[str, Any]:
+    """Every column of a file. Raises UsageError."""
+    if parquet:
+        return read_parquet.columns(path)
+    names = table.header(path)
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
+    return table.plain(path, names)
+
+
+def exported(names: Sequence[str]) -> Chosen | None:
+    """What is what in a file of `cbench export`, which has the factors first and the responses after its own columns;
+    None for another file."""
+    places = [names.index(each) for each in OWN if each in names]
+    if len(places) < len(OWN) or places[0] == 0 or places != list(range(places[0], places[0] + len(OWN))):
+        return None
+    end = names.index("failure") if "failure" in names else len(names)
+    values = names[places[-1] + 1 : end]
+    return Chosen(tuple(names[: places[0]]), tuple(values)) if values else None
+
+
+def _data(path: Path, found: Mapping[str, Any], chosen: Chosen) -> Data:
+    chosen = chosen or exported(list(found)) or chosen
+    factors = _factors(path, found, chosen)
+    if not _rows(found):
+        raise UsageError(f"{path}: no trials in it")
+    levels = {name: _levels(name, found[name]) for name in factors}
+    if not chosen.factors:
+        _not_measured(levels)
+    if wrong := [name for name in chosen.hard if name not in factors]:
+        raise UsageError(f"--hard {wrong[0]}: no factor; the factors are {', '.join(factors)}")
+    stacked = np.stack([levels[name].codes for name in factors], axis=1)
+    combined, rows = np.unique(stacked, axis=0, return_inverse=True)
+    treatments = tuple(tuple(int(level) for level in each) for each in combined)
+    if len(treatments) > MOST_TREATMENTS:
+        of = f"{len(treatments):,} treatments of {', '.join(factors)}"
+        raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: is every one of these a factor?")
+    treatment = rows.reshape(-1).astype(np.int32)
+    warnings: list[str] = []
+    batch_name = next((name for name in BATCHES if name in found), "")
+    batch = _levels(batch_name, found[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
+    for name in chosen.hard:
+        _check_hard(name, levels[name].codes, batch)
+    hard = {name for name in factors if name in chosen.hard or _whole_plots(levels[name].codes, batch.codes)}
+    made = tuple(Factor(name, levels[name].names, name in hard) for name in factors)
+    workload = coded("workload", found["workload"], blank=True) if "workload" in found else None
+    iteration = _iterations(found, treatment, warnings)
+    position = _whole("position", numbers("position", found["position"])) if "position" in found else None
+    made_series = series(found, chosen.values, treatment, iteration, batch.codes, position, workload)
+    return Data(
+        path.stem,
+        made,
+        treatments,
+        made_series,
+        batch.names,
+        _questionable(found, treatment),
+        warnings=tuple(warnings),
+        excluded=int(np.prod([len(each.levels) for each in made])) - len(treatments),
+    )
+
+
+def _rows(found: Mapping[str, Any]) -> int:
+    first = next(iter(found.values()))
+    return len(first.codes) if isinstance(first, Coded) else len(first)
+
+
+def _factors(path: Path, found: Mapping[str, Any], chosen: Chosen) -> list[str]:
+    """The factors' columns. Raises UsageError where they or the values are not there."""
+    there = ", ".join(list(found)[:20])
+    values = list(dict.fromkeys(chosen.values or ("value",)))
+    for option, names in (("--factor", chosen.factors), ("--value", values)):
+        for name in names:
+            if name not in found:
+                hint = "; name the columns of the responses by --value" if not chosen.values and name == "value" else ""
+                said = f"{option} {name}: " if option == "--factor" or chosen.values else ""
+                raise UsageError(f"{path}: {said}no column {name}; it has {there or 'none'}{hint}")
+    factors = list(dict.fromkeys(chosen.factors)) or [name for name in found if name not in (*KNOWN, *IGNORED, *values)]
+    if both := [name for name in factors if name in values]:
+        raise UsageError(f"--factor {both[0]}: is a response as well")
+    if not factors:
+        raise UsageError(f"{path}: no column of a factor; it has {there}")
+    return factors
+
+
+def _levels(name: str, column: Any) -> Coded:
+    """Names of levels in their natural order: numbers by size, other names by their letters. Raises ColumnError."""
+    if isinstance(column, np.ndarray):
+        column = [f"{each:g}" if isinstance(each, float) else str(each) for each in column.tolist()]
+    found = coded(name, column)
+    if len(found.names) > MOST_LEVELS and name not in BATCHES:
+        why = (
+            f"{len(found.names):,} levels: too many for a factor; name the factors by --factor, or responses by --value"
+        )
+        raise ColumnError(name, None, why)
+    order = sorted(range(len(found.names)), key=lambda at: _natural(found.names[at]))
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Coded(rank[found.codes], tuple(found.names[at] for at in order))
+
+
+def _not_measured(levels: Mapping[str, Coded]) -> None:
+    """Raises ColumnError for a column that nobody called a factor and that looks like one of a response."""
+    for name, found in levels.items():
+        many, rows = len(found.names), len(found.codes)
+        if many > FEW_LEVELS and 2 * many > rows:
+            why = f"{many:,} levels in {rows:,} rows: is it a response? taken for factors are {', '.join(levels)}"
+            raise ColumnError(name, None, f"{why}; name the factors by --factor, or responses by --value")
+
+
+def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int) -> Coded:
+    """Of a table that does not tell them: one for each combination of the hard factors' levels, in the order of rows;
+    else a single one."""
+    names: dict[str, int] = {}
+    columns = [[f"{name}={levels[name].names[code]}" for code in levels[name].codes.tolist()] for name in hard]
+    codes = [names.setdefault(" ".join(each), len(names)) for each in zip(*columns, strict=True)] or [0] * rows
+    return Coded(np.array(codes, dtype=np.int32), tuple(names) or ("",))
+
+
+def _check_hard(name: str, level: Codes, batch: Coded) -> None:
+    """Raises UsageError where a factor that is said to be hard has several levels in a batch."""
+    for number, label in enumerate(batch.names):
+        if np.unique(level[batch.codes == number]).size > 1:
+            raise UsageError(f"--hard {name}: {name} changes within batch {label}, so it is not hard to change")
+
+
+def _whole_plots(level: Codes, batch: Codes) -> bool:
+    """Whether a factor changes between batches only; of one batch nothing can be told."""
+    if batch.max(initial=0) == 0 or np.unique(level).size == 1:
+        return False
+    width = int(level.max()) + 1
+    return np.unique(batch.astype(np.int64) * width + level).size == np.unique(batch).size
+
+
+def _natural(name: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)
+
+
+def _whole(name: str, value: Values) -> Codes:
+    wrong = np.flatnonzero(~(np.abs(value) < 2**31) | (value != np.floor(value)))
+    if wrong.size:
+        raise ColumnError(name, int(wrong[0]), "is not a whole number")
+    return (value - value.min() if value.size else value).astype(np.int32)
+
+
+def _iterations(found: Mapping[str, Any], treatment: Codes, warnings: list[str]) -> Codes | None:
+    """None where there is no column: then the n-th trial of each treatment is its n-th iteration."""
+    if "iteration" in found:
+        return _whole("iteration", numbers("iteration", found["iteration"]))
+    if np.bincount(treatment).max(initial=0) > 1:
+        warnings.append("no column iteration: the n-th trials of all treatments are taken for the n-th iteration")
+    return None
+
+
+def _questionable(found: Mapping[str, Any], treatment: Codes) -> dict[int, str]:
+    if "questionable" not in found:
+        return {}
+    marks = coded("questionable", found["questionable"], blank=True)
+    made: dict[int, str] = {}
+    for code, reason in enumerate(marks.names):
+        if reason.strip().lower() not in ("", "0", "no", "false", "none", "nan", "0.0"):
+            for each in np.unique(treatment[marks.codes == code]).tolist():
+                made.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
+    return made

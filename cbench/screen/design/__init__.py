@@ -1,0 +1,1 @@
+"""Designs: which treatments are run, and what they can test."""

@@ -1,0 +1,173 @@
+"""Two-level fractional factorial designs: generators, defining relation, resolution, aliases.
+
+G. E. P. Box, J. S. Hunter, "The 2^(k-p) fractional factorial designs, part I", Technometrics 3 (1961) 311-351.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from cbench.screen.design.factorial import MOST, TIMES, Treatment, effect_name
+
+ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV", "XVI")
+LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
+"""Of the factors in generators such as D=ABC; I is the identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A product of factors (their numbers, ascending) that is constant in all runs: +1 or -1 (`sign`)."""
+
+    factors: tuple[int, ...]
+    sign: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """A 2^(k-p) design. `generators`: with the factors' names; `defining`: all words of the defining relation, shortest
+    first; `resolution`: the length of the shortest one, None for a full factorial."""
+
+    names: tuple[str, ...]
+    treatments: tuple[Treatment, ...]
+    generators: tuple[str, ...]
+    defining: tuple[Word, ...]
+    resolution: int | None
+
+    def aliases(self, order: int = 2) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
+        """Effects of up to `order` factors that cannot be told apart: one effect, and what is added to it (up to the
+        same order). Effects without such aliases are left out; each set is there once."""
+        found, seen = [], set[tuple[int, ...]]()
+        every = range(len(self.names))
+        for effect in (each for size in range(1, order + 1) for each in combinations(every, size)):
+            if effect in seen:
+                continue
+            others = sorted((_times(effect, word) for word in self.defining), key=_length)
+            near = tuple(word for word in others if 0 < len(word.factors) <= order)
+            seen |= {word.factors for word in near}
+            if near:
+                found.append((effect, near))
+        return tuple(found)
+
+    def words(self, order: int = 2) -> tuple[str, ...]:
+        """The design in sentences: size, defining relation, resolution and what it means, aliases."""
+        k, p = len(self.names), len(self.generators)
+        runs = len(self.treatments)
+        if self.resolution is None:
+            return (f"all {runs} treatments of {k} two-level factors: every effect can be told from every other one",)
+        relation = " = ".join(_signed(self.names, word) for word in self.defining)
+        found = [
+            f"{runs} of {2**k} treatments (2^({k}-{p})), resolution {roman(self.resolution)}: "
+            f"{_meaning(self.resolution)}",
+            f"generators: {', '.join(self.generators)}; defining relation: I = {relation}",
+        ]
+        for effect, others in self.aliases(order):
+            sums = "".join(
+                f" {'+' if word.sign > 0 else '-'} {effect_name(self.names, word.factors)}" for word in others
+            )
+            found.append(f"only this sum can be seen: {effect_name(self.names, effect)}{sums}")
+        return tuple(found)
+
+
+def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
+    """The fraction by its generators: "D=ABC" (factors by letters, the first is A) or "lto = opt*aslr", a minus sign
+    before the right side for the other half. Without generators the full factorial.
+
+    Raises ValueError for what is no generator, in one line that says which and why.
+    """
+    names = tuple(names)
+    if not names or len(set(names)) < len(names):
+        raise ValueError("factors with different names are needed")
+    made: dict[int, tuple[Word, str]] = {}
+    for text in generators:
+        left, right = _generator(names, text)
+        if left in made:
+            raise ValueError(f"{text}: {names[left]} has a generator already")
+        made[left] = right, f"{names[left]}={_signed(names, right)}"
+    for left, (right, text) in made.items():
+        if circular := [each for each in right.factors if each in made]:
+            raise ValueError(f"{text}: {names[circular[0]]} has a generator itself; use the factors without one")
+        if len(right.factors) < 2:
+            raise ValueError(f"{text}: {names[left]} would be the same as {names[right.factors[0]]}")
+    base = [each for each in range(len(names)) if each not in made]
+    if 2 ** len(base) > MOST:
+        raise ValueError(f"{2 ** len(base)} treatments; at most {MOST}")
+    defining = _group([_times((left,), right) for left, (right, _) in made.items()])
+    resolution = min((len(word.factors) for word in defining), default=None)
+    if resolution is not None and resolution < 3:
+        same = next(word for word in defining if len(word.factors) == resolution).factors
+        raise ValueError(f"{names[same[0]]} and {names[same[1]]} would be the same: their generators are")
+    treatments = [
+        _run(len(names), dict(zip(base, levels, strict=True)), made) for levels in product((0, 1), repeat=len(base))
+    ]
+    return Fraction(names, tuple(treatments), tuple(text for _, text in made.values()), defining, resolution)
+
+
+def roman(number: int) -> str:
+    """A resolution as it is written."""
+    return ROMAN[number] if number < len(ROMAN) else str(number)
+
+
+def _generator(names: Sequence[str], text: str) -> tuple[int, Word]:
+    left, equal, right = (part.strip() for part in text.partition("="))
+    sign = -1 if right.startswith("-") else 1
+    right = right.lstrip("+-").strip()
+    if not equal or not left or not right:
+        raise ValueError(f"{text}: no generator; write it as D=ABC or as name=name*name")
+    parts = [part.strip() for part in re.split(rf"[*{TIMES}]", right)]
+    if len(parts) == 1 and right not in names:  # letters without anything between them
+        parts = list(right)
+    wanted = [_number(names, part, text) for part in parts]
+    if len(set(wanted)) < len(wanted):
+        raise ValueError(f"{text}: the same factor twice")
+    number = _number(names, left, text)
+    if number in wanted:
+        raise ValueError(f"{text}: {names[number]} on both sides")
+    return number, Word(tuple(sorted(wanted)), sign)
+
+
+def _number(names: Sequence[str], name: str, text: str) -> int:
+    if name in names:
+        return names.index(name)
+    if len(name) == 1 and name in LETTERS[: len(names)]:
+        return LETTERS.index(name)
+    raise ValueError(f"{text}: {name}: no such factor; there are {', '.join(names)}")
+
+
+def _run(factors: int, base: dict[int, int], made: dict[int, tuple[Word, str]]) -> Treatment:
+    levels = dict(base)
+    for left, (word, _) in made.items():
+        negative = sum(1 - base[each] for each in word.factors) % 2
+        levels[left] = int((not negative) == (word.sign > 0))
+    return tuple(levels[each] for each in range(factors))
+
+
+def _times(effect: Sequence[int], word: Word) -> Word:
+    return Word(tuple(sorted(set(effect) ^ set(word.factors))), word.sign)
+
+
+def _group(words: Sequence[Word]) -> tuple[Word, ...]:
+    """All products of one word or more."""
+    found: list[Word] = []
+    for word in words:
+        products = (_times(each.factors, word) for each in found)
+        found += [word, *(Word(new.factors, new.sign * old.sign) for new, old in zip(products, found, strict=True))]
+    return tuple(sorted(found, key=_length))
+
+
+def _length(word: Word) -> tuple[int, tuple[int, ...]]:
+    return len(word.factors), word.factors
+
+
+def _signed(names: Sequence[str], word: Word) -> str:
+    return ("-" if word.sign < 0 else "") + "*".join(names[each] for each in word.factors)
+
+
+def _meaning(resolution: int) -> str:
+    if resolution == 3:
+        return "main effects cannot be told from two-factor interactions"
+    if resolution == 4:
+        return "main effects are clear of two-factor interactions, some of which cannot be told from each other"
+    return "main effects and two-factor interactions are clear of each other"

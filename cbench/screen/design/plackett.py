@@ -1,0 +1,132 @@
+"""Plackett-Burman designs: main effects of up to N - 1 two-level factors in N runs, N a multiple of 4.
+
+R. L. Plackett, J. P. Burman, "The design of optimum multifactorial experiments", Biometrika 33 (1946) 305-325. R. E. A.
+C. Paley, "On orthogonal matrices", J. Math. Phys. 12 (1933) 311-320: two constructions from the squares modulo a prime,
+and doubling (J. J. Sylvester 1867), give every multiple of 4 up to 48; for 8, 12, 20 and 24 runs they are the rows that
+Plackett and Burman printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from cbench.screen.design.factorial import Treatment, effect_name
+
+LARGEST = 48
+"""Runs, before folding over."""
+LISTED = 6
+"""So many interactions with one main effect are named one by one."""
+
+Signs = list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlackettBurman:
+    """`runs` without the folded ones. `folded`: each run is there with all levels swapped too, which frees the main
+    effects of two-factor interactions."""
+
+    names: tuple[str, ...]
+    treatments: tuple[Treatment, ...]
+    runs: int
+    folded: bool
+
+    def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
+        """(main effect, first, second, share): so much of that two-factor interaction is added to the main effect."""
+        columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
+        found = []
+        for main, column in enumerate(columns):
+            for one, two in combinations([each for each in range(len(columns)) if each != main], 2):
+                total = sum(a * b * c for a, b, c in zip(column, columns[one], columns[two], strict=True))
+                if total:
+                    found.append((main, one, two, Fraction(total, len(column))))
+        return tuple(found)
+
+    def words(self) -> tuple[str, ...]:
+        """The design in sentences: size, and which two-factor interactions are added to which main effect."""
+        k = len(self.names)
+        size = f"{len(self.treatments)} treatments for {k} two-level factors (Plackett-Burman, {self.runs} runs"
+        first = f"{size}{', folded over' if self.folded else ''})"
+        shares = self.aliases()
+        if not shares:
+            return (first, "main effects are clear of two-factor interactions")
+        return (first, *(self._sentence(main, shares) for main in range(k)))
+
+    def _sentence(self, main: int, shares: Sequence[tuple[int, int, int, Fraction]]) -> str:
+        ours = [(share, (one, two)) for each, one, two, share in shares if each == main]
+        if not ours:
+            return f"{self.names[main]}: clear of two-factor interactions"
+        if len(ours) <= LISTED:
+            parts = [f"{_share(share)} {effect_name(self.names, pair)}" for share, pair in ours]
+            return f"{self.names[main]}: what is seen includes {', '.join(parts)}"
+        counts = Counter(abs(share) for share, _ in ours)
+        parts = [f"{'' if size == 1 else f'{size} of '}{count}" for size, count in sorted(counts.items(), reverse=True)]
+        told = f"what is seen includes, added or subtracted, {' and '.join(parts)} interactions of others"
+        return f"{self.names[main]}: {told}"
+
+
+def plackett_burman(names: Sequence[str], runs: int | None = None, folded: bool = False) -> PlackettBurman:
+    """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for what cannot be made."""
+    k = len(names)
+    if not names or len(set(names)) < k:
+        raise ValueError("factors with different names are needed")
+    wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
+    if wanted < 4 or wanted % 4 or wanted > LARGEST:
+        raise ValueError(f"{wanted} runs: a Plackett-Burman design has a multiple of 4, up to {LARGEST}")
+    if k > wanted - 1:
+        raise ValueError(f"{k} factors are too many for {wanted} runs: {wanted - 1} at most")
+    rows = [tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)]
+    if folded:
+        rows += [tuple(1 - level for level in row) for row in rows]
+    return PlackettBurman(tuple(names), tuple(rows), wanted, folded)
+
+
+def signs(runs: int) -> Signs:
+    """N rows of N - 1 signs, all columns balanced and orthogonal. KeyError where no construction is known here."""
+    if _prime(runs - 1):
+        prime = runs - 1
+        squares = _squares(prime)
+        first = [1 if place == 0 or place in squares else -1 for place in range(prime)]
+        return [first[-shift:] + first[:-shift] for shift in range(prime)] + [[-1] * prime]
+    made = _doubled_conference(runs // 2 - 1) if _prime(runs // 2 - 1) and runs % 8 == 4 else _doubled(runs // 2)
+    return [[sign * row[0] for sign in row[1:]] for row in made]
+
+
+def _doubled(half: int) -> Signs:
+    rows = [[1, *row] for row in signs(half)]
+    return [row + row for row in rows] + [row + [-sign for sign in row] for row in rows]
+
+
+def _doubled_conference(prime: int) -> Signs:
+    """From a symmetric conference matrix of prime + 1 rows, the prime being 1 modulo 4."""
+    squares = _squares(prime)
+    size = prime + 1
+    matrix = [[0] * size for _ in range(size)]
+    for one in range(size):
+        for two in range(size):
+            if one != two:
+                away = (one - two) % prime
+                matrix[one][two] = 1 if 0 in (one, two) or away in squares else -1
+    found = [[0] * (2 * size) for _ in range(2 * size)]
+    for one in range(size):
+        for two in range(size):
+            sign = matrix[one][two]
+            block = ((1, -1), (-1, -1)) if one == two else ((sign, sign), (sign, -sign))
+            for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                found[2 * one + row][2 * two + column] = block[row][column]
+    return found
+
+
+def _squares(prime: int) -> set[int]:
+    return {each * each % prime for each in range(1, prime)}
+
+
+def _prime(number: int) -> bool:
+    return number > 1 and all(number % each for each in range(2, int(number**0.5) + 1))
+
+
+def _share(share: Fraction) -> str:
+    return "+" if share == 1 else "-" if share == -1 else f"{'+' if share > 0 else ''}{share} of"

@@ -1,0 +1,1 @@
+"""Running a screening experiment: levels are set, read back and restored."""

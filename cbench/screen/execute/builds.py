@@ -1,0 +1,162 @@
+"""Artefacts of an experiment: each combination of levels that are built has a folder of its own, made once.
+
+Beside the store, PLAN.db.builds/0000 and so on: names of equal length, for a longer name in the environment moves the
+stack. A note in 0000.json says what was built, and the digest of all files, so that who goes on knows whether they are
+still the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cbench.screen.config.model import BUILT, Screen, Treatment
+from cbench.study import must
+from quiet.errors import QuietError, Refused
+
+VARIABLE = BUILT.removeprefix("$")
+FLAGS = "CBENCH_FLAGS"
+CHUNK = 1 << 20
+OURS = re.compile(r"\d{4,}(\.json|\.new)?")
+
+
+class NotBuilt(QuietError):
+    """A command that builds has failed; the text says which level's, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artefacts:
+    """A folder, and the first digits of the digest of what is in it."""
+
+    folder: Path
+    digest: str
+
+
+def place(data: Path) -> Path:
+    """Where the artefacts of a store are."""
+    return data.absolute().with_name(f"{data.name}.builds")
+
+
+class Builds:
+    """All artefacts of an experiment."""
+
+    def __init__(
+        self, screen: Screen, treatments: Sequence[Treatment], data: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._screen, self._environment, self._root = screen, environment, place(data)
+        self._factors = [
+            factor.name
+            for factor in screen.factors
+            if any(level.build or level.flags is not None for level in factor.levels)
+        ]
+        combinations = dict.fromkeys(self._key(each) for each in treatments) if self._factors or screen.build else {}
+        self._numbers = {key: number for number, key in enumerate(combinations)}
+        self._digests: dict[tuple[str, ...], str] = {}
+
+    @property
+    def count(self) -> int:
+        """How many there are to build."""
+        return len(self._numbers)
+
+    def make(self, anew: bool, tell: Callable[[str], None]) -> None:
+        """Build what is not there yet; `anew`: everything. Raises QuietError."""
+        if anew and self._root.exists():
+            self._remove()
+        if not self._numbers:
+            return
+        self._root.mkdir(exist_ok=True)
+        for key, number in self._numbers.items():
+            folder, note = self._root / f"{number:04}", self._root / f"{number:04}.json"
+            wanted = self._wanted(key)
+            if note.exists():
+                self._digests[key] = self._known(note, folder, wanted)
+                continue
+            if folder.exists():  # cut short
+                shutil.rmtree(folder)
+            folder.mkdir()
+            tell(f"building {number + 1} of {len(self._numbers)}: {self._name(key)}")
+            self._build(key, folder)
+            self._digests[key] = digest(folder)
+            beside = note.with_suffix(".new")
+            beside.write_text(json.dumps(wanted | {"digest": self._digests[key]}))
+            os.sync()
+            beside.replace(note)
+
+    def _remove(self) -> None:
+        """Those of an earlier experiment. Raises Refused where something else is there."""
+        if self._root.is_symlink() or not self._root.is_dir():
+            raise Refused(f"{self._root}: is in the way of what is built")
+        if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
+            raise Refused(f"{others[0]}: is none of what was built; move it away")
+        shutil.rmtree(self._root)
+
+    def of(self, treatment: Treatment) -> Artefacts | None:
+        """Those of a treatment, once they are made; None where nothing is built."""
+        key = self._key(treatment)
+        if key not in self._numbers:
+            return None
+        return Artefacts(self._root / f"{self._numbers[key]:04}", self._digests.get(key, "")[:16])
+
+    def _key(self, treatment: Treatment) -> tuple[str, ...]:
+        return tuple(treatment.levels[factor] for factor in self._factors)
+
+    def _name(self, key: tuple[str, ...]) -> str:
+        return " ".join(f"{factor}={level}" for factor, level in zip(self._factors, key, strict=True)) or "once"
+
+    def _commands(self, key: tuple[str, ...]) -> list[str]:
+        levels = [self._screen.level(factor, level) for factor, level in zip(self._factors, key, strict=True)]
+        found = [level.build for level in levels if level.build]
+        return [self._screen.build, *found] if self._screen.build else found
+
+    def _flags(self, key: tuple[str, ...]) -> dict[str, str]:
+        levels = [(factor, self._screen.level(factor, level)) for factor, level in zip(self._factors, key, strict=True)]
+        every = [(factor, level.flags) for factor, level in levels if level.flags is not None]
+        return {FLAGS: " ".join(flags for _, flags in every if flags)}
+
+    def _wanted(self, key: tuple[str, ...]) -> dict[str, Any]:
+        return {"levels": self._name(key), "commands": self._commands(key), **self._flags(key)}
+
+    def _build(self, key: tuple[str, ...], folder: Path) -> None:
+        environment = {**self._environment, **self._flags(key), VARIABLE: str(folder)}
+        for command in self._commands(key):
+            try:
+                must.run(command, self._screen.folder, environment, self._screen.reset.timeout_s)
+            except must.ResetError as error:
+                raise NotBuilt(f"{self._name(key)} cannot be built: {error}") from None
+
+    def _known(self, note: Path, folder: Path, wanted: Mapping[str, Any]) -> str:
+        try:
+            said = json.loads(note.read_text())
+            before = str(said.pop("digest"))
+        except (OSError, ValueError, KeyError, AttributeError):
+            raise Refused(f"{note}: damaged: what was built cannot be told any more") from None
+        if said != wanted or before != digest(folder):
+            raise Refused(
+                f"{folder}: has changed since it was built: trials before and after it would not be of the same"
+            )
+        return before
+
+
+def digest(folder: Path) -> str:
+    """Of the names, modes and contents of all files in a folder. Raises Refused where one cannot be read."""
+    found = hashlib.sha256()
+    try:
+        for path in sorted(folder.rglob("*")):
+            status = path.lstat()
+            found.update(f"{path.relative_to(folder)}\0{status.st_mode:o}\0".encode(errors="surrogateescape"))
+            if path.is_symlink():
+                found.update(os.fsencode(os.readlink(path)))
+            elif path.is_file():
+                with path.open("rb") as file:
+                    while more := file.read(CHUNK):
+                        found.update(more)
+    except OSError as error:
+        raise Refused(f"{error.filename}: {error.strerror}") from None
+    return found.hexdigest()

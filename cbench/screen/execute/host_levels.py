@@ -1,0 +1,180 @@
+"""Levels that change the host: set by quiet's own means or by commands of the user's, read back, and put back.
+
+quiet's part goes through its journal, so that whoever is killed meanwhile leaves what `quiet restore` puts back. What
+commands have set is written down beside the store before they run: who goes on with the experiment undoes it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cbench.screen.config.model import Level, Screen
+from cbench.screen.execute import pending_restores, quiet_levels
+from cbench.study import must
+from quiet.errors import Incomplete, QuietError, Refused
+from quiet.host.host import Host
+
+Levels = Mapping[str, str]
+"""Factor -> level, of some factors."""
+
+
+class Confirmed(NamedTuple):
+    """What was read back: a text for each factor that says something. `applied`: what quiet has."""
+
+    texts: dict[str, str]
+    applied: quiet_levels.Applied | None = None
+
+
+class LevelMark(NamedTuple):
+    """How much is set: levels by commands, and whether quiet has applied something."""
+
+    commands: int = 0
+    applied: bool = False
+
+
+NOTHING = LevelMark()
+
+
+class HostLevels:
+    """What is set on the host now, in the order in which it was set."""
+
+    def __init__(
+        self, screen: Screen, data: Path, identity: str, environment: Mapping[str, str], host: Host | None = None
+    ) -> None:
+        self._screen, self._environment = screen, environment
+        self._file = pending_restores.place(data)
+        self._source = f"{quiet_levels.SOURCE}{identity}"
+        self._host = host or Host()
+        self._set: list[tuple[str, Level]] = []
+        self._stuck: list[tuple[str, Level]] = []  # could not be undone
+        self._applied = False
+
+    def left_behind(self) -> list[str]:
+        """Put back what an earlier process of this experiment was killed with; names of what that was."""
+        found = []
+        for factor, level in self._written():
+            found.append(f"{factor}={level.name}")
+            self._set.append((factor, level))
+        if quiet_levels.ours(self._host, self._source):
+            found.append(quiet_levels.WHAT)
+            self._applied = True
+        if found:
+            self.restore()
+        return found
+
+    def _written(self) -> list[tuple[str, Level]]:
+        """What is written down, with its own commands: the experiment may be another one by now."""
+        return [(each.factor, Level(each.level, restore=each.restore)) for each in pending_restores.read(self._file)]
+
+    def set(self, levels: Levels) -> Confirmed:
+        """Set them, and read them back. Raises Refused where one cannot be set; then everything is put back."""
+        wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
+        wanted = [(factor, level) for factor, level in wanted if level.on_host or level.check]
+        kept = self.mark
+        try:
+            found = self._quiet(wanted)
+            for factor, level in wanted:
+                if level.command:
+                    self._set.append((factor, level))
+                    self._write_down()
+                    self._run(factor, level, level.command, "set")
+                found.texts.update(self._checked(factor, level))
+        except BaseException:
+            self.restore(kept)
+            raise
+        return found
+
+    def confirm(self, levels: Levels) -> Confirmed:
+        """Read back what was set before. Raises Refused where it is so no more."""
+        wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
+        texts: dict[str, str] = {}
+        applied = None
+        if any(quiet_levels.applies(level) for _, level in wanted):
+            ours = [(factor, level) for factor, level in wanted if quiet_levels.applies(level)]
+            applied = quiet_levels.confirm(self._host, self._source, [level for _, level in ours])
+            texts |= {factor: text for (factor, _), text in zip(ours, applied.texts, strict=True)}
+        for factor, level in wanted:
+            texts |= self._checked(factor, level)
+        return Confirmed(texts, applied)
+
+    def restore(self, kept: LevelMark = NOTHING) -> None:
+        """Put back what was set since then, the last first. Raises Incomplete where that cannot be."""
+        wrong: list[str] = []
+        while len(self._set) > kept.commands:
+            factor, level = self._set[-1]
+            try:
+                if level.restore:
+                    self._run(factor, level, level.restore, "restored")
+            except QuietError as error:
+                wrong.append(str(error))
+                self._stuck.append((factor, level))
+            self._set.pop()
+        if self._applied and not kept.applied:
+            try:
+                quiet_levels.restore(self._host, self._source)
+            except QuietError as error:
+                wrong.append(str(error))
+            self._applied = False
+        self._write_down()  # what could not be undone stays there: who goes on tries again
+        if wrong:
+            out = [pending_restores.way_out(self._file)] if self._stuck else []
+            raise Incomplete("; ".join(wrong + out))
+
+    @property
+    def mark(self) -> LevelMark:
+        """How much is set now."""
+        return LevelMark(len(self._set), self._applied)
+
+    def _quiet(self, wanted: Sequence[tuple[str, Level]]) -> Confirmed:
+        ours = [(factor, level) for factor, level in wanted if quiet_levels.applies(level)]
+        if not ours:
+            return Confirmed({})
+        self._applied = True
+        try:
+            cpus = self._screen.cpus or None
+            applied = quiet_levels.apply(self._host, self._source, [level for _, level in ours], cpus)
+        except Refused as error:
+            names = " ".join(f"{factor}={level.name}" for factor, level in ours)
+            raise Refused(f"{names} cannot be set: {error}") from None
+        return Confirmed({factor: text for (factor, _), text in zip(ours, applied.texts, strict=True)}, applied)
+
+    def _checked(self, factor: str, level: Level) -> dict[str, str]:
+        found: dict[str, str] = {}
+        if level.kernel is not None:
+            found[factor] = self._kernel(factor, level)
+        if level.check:
+            said = self._run(factor, level, level.check, "confirmed")
+            found[factor] = said or "its check succeeded"
+        elif level.command:
+            found[factor] = "its command succeeded"
+        return found
+
+    def _kernel(self, factor: str, level: Level) -> str:
+        """The words of this level are on the running kernel's command line, and those of its other levels are not."""
+        words = (self._host.text("/proc/cmdline") or "").split()
+        others = {word for each in self._screen.factor(factor).levels for word in each.kernel or ()}
+        wanted = set(level.kernel or ())
+        if missing := sorted(wanted - set(words)):
+            raise Refused(f"{factor}={level.name} cannot be confirmed: the kernel was booted without {missing[0]}")
+        if present := sorted((others - wanted) & set(words)):
+            raise Refused(f"{factor}={level.name} cannot be confirmed: the kernel was booted with {present[0]}")
+        return " ".join(word for word in words if word in wanted) or "none of the words"
+
+    def _run(self, factor: str, level: Level, command: str, what: str) -> str:
+        timeout = self._screen.reset.timeout_s
+        try:
+            done = must.run(command, self._screen.folder, self._environment, timeout)
+        except must.ResetError as error:
+            kind = Incomplete if what == "restored" else Refused
+            raise kind(f"{factor}={level.name} cannot be {what}: {error}") from None
+        lines = done.output.decode(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else ""
+
+    def _write_down(self) -> None:
+        """What is set by commands, on disk before it is."""
+        every = [*self._stuck, *self._set]
+        pending_restores.write(
+            self._file, [pending_restores.PendingRestore(f, level.name, level.restore) for f, level in every]
+        )

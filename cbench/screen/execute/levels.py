@@ -1,0 +1,141 @@
+"""Sets what each trial of an experiment needs, and puts it back: the setting of its study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from cbench.screen.config.model import Controlled, Level, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.treatments import batch_number
+from cbench.screen.execute.builds import VARIABLE, Builds
+from cbench.screen.execute.host_levels import Confirmed, HostLevels
+from cbench.study import must
+from cbench.study.hooks import Facts, Held
+from cbench.study.records import StoredRun
+from cbench.study.resets.registry import ResetError
+from quiet import cpulist
+
+KERNEL, LEVEL = "CBENCH_KERNEL", "CBENCH_LEVEL_"
+LOST = "the reset of its batch did not succeed"
+
+
+class Levels:
+    """Hard factors are set for a batch, all others for one trial: in the same way for each, also where they stay."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        plan: tuple[Sequence[Treatment], Sequence[ScreenTest], Sequence[PlannedBatch]],
+        runs: Sequence[StoredRun],
+        host: HostLevels,
+        builds: Builds,
+        environment: Mapping[str, str],
+        tell: Callable[[str], None],
+    ) -> None:
+        """`runs`: as they are stored when this process begins."""
+        self._screen, self._host, self._builds = screen, host, builds
+        self._treatments, self._tests, self._batches = plan
+        self._environment, self._tell = environment, tell
+        self._hard = {factor.name for factor in screen.hard}
+        self._begun = {batch_number(run) for run in runs if run.begun_ns is not None}
+        self._tried = {batch_number(run) for run in runs if run.failure is not None} - self._begun
+        self._seen: set[int] = set()
+        self._batch: int | None = None
+        self._confirmed = Confirmed({})
+
+    def start(self) -> None:
+        """Put back what an earlier process of this experiment was killed with. Raises Incomplete."""
+        if found := self._host.left_behind():
+            self._tell(f"put back what was left behind: {', '.join(found)}")
+
+    def resets(self, run: StoredRun) -> bool:
+        """Only before the first iteration of a batch; ResetError for the others of one that could not be reset."""
+        batch = batch_number(run)
+        if batch in self._begun:
+            return False
+        if batch in self._tried:
+            raise ResetError(LOST)
+        self._leave()
+        self._tried.add(batch)
+        return True
+
+    def first(self, run: StoredRun) -> bool:
+        """At the beginning of a batch; iterations may be shorter than the looking."""
+        new = batch_number(run) not in self._seen
+        self._seen.add(batch_number(run))
+        return new
+
+    def asked(self, run: StoredRun) -> Mapping[str, str]:
+        """The batch's levels, for a reset that sets them."""
+        levels = self._batches[batch_number(run)].levels
+        words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]
+        found = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
+        return {**found, KERNEL: " ".join(words)} if levels else {}
+
+    def begin(self, run: StoredRun) -> Facts:
+        """Set the batch's levels, or look whether they still are. Raises Refused where they are not."""
+        batch = batch_number(run)
+        levels = self._batches[batch].levels
+        if self._batch != batch:
+            self._leave()
+            self._confirmed = self._host.set(levels)
+            self._batch = batch
+            self._begun.add(batch)
+            controlled = {each.name: self._value(each) for each in self._screen.controlled}
+            return {"confirmed": self._confirmed.texts, "controlled": controlled}
+        self._confirmed = self._host.confirm(levels)
+        return {}
+
+    @contextmanager
+    def trial(self, test: int, run: int, position: int) -> Iterator[Held]:
+        """Set what a trial needs. Raises Refused where that cannot be, Incomplete where it cannot be put back."""
+        treatment = self._treatments[self._tests[test].treatment]
+        levels = {factor: self._screen.level(factor, name) for factor, name in treatment.levels.items()}
+        easy = {factor: name for factor, name in treatment.levels.items() if factor not in self._hard}
+        kept = self._host.mark
+        try:
+            yield self._held(treatment, levels, self._host.set(easy))
+        finally:
+            self._host.restore(kept)
+
+    def end(self) -> None:
+        """Put everything back. Raises Incomplete where that cannot be."""
+        self._leave()
+
+    def _leave(self) -> None:
+        self._batch = None
+        self._host.restore()
+
+    def _held(self, treatment: Treatment, levels: Mapping[str, Level], host: Confirmed) -> Held:
+        environment: dict[str, str] = {}
+        facts: dict[str, str] = {}
+        applied = host.applied or self._confirmed.applied
+        cpus = applied.isolated if applied else None
+        aslr = False if applied and applied.fixed else None  # as `quiet run` has it
+        partition = cpus is not None
+        for factor, level in levels.items():
+            environment |= level.environment
+            if level.environment:
+                facts[factor] = " ".join(f"{name}={value}" for name, value in level.environment.items())
+            if level.cpus:
+                cpus, partition = cpulist.parse(level.cpus), False
+                facts[factor] = f"CPU {level.cpus}"
+            if level.aslr is not None:
+                aslr = level.aslr
+                facts[factor] = f"addresses {'random' if aslr else 'fixed'}"
+        made: dict[str, object] = {"confirmed": facts | host.texts} if facts or host.texts else {}
+        if built := self._builds.of(treatment):
+            environment[VARIABLE] = str(built.folder)
+            made["build"] = built.digest
+        return Held(environment, cpus, aslr, partition, made)
+
+    def _value(self, each: Controlled) -> str:
+        """A controlled variable as it is now; one that cannot be read is no reason to end."""
+        if not each.command:
+            return each.value
+        try:
+            done = must.run(each.command, self._screen.folder, self._environment, self._screen.reset.timeout_s)
+        except must.ResetError as error:
+            self._tell(f"controlled variable {each.name}: {error}")
+            return ""
+        return done.output.decode(errors="replace").strip()[:1000]

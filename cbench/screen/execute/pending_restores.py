@@ -1,0 +1,59 @@
+"""What commands of levels have set, written down beside the store before they run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from quiet.errors import Refused
+
+
+class PendingRestore(NamedTuple):
+    """A level that is set, and the command that puts it back."""
+
+    factor: str
+    level: str
+    restore: str
+
+    @property
+    def name(self) -> str:
+        """As a treatment's name has it."""
+        return f"{self.factor}={self.level}"
+
+
+def place(data: Path) -> Path:
+    """Of a store, where it is written down."""
+    return data.with_name(f"{data.name}.set")
+
+
+def read(file: Path) -> list[PendingRestore]:
+    """What is written down there, in the order in which it was set. Raises Refused for what is damaged."""
+    try:
+        said = json.loads(file.read_text())
+        return [PendingRestore(str(each["factor"]), str(each["level"]), str(each["restore"])) for each in said]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = f"damaged ({error}): put back by hand what its levels have set, and remove it"
+        raise Refused(f"{file}: {why}") from None
+
+
+def write(file: Path, every: Sequence[PendingRestore]) -> None:
+    """On disk when this returns; nothing is there while nothing is set."""
+    if not every:
+        file.unlink(missing_ok=True)
+        return
+    beside = file.with_name(f"{file.name}.new")
+    with open(beside, "w") as target:
+        target.write(json.dumps([each._asdict() for each in every]))
+        target.flush()
+        os.fsync(target.fileno())
+    os.replace(beside, file)
+
+
+def way_out(file: Path) -> str:
+    """What to do where a level cannot be put back."""
+    return f"{file} says what is still set: put it back by hand and remove that file, or mend what fails, then resume"

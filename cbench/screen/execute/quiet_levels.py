@@ -1,0 +1,200 @@
+"""Knobs, profiles and governors as levels: applied through quiet's journal, as `quiet apply` does it, and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cbench.screen.config.model import Level
+from cbench.step.frequency import PATIENCE_S, undisturbed
+from quiet.errors import Incomplete, Refused, UsageError
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.knobs.cpufreq import policy_state
+from quiet.knobs.knob import RuleContext
+from quiet.knobs.registry import BY_NAME
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import CPU, Facts
+from quiet.settings import engine, journal, plan, profile
+from quiet.settings.applied_state import TargetState
+from quiet.settings.apply import apply as apply_profile
+from quiet.settings.engine import Write
+from quiet.settings.journal import Journal
+from quiet.settings.profile import Profile
+from quiet.settings.restore import restore as restore_host
+from quiet.targets import registry, value_types
+
+SOURCE = "cbench screen "
+WHAT = "what quiet had applied"
+GOVERNOR = "cpufreq.governor"
+
+
+class Applied(NamedTuple):
+    """What was read back of each level; with a profile the CPUs that it has isolated, and if addresses are fixed."""
+
+    texts: tuple[str, ...]
+    isolated: frozenset[int] | None = None
+    fixed: bool = False
+
+
+def applies(level: Level) -> bool:
+    """Whether quiet sets this level."""
+    return bool(level.knobs or level.profile or level.governor)
+
+
+def ours(reader: Reader, source: str) -> bool:
+    """Whether this experiment's settings are applied now."""
+    record = journal.load(reader)
+    return record is not None and record.source == source
+
+
+def wanted(levels: Sequence[Level], source: str) -> Profile | None:
+    """What quiet is to apply for these levels: a profile, or knobs alone; None for governors only."""
+    named = next((level.profile for level in levels if level.profile), "")
+    knobs = {name: value for level in levels for name, value in level.knobs.items()}
+    if named:
+        return profile.load(named)._replace(source=source)
+    if not knobs:
+        return None
+    title = " ".join(f"{name}={value}" for name, value in knobs.items())
+    return Profile(title, "", source, "auto", "auto", 4, knobs, ())
+
+
+def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
+    """Why this level can never be set here, as far as that is seen without doing it; nothing where it may."""
+    if level.governor:
+        offered = {number: _offered(reader, number) for number in Facts(reader).policies}
+        if not offered:
+            return "no cpufreq driver here: the firmware or the hypervisor sets the frequency"
+        for number, names in offered.items():
+            if level.governor not in names:
+                return f"policy {number} offers no governor {level.governor!r}, only {', '.join(names)}"
+    parts = [Level(level.name, knobs={name: value}) for name, value in level.knobs.items()]
+    for part in [*parts, *([Level(level.name, profile=level.profile)] if level.profile else [])]:
+        if why := _unplanned(reader, part, cpus):
+            return why
+    return ""
+
+
+def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
+    """Why a plan for one knob, or one profile, would change nothing; nothing where it would change something."""
+    one = wanted([level], SOURCE)
+    assert one is not None
+    try:
+        made = plan.make(reader, one, one.choose(Facts(reader), cpus))
+    except (Refused, UsageError) as error:
+        return str(error)
+    if made.changes:
+        return ""
+    if level.profile:
+        return f"the profile {one.name} has nothing to change here"
+    ((name, value),) = level.knobs.items()
+    why = made.skips[0].reason if made.skips else f"is {value} already, nothing would change"
+    return f"the knob {name}: {why}"
+
+
+def _offered(reader: Reader, policy: int) -> list[str]:
+    return (reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_available_governors") or "").split()
+
+
+def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
+    """Apply them together, and read back. Raises Refused where one cannot be had; the caller then restores."""
+    record = journal.load(host)
+    if record is not None:
+        raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
+    chosen = wanted(levels, source)
+    if chosen is not None:
+        receipt = apply_profile(host, chosen, cpus, passing=True, patience=PATIENCE_S)
+        if receipt.failures:
+            first = receipt.failures[0]
+            raise Refused(f"{first.knob}: {first.reason}")
+        asked = {name for level in levels for name in level.knobs}
+        if missing := sorted(asked - {change.knob for change in receipt.changes}):
+            why = next((skip.reason for skip in receipt.skips if skip.knob == missing[0]), "nothing was to be changed")
+            raise Refused(f"the knob {missing[0]}: {why}")
+        if not receipt.changes:
+            raise Refused(f"the profile {chosen.name} has nothing to change here")
+    if governor := next((level.governor for level in levels if level.governor), ""):
+        _govern(host, source, governor)
+    return confirm(host, source, levels)
+
+
+def _govern(host: Host, source: str, governor: str) -> None:
+    """Give every policy this governor, journal first."""
+    facts = Facts(host)
+    with journal.locked(host, PATIENCE_S):
+        choice = CpuPartition(frozenset(), facts.online, frozenset(), source)
+        log = Journal(host)
+        try:
+            record = journal.load(host)
+            if record is None:
+                log.begin(host, f"governor {governor}", source, choice, passing=True)
+            names = [f"file:{CPU}/cpufreq/policy{number}/scaling_governor" for number in facts.policies]
+            moved = [each for n in facts.policies for each in policy_state(RuleContext(facts, choice, "all"), n)]
+            known = set(record.entries) if record else set()
+            log.before(
+                TargetState(GOVERNOR, target, value_types.CHOICE, registry.get(host, target), None, target not in names)
+                for target in dict.fromkeys([*names, *moved])
+                if target not in known
+            )
+            failures = engine.settle(
+                host,
+                [Write(target, governor, value_types.CHOICE) for target in names],
+                lambda write: log.intent(write.target, write.wanted or ""),
+                lambda write, now: log.done(write.target, now),
+            )
+            record = journal.load(host)
+            assert record is not None
+            log.settled({target: registry.get(host, target) for target in record.entries})
+        finally:
+            log.close()
+    if failures:
+        raise Refused(f"{failures[0].write.target.removeprefix('file:')}: {governor} refused: {failures[0].text}")
+
+
+def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
+    """Read back what was written. Raises Refused for what is so no more.
+
+    Of a profile only that it is applied: of its hundreds of targets some drift by themselves, which is what `quiet
+    verify` tells, whose answer is stored with each batch.
+    """
+    record = journal.load(reader)
+    if record is None or record.source != source:
+        raise Refused("what quiet had applied is applied no more: somebody has restored it meanwhile")
+    written = [entry for entry in record.entries.values() if entry.wanted is not None]
+    named = next((level.profile for level in levels if level.profile), "")
+    if named:
+        texts = tuple(_text(reader, level, written) for level in levels)
+        return Applied(texts, record.cpus.isolated or None, profile.load(named).knobs.get("aslr") == "command")
+    for entry in written:
+        now = registry.get(reader, entry.target)
+        kept = (entry.wanted, entry.after, record.settled.get(entry.target))
+        gone = now is None and registry.ends(entry.target)
+        if not (gone or BY_NAME[entry.knob].drifts or any(value_types.same(entry.kind, now, value) for value in kept)):
+            raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: somebody has changed it")
+    return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs change nothing of where it runs
+
+
+def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
+    """What a level's part was. Raises Refused for a governor that is another one."""
+    if level.governor:
+        for number in Facts(reader).policies:
+            path = f"{CPU}/cpufreq/policy{number}/scaling_governor"
+            if (found := reader.text(path)) != level.governor:
+                raise Refused(f"{path} is {found!r}, and {level.governor!r} was set: somebody has changed it")
+    own = [f"{each.target}={each.wanted}" for each in written if level.profile or each.knob in level.knobs]
+    parts = [f"governor {level.governor}"] if level.governor else []
+    if own:
+        parts.append(own[0] + (f" and {len(own) - 1} more" if len(own) > 1 else ""))
+    return ", ".join(parts)
+
+
+def restore(host: Host, source: str) -> None:
+    """Put back what was applied for this experiment. Raises Incomplete where something is not as it was found."""
+    if not ours(host, source):
+        return
+    with undisturbed():
+        outcome = restore_host(host, patience=PATIENCE_S)
+    left = outcome.conflicts + outcome.failures
+    if left:
+        raise Incomplete(f"not restored: {left[0].target}: {left[0].reason}; see `quiet restore`")

@@ -1,0 +1,165 @@
+"""What `cbench screen init`, `plan`, `run`, `resume` and `status` do, between the command line and the terminal."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from cbench.screen.config import file
+from cbench.screen.config.example import EXAMPLE
+from cbench.screen.config.model import SCREEN, Screen
+from cbench.screen.config.plan import Planned
+from cbench.screen.config.treatments import runs
+from cbench.screen.data.load_store import plan_of
+from cbench.screen.execute import pending_restores, preflight, quiet_levels
+from cbench.screen.execute.builds import Builds, NotBuilt
+from cbench.screen.execute.host_levels import HostLevels
+from cbench.screen.execute.levels import Levels
+from cbench.screen.execute.to_study import file_of, study_of
+from cbench.study import lock, process_tags
+from cbench.study.host_check import counter_of, described, inside, tell
+from cbench.study.lifecycle import Show, check, go_on, say_if_changed
+from cbench.study.lifecycle import status as study_status
+from cbench.study.process_tags import Marks
+from cbench.study.store import Header, StudyStore
+from quiet.errors import QuietError, UsageError
+from quiet.host.reader import Reader
+
+LEVEL = "level"
+
+
+def init(path: str) -> None:
+    """Write the commented example. Raises UsageError where something is there already."""
+    try:
+        with open(path, "x") as target:
+            target.write(EXAMPLE)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already; choose another name") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    tell(f"{path} written; now: cbench screen plan {path}, then: cbench screen run {path}")
+
+
+def plan(path: str) -> dict[str, Any]:
+    """What would run, and what that could test. Raises UsageError for what is wrong with the file.
+
+    How long it takes is told where the store beside the file has trials of the same tests.
+    """
+    planned = Planned(file.load(Path(path)))
+    judged = planned.judged()
+    planned.check(judged)
+    return planned.shape(judged, _seconds(Path(path).with_suffix(".db"), planned))
+
+
+def _seconds(data: Path, planned: Planned) -> dict[int, float]:
+    """Of a trial from its begin to the next one's, by test: what an earlier run of this experiment took."""
+    names = {test.name: test.number for test in planned.tests}
+    try:
+        with StudyStore.open(data, kind=SCREEN) as store:
+            tests, trials = store.header().tests, store.trials()
+    except QuietError:
+        return {}
+    found: dict[int, list[int]] = {}
+    for (run, _, test, _, begun, _), (later, _, _, _, next_begun, _) in pairwise(trials):
+        if run == later and tests[test] in names:
+            found.setdefault(names[tests[test]], []).append(next_begun - begun)
+    return {number: median(each) / 1e9 for number, each in found.items()}
+
+
+class StartScreen:
+    """An experiment that is about to begin. Raises UsageError for what is wrong with its file."""
+
+    def __init__(self, path: str, output: str | None) -> None:
+        self._path = Path(path)
+        self._screen = file.load(self._path)
+        self._target = Path(output) if output is not None else self._path.with_suffix(".db")
+        if self._target.exists() and self._target.samefile(self._path):
+            raise UsageError(f"{self._target}: is the experiment's file; choose another name for its store (-o)")
+        self._planned = Planned(self._screen)
+        self._judged = self._planned.judged()
+        self._planned.check(self._judged)
+        study = study_of(self._screen, self._planned.treatments)
+        inside(study, ["run", path, "--output", str(self._target)], SCREEN)
+
+    def run(self, show: Show) -> dict[str, Any]:
+        """Store its plan and run it. Raises QuietError."""
+        screen, planned, target = self._screen, self._planned, self._target
+        study = study_of(screen, planned.treatments)
+        check(study, str(self._path), SCREEN)
+        preflight.check(screen, str(self._path))
+        for words in self._planned.words(self._judged):
+            tell(words)
+        counter = counter_of(study, screen.counter)
+        known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
+        names = tuple(test.name for test in planned.tests)
+        source = self._path.read_bytes().decode()
+        header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)
+        every = runs(screen, planned.treatments)
+        with lock.alone(target, create=True, kind=SCREEN):
+            try:
+                with StudyStore.create(target, header, every) as store:
+                    return _go_on(screen, store, counter, show, anew=True)
+            except NotBuilt:  # nothing was measured: the next try begins anew
+                target.unlink()
+                raise
+
+
+class ResumeScreen:
+    """An experiment that is about to go on. Raises UsageError where there is none."""
+
+    def __init__(self, data: str) -> None:
+        self._path = Path(data)
+        with lock.alone(self._path, kind=SCREEN), StudyStore.open(self._path, writing=True, kind=SCREEN) as store:
+            header = store.header()
+        self._screen = file.parse(header.source, file_of(self._path), header.folder)
+        inside(study_of(self._screen, plan_of(header, data)[0]), ["resume", data], SCREEN)
+
+    def run(self, show: Show) -> dict[str, Any]:
+        """Go on at the next trial. Raises QuietError."""
+        path, screen = self._path, self._screen
+        with lock.alone(path, kind=SCREEN), StudyStore.open(path, writing=True, kind=SCREEN) as store:
+            header = store.header()
+            study = study_of(screen, plan_of(header, str(path))[0])
+            if not all(run.over for run in store.runs()):
+                check(study, file_of(path), SCREEN)
+            say_if_changed(header)
+            began = header.host.get("counter")
+            counter = counter_of(study, str(began["name"]) if began else screen.counter)
+            return _go_on(screen, store, counter, show, anew=False)
+
+
+def status(data: str) -> dict[str, Any]:
+    """How far an experiment is, also while another process runs it; and which levels are set on the host."""
+    return study_status(data, SCREEN) | {"set": _set_now(Path(data))}
+
+
+def _set_now(data: Path) -> list[str]:
+    """By commands, as it is written down, and by quiet."""
+    with StudyStore.open(data, kind=SCREEN) as store:
+        source = f"{quiet_levels.SOURCE}{store.identity()}"
+    try:
+        found = [each.name for each in pending_restores.read(pending_restores.place(data))]
+        return [*found, *([quiet_levels.WHAT] if quiet_levels.ours(Reader(), source) else [])]
+    except QuietError as error:
+        return [str(error)]
+
+
+def _go_on(
+    screen: Screen, store: StudyStore, counter: dict[str, Any] | None, show: Show, *, anew: bool
+) -> dict[str, Any]:
+    plan = plan_of(store.header(), str(store.path))
+    every = store.runs()
+    identity = store.identity()
+    found = Marks(identity, len(every), tuple(test.name for test in plan[1]))
+    environment = {**os.environ, **screen.environment}
+    builds = Builds(screen, plan[0], store.path, {**environment, **found.of_step(process_tags.SETUP)})
+    if not all(run.over for run in every):
+        found.end(lambda mark: mark.step == process_tags.SETUP and mark.run is None)  # a build that was cut short
+        builds.make(anew, tell)
+    of_level = {**environment, **found.of_step(LEVEL)}
+    host = HostLevels(screen, store.path, identity, of_level)
+    levels = Levels(screen, plan, every, host, builds, of_level, tell)
+    return go_on(study_of(screen, plan[0], builds), store, counter, show, levels, SCREEN)

@@ -1,0 +1,1 @@
+"""Statistics of screening experiments: arrays in, frozen results out."""

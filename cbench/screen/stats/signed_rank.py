@@ -1,0 +1,116 @@
+"""Signed ranks, and the chance of their sum when each block's sign is a coin's.
+
+F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83; J. W. Pratt, "Remarks on
+zeros and ties in the Wilcoxon signed rank procedures", J. Amer. Statist. Assoc. 54 (1959) 655-667: zeros are ranked and
+count nothing; a block of zeros is the same with either sign, and no block here. Of few blocks all signs are counted
+out, and of more the sums of single scores that are multiples of one step, as ranks are (counting.py). Else the sum of
+single scores has its tail by the saddlepoint approximation: J. Robinson, "Saddlepoint approximations for permutation
+tests and confidence intervals", J. R. Statist. Soc. B 44 (1982) 91-101. Vectors have the beta distribution with the
+statistic's own mean and variance over all signs: G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of
+robust criteria", J. R. Statist. Soc. B 17 (1955) 1-26; with normal scores that is H. Hotelling's T^2 (Ann. Math.
+Statist. 2 (1931) 360-378).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import erfc, exp, pi, sqrt
+
+import numpy as np
+
+from cbench.screen.stats.effects import Values
+from cbench.screen.stats.sign_flip_exact import chance_of_sum, common_step
+from cbench.stats.interval import exponent
+from cbench.stats.tails import beta_sf
+
+COUNTED = 12
+"""With at most this many blocks all signs are counted out."""
+ROUNDING = 1e-12
+"""Scores below this share of the largest one are 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flipped:
+    """`statistic`: S' (sum of s s')^-1 S for the sum S of the blocks' scores s, from 0 to their number; `df`: how many
+    directions the scores have; `p`: chance of one so large, at least 2^(1 - blocks whose scores are not all 0)."""
+
+    statistic: float
+    df: int
+    p: float
+
+
+def signed_ranks(differences: Values, least: float | Values) -> Values:
+    """The rank of each magnitude with the difference's sign, any shape; NaN (not there) and magnitudes below `least`
+    (one for all, or of each) become 0."""
+    size = np.where(np.abs(differences) < least, 0.0, np.abs(differences))
+    there = ~np.isnan(size)
+    _, at, counts = np.unique(size[there], return_inverse=True, return_counts=True)
+    ranks = np.zeros(differences.shape)
+    ranks[there] = (np.cumsum(counts) - (counts - 1) / 2)[at]
+    return np.where(there & (size > 0), ranks * np.sign(differences), 0.0)
+
+
+def flip_test(scores: Values) -> Flipped | None:
+    """`scores`: shape (blocks, df). None with fewer blocks than it takes: two, or df + 2 beyond COUNTED. A block whose
+    scores are all 0 says nothing: it changes no sum, whatever its sign."""
+    if scores.shape[0] < 2:
+        return None
+    size = np.abs(scores).max(axis=1)
+    scores = scores[size > ROUNDING * max(float(size.max()), np.finfo(float).tiny)]
+    n = scores.shape[0]
+    if not n:
+        return Flipped(0.0, 0, 1.0)
+    scores = np.ldexp(scores, -exponent(scores))
+    sizes, axes = np.linalg.eigh(scores.T @ scores)
+    keep = sizes > 1e-12 * max(float(sizes.max()), np.finfo(float).tiny)
+    df = int(np.count_nonzero(keep))
+    if not df or not float(sizes.max()) > 0:
+        return Flipped(0.0, 0, 1.0)
+    white = scores @ (axes[:, keep] / np.sqrt(sizes[keep]))
+    statistic = float((white.sum(axis=0) ** 2).sum())
+    least = 2.0 ** (1 - n)
+    if n <= COUNTED:
+        signs = np.array([(1, *each) for each in product((1, -1), repeat=n - 1)], dtype=np.float64)
+        every = ((signs @ white) ** 2).sum(axis=1)
+        return Flipped(statistic, df, float(np.count_nonzero(every >= statistic * (1 - 1e-9))) * least)
+    if n < df + 2:
+        return None
+    if df == 1:
+        return Flipped(statistic, df, max(least, _chance(white.ravel())))
+    fourth = float(((white**2).sum(axis=1) ** 2).sum())
+    freedom = (df * (n - df) / (df - fourth) - 2) / n if fourth < df else 0.0
+    p = beta_sf(min(statistic / n, 1.0), freedom * df / 2, freedom * (n - df) / 2) if freedom > 0 else 1.0
+    return Flipped(statistic, df, max(p, least))
+
+
+def _chance(scores: Values) -> float:
+    """The chance that a sum of these, with all signs by a coin, is as far from 0 as theirs."""
+    size, total = np.abs(scores), abs(float(scores.sum()))
+    step = common_step(size)
+    exact = chance_of_sum(size, total, step) if step else None
+    # Sums are 2 steps apart: the tail begins half-way between this one and the next smaller one.
+    return _saddlepoint(size, max(total - step, 0.0)) if exact is None else exact
+
+
+def _saddlepoint(size: Values, total: float) -> float:
+    square = float(size @ size)
+    if total * total < 1e-4 * square:
+        return erfc(total / sqrt(2 * square))
+    if total > (1 - 1e-9) * float(size.sum()):  # all signs alike
+        return 0.0
+    low, high = 0.0, 1.0 / float(size.max())
+    while high < 1e6 / float(size.max()) and float(size @ np.tanh(high * size)) < total:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(size @ np.tanh(middle * size)) < total else (low, middle)
+    point = (low + high) / 2
+    steep = np.exp(-2 * point * size)
+    growth = float((point * size + np.log1p(steep) - np.log(2)).sum())  # of ln cosh, without overflow
+    curve = float((size * size * 4 * steep / (1 + steep) ** 2).sum())
+    away = point * total - growth
+    if away <= 0 or curve <= 0:  # nearly all signs alike, beyond what floating point can tell
+        return 0.0
+    w, u = sqrt(2 * away), point * sqrt(curve)
+    return min(1.0, erfc(w / sqrt(2)) + 2 * exp(-w * w / 2) / sqrt(2 * pi) * (1 / u - 1 / w))

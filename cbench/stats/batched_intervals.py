@@ -1,0 +1,94 @@
+"""Intervals of the mean for thousands of samples of the same size.
+
+The same bootstrap draws serve a batch of samples: how often each place is drawn in each replicate is one matrix, and
+its product with the samples is all their replicates. Each sample's replicates are those of a bootstrap of its own, and
+a new matrix is drawn for each batch; what the batch shares is the chance in the ends, not in the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats.bca_correction import corrected, quantiles, share_below
+from cbench.stats.bootstrap import rounding
+from cbench.stats.interval import LINEAR, Values, exponent
+from cbench.stats.student import t_quantile
+
+Progress = Callable[[float], None]
+"""Told how much of all is done, from 0 to 1."""
+
+KEPT = 1 << 22
+"""So many replicates of a batch are there at a time: 32 MB."""
+
+COUNTS = 1 << 20
+"""So many counts of a batch's matrix are there at a time: 8 MB, and twice that while they are drawn."""
+
+
+def t_ends(samples: Values, level: float) -> tuple[Values, Values]:
+    """Student's intervals of rows of finite values, a sample each; width 0 where all of a row's values are alike."""
+    n = samples.shape[1]
+    middle = samples.mean(axis=1)
+    power = exponent(samples)
+    spread = np.ldexp(np.ldexp(samples, -power).std(axis=1, ddof=1), power)
+    same = samples.min(axis=1) == samples.max(axis=1)
+    half = np.where(same, 0.0, t_quantile((1 + level) / 2, n - 1) * spread / sqrt(n))
+    middle = np.where(same, samples[:, 0], middle)
+    return middle - half, middle + half
+
+
+def bca_ends(
+    samples: Values,
+    level: float,
+    replicates: int,
+    ties: str,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> tuple[Values, Values]:
+    """BCa intervals of the mean of rows of finite values, a sample each; NaN where a row has none, width 0 where all of
+    its values are alike."""
+    low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
+    same = samples.min(axis=1) == samples.max(axis=1)
+    low[same] = high[same] = samples[same, 0]
+    rest = np.flatnonzero(~same)
+    rows = max(1, min(KEPT // replicates, rest.size))
+    drawn = np.empty((rows, replicates))
+    for start in range(0, rest.size, rows):
+        at = rest[start : start + rows]
+        low[at], high[at] = _batch(samples[at], level, ties, drawn[: at.size], rng)
+        if progress is not None:
+            progress(min(start + rows, rest.size) / rest.size)
+    return low, high
+
+
+def _batch(samples: Values, level: float, ties: str, drawn: Values, rng: np.random.Generator) -> tuple[Values, Values]:
+    """The replicates are written into `drawn`, a row for each sample."""
+    n, replicates = samples.shape[1], drawn.shape[1]
+    middle = samples.mean(axis=1)
+    away = samples - middle[:, None]
+    scale = np.abs(away).max(axis=1)
+    away /= scale[:, None]
+    a = (away**3).sum(axis=1) / (6 * (away**2).sum(axis=1) ** 1.5)
+    away /= n
+    rows = max(1, COUNTS // n)
+    for start in range(0, replicates, rows):
+        stop = min(start + rows, replicates)
+        np.matmul(away, counts(n, stop - start, rng).T, out=drawn[:, start:stop])
+    low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
+    for at, row in enumerate(drawn):
+        below = share_below(row, 0.0, ties, rounding(n, float(middle[at]), float(scale[at])))
+        found = corrected(below, float(a[at]), level)
+        if found.why is None:
+            ends = quantiles(row, found.low, found.high, LINEAR)
+            low[at], high[at] = (middle[at] + scale[at] * end for end in ends)
+    return low, high
+
+
+def counts(n: int, rows: int, rng: np.random.Generator) -> Values:
+    """How often each of n values is in each of so many bootstrap samples, a row each."""
+    places: NDArray[np.intp] = rng.integers(0, n, size=(rows, n), dtype=np.uint32).astype(np.intp)
+    places += n * np.arange(rows)[:, None]
+    return np.bincount(places.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)

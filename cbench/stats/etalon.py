@@ -1,0 +1,123 @@
+"""The etalon against an independent clock, and whether a series' first run is one of the others.
+
+D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until a clock says that its time is
+over, and a wristwatch tells whether that clock is right; the only outliers of one metric were the first of each series.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cbench.stats.bca import bca
+from cbench.stats.interval import Interval, checked, deviation, no_squares
+from cbench.stats.student import t_interval, t_quantile
+from cbench.stats.tails import student_p
+
+FIRST_ALPHA = 0.001
+"""A first value that would be so rare among normal ones is flagged. TN 1855 has no number, only "an order of magnitude"
+of the sd; which ratio of sds a first value of this rarity makes depends on n, and is the threshold here. Series are
+looked at by the dozen, and one false alarm in a thousand of them is few."""
+
+FIRST_LEAST = 5
+"""Of fewer values one, whichever, is soon unlike the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Etalon:
+    """n values against the `wanted` one, in its unit: mean, median, sd and sem (None: below 2 values), cv (sd/mean).
+
+    t, p: Student's t and two-sided p of mean = wanted; None where sd is 0 or None. t_mean, bca_mean: intervals of the
+    mean. why: what is missing and why.
+    """
+
+    n: int
+    wanted: float
+    mean: float | None
+    median: float | None
+    sd: float | None
+    sem: float | None
+    cv: float | None
+    t: float | None
+    p: float | None
+    t_mean: Interval
+    bca_mean: Interval
+    why: str | None = None
+
+
+def etalon(
+    values: ArrayLike, wanted: float = 10.0, level: float = 0.95, replicates: int = 50_000, seed: int = 0
+) -> Etalon:
+    """Measured durations of an etalon that should take `wanted`, and how they differ from it."""
+    row = checked(values)
+    ends = t_interval(row, level), bca(row, level, replicates, seed)
+    why = no_squares(row) or (None if row.size else "there are no values")
+    if why is not None:
+        return Etalon(row.size, wanted, None, None, None, None, None, None, None, *ends, why)
+    mean, middle = float(row.mean()), float(np.median(row))
+    sd = deviation(row)
+    if sd is None:
+        why = "2 values are needed for a spread, there is 1"
+        return Etalon(row.size, wanted, mean, middle, None, None, None, None, None, *ends, why)
+    sem = sd / sqrt(row.size)
+    cv = sd / mean if mean else None
+    if not sd:
+        why = f"all {row.size:,} values are alike: there is no spread to compare a difference with"
+        return Etalon(row.size, wanted, mean, middle, sd, sem, cv, None, None, *ends, why)
+    t = (mean - wanted) / sem
+    return Etalon(row.size, wanted, mean, middle, sd, sem, cv, t, student_p(t, row.size - 1), *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """sd of all n values and of all but the first; `ratio` of the two (infinite where all others are alike).
+
+    flagged: the ratio is above the `threshold`, and no other value is as far from the others' median as the first: a
+    warm-up. p: the chance of such a first value or a rarer one among normal ones. why: why it cannot be told, or a
+    note.
+    """
+
+    n: int
+    sd: float | None
+    sd_without: float | None
+    ratio: float | None
+    threshold: float | None
+    p: float | None
+    flagged: bool
+    why: str | None = None
+
+
+def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
+    """Values of one series in the order in which they were measured.
+
+    The first value's distance to the others' mean in units of their sd, d/(s sqrt(n/(n - 1))), is Student's t with
+    n - 2 degrees of freedom if it is one of them, and ratio^2 = (n - 2 + t^2)/(n - 1); so a probability is a ratio.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError("alpha lies between 0 and 1")
+    row = checked(values)
+    n = row.size
+    why = no_squares(row)
+    if why is None and n < FIRST_LEAST:
+        why = f"{FIRST_LEAST} values are needed, there {'is' if n == 1 else 'are'} {n}"
+    if why is not None:
+        return FirstRun(n, None, None, None, None, None, False, why)
+    others = row[1:]
+    sd, without = deviation(row), deviation(others)
+    assert sd is not None
+    assert without is not None
+    threshold = sqrt((n - 2 + t_quantile(1 - alpha / 2, n - 2) ** 2) / (n - 1))
+    if not sd:
+        return FirstRun(n, sd, without, None, threshold, None, False, f"all {n:,} values are alike")
+    if not without:
+        return FirstRun(n, sd, without, inf, threshold, 0.0, True, "all values but the first are alike")
+    t = (float(row[0]) - float(others.mean())) / (without * sqrt(n / (n - 1)))
+    ratio = sd / without
+    away = np.abs(row - np.median(others))
+    farthest = bool(away[0] > away[1:].max())
+    rare = ratio > threshold
+    why = "the first is far from the others, but not the farthest" if rare and not farthest else None
+    return FirstRun(n, sd, without, ratio, threshold, student_p(t, n - 2), rare and farthest, why)

@@ -1,0 +1,99 @@
+"""The Kruskal-Wallis test.
+
+W. H. Kruskal, W. A. Wallis, "Use of ranks in one-criterion variance analysis", J. Amer. Statist. Assoc. 47 (1952)
+583-621: average ranks, H divided by 1 - sum(t^3 - t)/(n^3 - n) for ties of t values, chi-squared with k - 1 degrees of
+freedom. With two groups H is the square of Mann and Whitney's z without continuity correction. H is summed from the
+groups' distances to the mean rank: the usual formula subtracts 3(n + 1) from nearly as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats.tails import chi2_sf
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Kruskal:
+    """`h` and its `p`; `n` values in `groups` groups; `lengths` of ties. All values alike: `h` is 0 and `p` is 1."""
+
+    h: float
+    p: float
+    n: int
+    groups: int
+    lengths: Values | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def eta2(self) -> float | None:
+        """(H - k + 1)/(n - k), negative where H is below its expectation; None where n <= k.
+
+        M. Tomczak, E. Tomczak, "The need to report effect size estimates revisited", Trends in Sport Sciences 1 (2014)
+        19-25, formula 15.
+        """
+        return (self.h - self.groups + 1) / (self.n - self.groups) if self.n > self.groups else None
+
+    @property
+    def epsilon2(self) -> float | None:
+        """H/(n - 1), from 0 to 1 (the same article, formula 16); None where n < 2."""
+        return self.h / (self.n - 1) if self.n > 1 else None
+
+
+def kruskal(groups: Sequence[Values]) -> Kruskal | None:
+    """The test over samples; empty ones are left out. None with fewer than two, or with values that are no numbers."""
+    filled = [group for group in groups if group.size]
+    if len(filled) < 2:
+        return None
+    return of_sorted([np.sort(group) for group in filled])
+
+
+def of_sorted(groups: Sequence[Values]) -> Kruskal | None:
+    """The same for two or more samples that are sorted and not empty."""
+    if any(np.isnan(group[-1]) for group in groups):
+        return None
+    every = np.concatenate(groups)
+    every.sort(kind="stable")  # merges what is sorted already
+    lengths = tied(every)
+    if len(groups) == 2:  # the pairs in which the first is above tell as much as the sum of its ranks
+        first, second = groups
+        above = second.searchsorted(first).sum() + second.searchsorted(first, side="right").sum()
+        away = (float(above) - first.size * second.size) / 2
+        sums = away * away * every.size / (first.size * second.size)
+    else:
+        middle = (every.size + 1) / 2
+        ranks = [every.searchsorted(group) + every.searchsorted(group, side="right") + 1 for group in groups]
+        sums = sum((float(each.sum()) / 2 - each.size * middle) ** 2 / each.size for each in ranks)
+    return of_sums(sums, every.size, lengths, len(groups))
+
+
+def of_sums(sums: float, n: int, lengths: Values | None, groups: int) -> Kruskal:
+    """From the sum over groups of (rank sum - size (n + 1)/2)^2/size, and what `tied` says."""
+    ties = 1.0 if lengths is None else tie_correction(lengths, n)
+    if ties <= 0:
+        return Kruskal(0.0, 1.0, n, groups, lengths)
+    h = 12 * sums / (n * (n + 1)) / ties
+    return Kruskal(h, chi2_sf(h, groups - 1), n, groups, lengths)
+
+
+def tied(ordered: Values | NDArray[np.int32]) -> Values | None:
+    """How many values there are of each kind, ascending; None where no two are alike."""
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1])
+    if starts.size == ordered.size - 1:
+        return None
+    ends = np.empty(starts.size + 1)
+    ends[:-1], ends[-1] = starts, ordered.size - 1
+    ends[1:] -= starts
+    ends[0] += 1
+    return ends
+
+
+def tie_correction(lengths: Values, n: int) -> float:
+    """1 - sum(t^3 - t)/(n^3 - n); 0 where all values are alike."""
+    if lengths.size == 1:
+        return 0.0
+    return 1 - float(lengths @ (lengths * lengths - 1)) / (float(n) ** 3 - n)

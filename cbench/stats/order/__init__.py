@@ -1,1 +1,0 @@
-"""The statistics of order-dependence studies: arrays in, frozen results out."""

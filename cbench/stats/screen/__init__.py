@@ -1,1 +1,0 @@
-"""The statistics of screening experiments: arrays in, frozen results out."""

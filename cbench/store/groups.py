@@ -1,0 +1,51 @@
+"""Series that belong together: the processes of one test on one CPU, counter and host, under a name of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cbench.store.records import StoredSeries
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The processes of one test. `name` is the test's, with what tells it from others of that test where there are."""
+
+    name: str
+    test: str
+    cpu: int
+    unit: str
+    counter: str
+    series: tuple[StoredSeries, ...]
+
+
+def grouped(series: Sequence[StoredSeries]) -> list[Group]:
+    """All series with trials, in groups, in the order in which each was first measured."""
+    found: dict[tuple[str, int, str, str, str], list[StoredSeries]] = {}
+    for each in series:
+        if each.trials:
+            found.setdefault((each.test, each.cpu, each.unit, each.counter_name, _host(each)), []).append(each)
+    groups = []
+    for key, members in found.items():
+        test, cpu, unit, counter, host = key
+        others = [other for other in found if other[0] == test]
+        name = test
+        if len({other[1] for other in others}) > 1:
+            name += f" CPU {cpu}"
+        if len({other[3] for other in others if other[2] == unit}) > 1:
+            name += f" [{counter or 'unknown counter'}]"
+        elif len({other[2] for other in others}) > 1:
+            name += f" [{unit or 'unknown unit'}]"
+        if len({other[4] for other in others}) > 1:
+            runs = ",".join(str(number) for number in sorted({each.run.number for each in members}))
+            name += f" (run {runs}: {host})"
+        groups.append(Group(name, test, cpu, unit, counter, tuple(members)))
+    return groups
+
+
+def _host(series: StoredSeries) -> str:
+    """What must be the same for values to be of one kind."""
+    host = series.run.host
+    parts = (host.get("hostname"), host.get("cpu"), host.get("kernel"))
+    return ", ".join(str(part) for part in parts if part) or "unknown host"

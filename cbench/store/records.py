@@ -1,0 +1,116 @@
+"""What is read back from a store, as frozen values."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cbench.model import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One `cbench run`; times in ns since 1970, `ended_ns` None when it was killed or still goes on."""
+
+    number: int
+    started_ns: int
+    ended_ns: int | None
+    version: str
+    command: tuple[str, ...]
+    host: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A trial in its place. `begin_ns`: when its timed region began, in ns since 1970, None where that is not known."""
+
+    position: int
+    trial: Trial
+    counts: Mapping[str, int]
+    begin_ns: int | None
+
+    @property
+    def value(self) -> int:
+        return self.trial.value
+
+    @property
+    def polluted(self) -> bool:
+        return self.trial.polluted
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeries:
+    """The trials of one workload with one set of parameters in one process on one CPU.
+
+    `facts` are those from before the trials with those from after them; `ended_ns` None: it was cut short. `varied`:
+    the parameters that were drawn anew for each process, and so are no part of the test.
+    """
+
+    number: int
+    run: Run
+    position: int
+    workload: str
+    params: Mapping[str, Any]
+    cpu: int
+    process: int
+    started_ns: int
+    ended_ns: int | None
+    facts: Mapping[str, Any]
+    trials: tuple[Stored, ...]
+    varied: frozenset[str] = frozenset()
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values, "" where the series was cut short before it was known."""
+        return str(self.counter.get("unit", ""))
+
+    @property
+    def quantum(self) -> int:
+        """The step of the counter, 1 where it is not known."""
+        return int(self.counter.get("quantum") or 1)
+
+    @property
+    def counter(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.facts.get("counter", {})
+        return found
+
+    @property
+    def counter_name(self) -> str:
+        """What was counted, such as "cycles:u"; "" where that is not known."""
+        return str(self.counter.get("name", ""))
+
+    @property
+    def test(self) -> str:
+        """The workload and its parameters in words: "hash n=1000"."""
+        fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
+        return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
+
+    @property
+    def warmup(self) -> list[int]:
+        """The values of the trials that were discarded first."""
+        return list(self.facts.get("settling", {}).get("values", ()))
+
+    @property
+    def values(self) -> list[int]:
+        return [each.value for each in self.trials]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Two clocks read together at some moments, in order; between two of them both are taken to run evenly."""
+
+    ticks: Sequence[int]
+    ns: Sequence[int]
+
+    def of(self, ticks: int) -> int | None:
+        """When the clock stood at `ticks`, in ns since 1970; None outside the moments that are known."""
+        if not ticks or len(self.ticks) < 2 or not self.ticks[0] <= ticks <= self.ticks[-1]:
+            return None
+        after = max(bisect_left(self.ticks, ticks), 1)
+        first, last = self.ticks[after - 1], self.ticks[after]
+        if first == last:
+            return self.ns[after]
+        begin, end = self.ns[after - 1], self.ns[after]
+        return begin + (ticks - first) * (end - begin) // (last - first)

@@ -1,0 +1,1 @@
+"""Instruments: what a trial reads."""

@@ -1,0 +1,134 @@
+"""Samples of a command: `perf record` around it, and how many samples it has written.
+
+D. Flater's perf-samples (NIST TN 1855, section 3.4): their number divided by the sampling frequency is a CPU time.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbench.study.instruments.perf_data import NoSamples, Samples, count
+from quiet.host.reader import Reader
+
+NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
+CALL_GRAPHS = (NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES)
+WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}
+EVENT, HZ = "cpu-clock", 1000
+"""A software event that every kernel has, so that two hosts sample the same; the frequency is of CPU time."""
+SUCH_AS = "samples:fp,"
+SHAPE = f"none, fp, dwarf or lbr, then event=NAME and hz=N or period=N, such as {SUCH_AS}event=cycles,period=1000000"
+MOST_HZ, MOST_PERIOD = 10**6, 10**12
+PERF = "perf"
+INSTALL = "perf is not installed (Debian: apt install linux-perf)"
+TRY_S = 30.0
+CLOCKS, SOFTWARE_CLOCKS = ("cpu-clock", "task-clock"), ((1, 0), (1, 1))
+"""Names of the kernel's two software clocks, and what perf_event_open(2) calls them."""
+LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How `perf record` samples: each `period` events, or about `hz` times in a second of CPU time; one of both.
+
+    `call_graph`: its --call-graph; "" where somebody else says it (a level of a factor), NO_CALL_GRAPH for none.
+    """
+
+    call_graph: str = NO_CALL_GRAPH
+    event: str = EVENT
+    hz: int | None = HZ
+    period: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Such as "cpu-clock at 1,000 Hz, call graphs by frame pointers"."""
+        rate = f"at {self.hz:,} Hz" if self.hz is not None else f"each {self.period:,}"
+        how = f"call graphs by {WORDS[self.call_graph]}" if self.call_graph in WORDS else "no call graphs"
+        return f"{self.event} {rate}, {how}"
+
+
+def parse(detail: str) -> Sampling:
+    """What follows `samples:` in a `read`; `call_graph` is "" where it is left out. ValueError: what is wrong."""
+    graph, event, rates = "", EVENT, dict[str, int]()
+    for place, part in enumerate(detail.split(",") if detail else ()):
+        name, equals, value = part.partition("=")
+        if not equals and not place and name in CALL_GRAPHS:
+            graph = name
+        elif name == "event" and value and not value.startswith("-"):
+            event = value
+        elif name in ("hz", "period") and value.isdecimal() and not rates:
+            rates[name] = int(value)
+            most = MOST_HZ if name == "hz" else MOST_PERIOD
+            if not 1 <= rates[name] <= most:
+                raise ValueError(f"{part}: from 1 to {most:,}")
+        else:
+            raise ValueError(f"{part!r}: write {SHAPE}")
+    return Sampling(graph, event, rates.get("hz", None if rates else HZ), rates.get("period"))
+
+
+def named(detail: str) -> frozenset[str]:
+    """What such a text says itself, of "event" and "rate"; parse() takes the usual one for the rest."""
+    keys = {part.partition("=")[0] for part in detail.split(",") if "=" in part}
+    return frozenset("event" if key == "event" else "rate" for key in keys)
+
+
+@functools.cache
+def obstacle(sampling: Sampling, path: str | None = None) -> str:
+    """Why it cannot be had on this host, in one line; "" where it can. Runs `perf record` on nothing, once.
+
+    `path`: the PATH in which perf is looked for, None for this process's.
+    """
+    perf = shutil.which(PERF, path=path)
+    if perf is None:
+        return INSTALL
+    most = Reader().text(LIMIT) or ""
+    if sampling.hz is not None and most.isdecimal() and sampling.hz > int(most):
+        return f"hz={sampling.hz}: the kernel permits {most} (sysctl kernel.perf_event_max_sample_rate)"
+    with tempfile.TemporaryDirectory(prefix="cbench-") as folder:
+        file = Path(folder, "perf.data")
+        command = [perf, *arguments(sampling, file)[1:], "/bin/sh", "-c", ":"]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TRY_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{perf}: {getattr(error, 'strerror', None) or f'not done after {TRY_S:g} s'}"
+        if done.returncode:
+            said = [line.strip() for line in done.stderr.splitlines() if line.strip() not in ("", "Error:")]
+            return f"{perf} record: ended with {done.returncode}{': ' + said[0] if said else ''}"
+        found = counted(sampling, file)
+        return found if isinstance(found, str) else ""
+
+
+def arguments(sampling: Sampling, file: Path) -> list[str]:
+    """The command line to put before a command's own: `perf record ... --`. It ends as the command does.
+
+    No build ids: they are read after the command has ended, from a file that is thrown away, and would be kept in the
+    user's own folder. A rate that the kernel does not permit is an error and no lower rate.
+    """
+    rate = ["-F", str(sampling.hz), "--strict-freq"] if sampling.hz is not None else ["-c", str(sampling.period)]
+    graph = [] if sampling.call_graph in ("", NO_CALL_GRAPH) else [f"--call-graph={sampling.call_graph}"]
+    return [PERF, "record", "-q", "-B", "-N", "-e", sampling.event, *rate, *graph, "-o", str(file), "--"]
+
+
+def counted(sampling: Sampling, file: Path) -> Samples | str:
+    """What is in a file of `perf record`, or why that cannot be said.
+
+    Where there is no PMU perf samples a clock in place of an event of the hardware, and where the kernel may not be
+    looked into user mode alone, both without a word: that is not what was asked for.
+    """
+    try:
+        found = count(file)
+    except NoSamples as error:
+        return str(error)
+    if found.event in SOFTWARE_CLOCKS and not sampling.event.startswith(CLOCKS):
+        return f"{sampling.event} cannot be sampled here; perf has taken a clock in its place: write event=cpu-clock"
+    modes = sampling.event.partition(":")[2]
+    if found.user_only and ("u" not in modes or "k" in modes):
+        name = sampling.event.partition(":")[0]
+        return f"{sampling.event}: the kernel may not be sampled without root; event={name}:u samples user mode alone"
+    return found

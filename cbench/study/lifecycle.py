@@ -1,0 +1,233 @@
+"""What `cbench order init`, `run`, `resume` and `status` do, between the command line and the terminal."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from cbench.study import auto_resume, config, lock, orders
+from cbench.study.example import EXAMPLE
+from cbench.study.hooks import TrialHooks
+from cbench.study.host_check import counter_of, described, glance, inside, look, missing_folder, tell
+from cbench.study.instruments import perf_record, perf_stat
+from cbench.study.model import CALLED, REBOOT, Study
+from cbench.study.resets import registry
+from cbench.study.runner import Runner, StudyProgress
+from cbench.study.store import Header, StoredRun, StudyStore
+from quiet.errors import QuietError, Refused, UsageError
+
+ORDER = "order"
+PATIENCE_S, PAUSE_S = 3.0, 0.1
+Show = Callable[[StudyProgress], None]
+
+
+class StudyInterrupted(QuietError):
+    """Ctrl-C, with the exit code that shells give it."""
+
+    exit_code = 130
+
+
+def init(path: str) -> None:
+    """Write the commented example. Raises UsageError where something is there already."""
+    try:
+        with open(path, "x") as file:
+            file.write(EXAMPLE)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already; choose another name") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    tell(f"{path} written; now: cbench order run {path}")
+
+
+class StartStudy:
+    """A study that is about to begin. Raises UsageError for what is wrong with its file."""
+
+    def __init__(self, file: str, output: str | None) -> None:
+        self._path = Path(file)
+        self._study = config.load(self._path)
+        self._target = Path(output) if output is not None else self._path.with_suffix(".db")
+        if self._target.exists() and self._target.samefile(self._path):
+            raise UsageError(f"{self._target}: is the study's file; choose another name for its store (-o)")
+        inside(self._study, ["run", file, "--output", str(self._target)])
+
+    def run(self, show: Show, again: str | None = None) -> dict[str, Any]:
+        """Store its plan and run it. Raises QuietError. `again`: as go_on()."""
+        study, target = self._study, self._target
+        check(study, str(self._path))
+        plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
+        names = tuple(test.name for test in study.tests)
+        source = self._path.read_bytes().decode()
+        counter = counter_of(study, study.counter)
+        known = described(counter) | {"file": str(self._path.absolute())}
+        header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
+        with lock.alone(target, create=True), StudyStore.create(target, header, plan) as store:
+            return go_on(study, store, counter, show, again=again)
+
+
+class ResumeStudy:
+    """A study that is about to go on. Raises UsageError where there is none."""
+
+    def __init__(self, data: str) -> None:
+        self._data = data
+        with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True, kind=ORDER) as store:
+            header = store.header()
+        self._study = config.parse(header.source, f"{data} (its study)", header.folder)
+        inside(self._study, ["resume", data])
+
+    def run(self, show: Show, again: str | None = None) -> dict[str, Any]:
+        """Go on at the next trial. Raises QuietError. `again`: as go_on()."""
+        path = Path(self._data)
+        with lock.alone(path), StudyStore.open(path, writing=True) as store:
+            header = store.header()
+            if not all(run.over for run in store.runs()):
+                check(self._study, f"{self._data} (its study)")
+            say_if_changed(header)
+            began = header.host.get("counter")
+            counter = counter_of(self._study, str(began["name"]) if began else self._study.counter)
+            return go_on(self._study, store, counter, show, again=again)
+
+
+def status(data: str, kind: str = ORDER) -> dict[str, Any]:
+    """How far a study is, also while another process runs it."""
+    path = Path(data)
+    limit = time.monotonic() + PATIENCE_S
+    while True:
+        running = lock.held(path)
+        try:
+            with StudyStore.open(path, kind=kind) as store:
+                return _status(store, running)
+        except UsageError:  # being made at this moment
+            if not running or time.monotonic() > limit:
+                raise
+        time.sleep(PAUSE_S)
+
+
+def _status(store: StudyStore, running: bool) -> dict[str, Any]:
+    header, runs, counts = store.header(), store.runs(), store.counts()
+    of = sum(len(run.order) for run in runs)
+    lost = sum(len(run.order) - run.done for run in runs if run.over)
+    left = of - counts.done - lost
+    return {
+        "name": header.name,
+        "data": str(store.path),
+        "runs": len(runs),
+        "runs_over": sum(run.over for run in runs),
+        "runs_left_out": sum(run.failure is not None for run in runs),
+        "runs_resumed": sum(run.resumed > 0 for run in runs),
+        "trials": of,
+        "trials_done": counts.done,
+        "trials_failed": counts.failed,
+        "failures": [{"test": header.tests[test], "reason": reason} for test, reason in store.failures()],
+        "left_out": [{"run": run.number, "reason": run.failure} for run in runs if run.failure],
+        "running": running,
+        "finished": header.ended_ns is not None,
+        "last_ended_s_ago": None if counts.last_ns is None else (time.time_ns() - counts.last_ns) / 1e9,
+        "left_s": _left_s(runs, left, counts.mean_ns),
+        "trial_s_mean": None if counts.mean_ns is None else counts.mean_ns / 1e9,
+    }
+
+
+def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
+    """By the median time from a run's end to the next one's: with resets, and without a night between two resumes."""
+    ends = sorted(run.ended_ns for run in runs if run.ended_ns is not None and run.failure is None)
+    steps = [later - earlier for earlier, later in pairwise(ends)]
+    if steps and runs:
+        return median(steps) / len(runs[0].order) * left / 1e9
+    return None if mean_ns is None else mean_ns * left / 1e9
+
+
+def check(study: Study, file: str, kind: str = ORDER) -> None:
+    """Raises QuietError for what would make every trial fail."""
+    if problem := missing_folder(study, kind):
+        raise UsageError(problem)
+    for test in study.tests:
+        place = f"{file}: {'test' if kind == ORDER else 'treatment'} {test.name!r}"
+        for name in test.counts:
+            try:
+                perf_stat.check(name)
+            except UsageError as error:
+                raise UsageError(f"{place}: read = {name!r} cannot be had here: {error}") from None
+        wanted = {**os.environ, **study.environment}.get("PATH")
+        if test.sampling is not None and (problem := perf_record.obstacle(test.sampling, wanted)):
+            raise UsageError(f"{place}: samples cannot be had here: {problem}")
+    if problem := registry.obstacle(study.reset, {**os.environ, **study.environment}):
+        raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
+    if study.reset.kind == REBOOT and not study.reset.command and auto_resume.obstacle():
+        raise Refused(
+            f"reset by reboot: the {CALLED[kind]} cannot go on by itself: {auto_resume.obstacle()}; or give [reset] "
+            f"a `command` that reboots the host, and run `cbench {kind} resume` after each boot"
+        )
+
+
+def _after_each_boot(kind: str, data: Path) -> None:
+    """Have the study go on by itself, or say that it will not. Raises Refused."""
+    if auto_resume.obstacle():
+        tell(f"after each reboot, run: cbench {kind} resume {data}; {auto_resume.obstacle()}")
+        return
+    unit = auto_resume.install(data, os.environ, kind=kind)
+    tell(f"after each reboot the {CALLED[kind]} goes on by itself ({unit}); see: cbench {kind} status {data}")
+
+
+def say_if_changed(header: Header) -> None:
+    file = Path(str(header.host.get("file", "")))
+    try:
+        same = not file.is_file() or file.read_bytes() == header.source.encode()
+    except OSError:
+        same = True
+    if not same:
+        tell(f"{file} has changed since: this goes on with the {CALLED[header.kind]} as it was begun")
+
+
+def go_on(
+    study: Study,
+    store: StudyStore,
+    counter: dict[str, Any] | None,
+    show: Show,
+    setting: TrialHooks | None = None,
+    kind: str = ORDER,
+    again: str | None = None,
+) -> dict[str, Any]:
+    """Run what is left, and how far it then is. Raises QuietError.
+
+    `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
+    """
+    kept = f"what has ended is kept; go on with: {again or f'cbench {kind} resume {store.path}'}"
+
+    def known(run: StoredRun) -> dict[str, Any]:
+        return look(tell) if setting is None or setting.first(run) else glance()
+
+    if study.reset.kind == REBOOT:
+        _after_each_boot(kind, store.path)
+    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
+        try:
+            workloads = None
+            if counter is not None:
+                from cbench.study.workload import Workloads
+
+                workloads = Workloads(study, str(counter["name"]), Path(cache), tell, kind)
+            Runner(study, store, known, tell, show, workloads, setting).run()
+        except KeyboardInterrupt:
+            raise StudyInterrupted(f"interrupted; {kept}") from None
+        except SystemExit:
+            tell(f"ended by a signal; {kept}")
+            raise
+        except QuietError as error:
+            raise type(error)(f"{error}; {kept}") from None
+        finally:
+            if study.reset.kind == REBOOT:
+                auto_resume.remove(store.path)
+    made = _status(store, running=False)
+    if made["runs_left_out"] == made["runs"]:
+        raise QuietError(f"{store.path}: every run was left out, nothing was measured: {made['left_out'][0]['reason']}")
+    if made["trials_failed"] == made["trials_done"]:
+        number, reason = store.first_failure()
+        raise QuietError(
+            f"{store.path}: every trial failed, nothing was measured: {study.tests[number].name}: {reason}"
+        )
+    return made

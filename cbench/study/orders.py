@@ -1,0 +1,83 @@
+"""In which orders a study runs its tests: a run is one pass through all of them.
+
+interleaved  fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1.
+shuffled     of each two runs one is fixed and one random, and a coin says which is first: nothing periodic follows it.
+random       every run in a random order of its own: A. Abedi, T. Brecht, "Conducting repeatable experiments in highly
+             variable cloud computing environments", ICPE 2017 (randomised multiple interleaved trials, RMIT).
+williams     Latin squares in which each test is equally often at each position and after each other one:
+             E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments",
+             Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, its
+             rows in random order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cbench.stats.random_draws import Stream
+
+FIXED, RANDOM = "fixed", "random"
+INTERLEAVED, SHUFFLED, ALL_RANDOM, WILLIAMS = "interleaved", "shuffled", "random", "williams"
+DESIGNS = (INTERLEAVED, SHUFFLED, ALL_RANDOM, WILLIAMS)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """`kind`: "fixed", "random" or "williams"; `order`: numbers of the tests."""
+
+    kind: str
+    order: tuple[int, ...]
+
+
+def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
+    """All runs in turn: two times `repetitions` with a fixed order among them, else `repetitions`.
+
+    The same arguments give the same orders, and more repetitions the same ones first. ValueError for a design that does
+    not exist, or squares that are not whole.
+    """
+    if tests < 1 or repetitions < 1:
+        raise ValueError("at least one test and one repetition are needed")
+    baseline = PlannedRun(FIXED, tuple(range(tests)))
+    if design == WILLIAMS:
+        return _squares(tests, repetitions, seed)
+    drawn = [PlannedRun(RANDOM, drawn_order(tests, number, seed)) for number in range(repetitions)]
+    if design == ALL_RANDOM:
+        return drawn
+    if design not in (INTERLEAVED, SHUFFLED):
+        raise ValueError(f"no such design: {design}")
+    coin = Stream(seed, "first")
+    found = []
+    for one in drawn:
+        pair = [baseline, one]
+        found += pair if design == INTERLEAVED or coin.below(2) else pair[::-1]
+    return found
+
+
+def drawn_order(tests: int, number: int, seed: int) -> tuple[int, ...]:
+    """The order of the random run with this number, from 0: of that run alone, whatever was drawn before."""
+    return Stream(seed, f"order {number}").shuffled(range(tests))
+
+
+def square(tests: int) -> list[tuple[int, ...]]:
+    """The rows of a Williams design: `tests` of them, twice as many for an odd number above 1."""
+    first = [0] * tests
+    for place in range(1, tests):
+        first[place] = (place + 1) // 2 if place % 2 else tests - place // 2
+    rows = [tuple((start + shift) % tests for start in first) for shift in range(tests)]
+    if tests % 2 and tests > 1:
+        rows += [tuple(reversed(row)) for row in rows]
+    return rows
+
+
+def _squares(tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
+    rows = square(tests)
+    if repetitions % len(rows):
+        raise ValueError(
+            f"{tests} tests need a multiple of {len(rows)} repetitions for Williams's design, not {repetitions}"
+        )
+    found: list[PlannedRun] = []
+    for number in range(repetitions // len(rows)):
+        names = Stream(seed, f"names {number}").shuffled(range(tests))
+        for row in Stream(seed, f"rows {number}").shuffled(rows):
+            found.append(PlannedRun(WILLIAMS, tuple(names[place] for place in row)))
+    return found

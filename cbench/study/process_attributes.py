@@ -1,0 +1,63 @@
+"""What a process that is started inherits from this one: its CPUs, and whether its addresses are randomised."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from cbench._cbench import ffi, lib
+from quiet import cpulist
+from quiet.errors import Refused
+from quiet.machine.affinity import join
+
+
+@contextlib.contextmanager
+def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = False) -> Iterator[None]:
+    """What is started meanwhile has these CPUs and this randomisation of addresses; None: as this process.
+
+    Both are read back before anything is started (sched_getaffinity(2), personality(2)). `partition`: the CPUs are
+    those that an applied profile has isolated, which only their own cgroup may use. Raises Refused.
+    """
+    before = os.sched_getaffinity(0)
+    try:
+        if cpus is not None:
+            if partition:
+                join(cpus)
+            _place(cpus)
+        if aslr is None:
+            yield
+        else:
+            with _addresses(aslr):
+                yield
+    finally:
+        if cpus is not None:
+            if partition:
+                join(frozenset(before))
+            with contextlib.suppress(OSError):  # taken away meanwhile
+                os.sched_setaffinity(0, before)
+
+
+def _place(cpus: frozenset[int]) -> None:
+    named = cpulist.format(cpus)
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        raise Refused(f"CPUs {named}: {error.strerror}; may be had: {_allowed()}") from None
+    if (found := os.sched_getaffinity(0)) != cpus:  # the kernel takes a part of what is asked for
+        raise Refused(f"CPUs {named}: only {cpulist.format(frozenset(found))} may be had")
+
+
+def _allowed() -> str:
+    return cpulist.format(frozenset(os.sched_getaffinity(0)))
+
+
+@contextlib.contextmanager
+def _addresses(aslr: bool) -> Iterator[None]:
+    before, now = ffi.new("int *"), ffi.new("int *")
+    try:
+        if lib.cb_fix_addresses(not aslr, before) or lib.cb_addresses_fixed(now) or bool(now[0]) is aslr:
+            raise Refused(f"addresses {'random' if aslr else 'fixed'}: personality(2) is forbidden here")
+        yield
+    finally:
+        lib.cb_fix_addresses(before[0], ffi.new("int *"))

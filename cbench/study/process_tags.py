@@ -1,0 +1,96 @@
+"""Marks in the environment of a study's commands: what a trial is told, and how its processes are found again.
+
+A trial outlives a runner that is killed, in whatever session it may be; who goes on with the study finds it by its mark
+and ends it first. Marks also keep the environment of equal size: it moves the stack, and so what is measured
+(T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quiet.errors import QuietError
+from quiet.host.reader import Reader
+
+MARK, RUN, POSITION, TEST, PADDING = "CBENCH_TRIAL", "CBENCH_RUN", "CBENCH_POSITION", "CBENCH_TEST", "CBENCH_PADDING"
+SETUP, TEARDOWN, RESET = "setup", "teardown", "reset"
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTag:
+    """What a process belongs to: a trial (`position`), or a `step` such as a reset; `run` None: of the whole study."""
+
+    step: str
+    run: int | None = None
+    position: int | None = None
+
+
+class Marks:
+    """Those of one study. `identity`: no other study has it; `runs`, `tests`: how many, and the tests' names."""
+
+    def __init__(self, identity: str, runs: int, tests: tuple[str, ...]) -> None:
+        self._identity = identity
+        longest = max(len(name.encode()) for name in tests)
+        self._most = 2 * (len(str(runs)) + len(str(len(tests)))) + longest
+
+    def of_trial(self, run: int, position: int, test: str) -> dict[str, str]:
+        """Variables of a trial, the same number of bytes for all of them; run and position count from 0."""
+        used = 2 * (len(str(run)) + len(str(position))) + len(test.encode())
+        return {
+            MARK: f"{self._identity}/{run}/{position}",
+            RUN: str(run),
+            POSITION: str(position),
+            TEST: test,
+            PADDING: "x" * (self._most - used),
+        }
+
+    def of_step(self, step: str, run: int | None = None) -> dict[str, str]:
+        """Variables of what is no trial."""
+        return {MARK: f"{self._identity}/{'' if run is None else run}/{step}"}
+
+    def mark_of(self, pid: int) -> ProcessTag | None:
+        """The mark of a process; None for one that is none of this study's, or cannot be looked into."""
+        start = f"{MARK}={self._identity}/"
+        environment = Reader().text(f"/proc/{pid}/environ") or ""
+        found = next((each for each in environment.split("\0") if each.startswith(start)), None)
+        if found is None:
+            return None
+        run, _, rest = found[len(start) :].partition("/")
+        number = int(run) if run.isdecimal() else None
+        return ProcessTag("", number, int(rest)) if rest.isdecimal() else ProcessTag(rest, number)
+
+    def end(self, which: Callable[[ProcessTag], bool]) -> int:
+        """Kill all processes with such a mark and wait for their end; how many. QuietError for one that stays."""
+        ended: set[int] = set()
+        limit = time.monotonic() + PATIENCE_S
+        while left := [pid for pid in Reader().numbered("/proc") if self._is(pid, which)]:
+            for pid in left:
+                self._kill(pid, which, limit)
+            ended |= set(left)
+            if time.monotonic() > limit:
+                raise QuietError(f"process {left[0]} of a trial that was cut short cannot be ended; end it first")
+        return len(ended)
+
+    def _is(self, pid: int, which: Callable[[ProcessTag], bool]) -> bool:
+        mark = self.mark_of(pid) if pid != os.getpid() else None
+        return mark is not None and which(mark)
+
+    def _kill(self, pid: int, which: Callable[[ProcessTag], bool], limit: float) -> None:
+        try:
+            fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        try:
+            if self._is(pid, which):  # the number may have become another process's before it was held
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    signal.pidfd_send_signal(fd, signal.SIGKILL)
+                select.select([fd], [], [], max(0.0, limit - time.monotonic()))
+        finally:
+            os.close(fd)

@@ -1,0 +1,1 @@
+"""Resets: what happens between runs."""

@@ -1,0 +1,150 @@
+"""Values of a TOML file, checked: every error names the file, the line, the key, and what may be there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cbench.study.toml_lines import Path, line_of
+from quiet.errors import UsageError
+
+KINDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+MOST_BYTES = 32 * os.sysconf("SC_PAGE_SIZE")
+"""Of a variable with its name, "=" and the null character: the kernel's MAX_ARG_STRLEN, 128 KiB with 4 KiB pages."""
+
+
+class TomlTable:
+    """One table of the file: takes keys out of it, and what is left at the end is unknown."""
+
+    def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
+        self._file, self._lines, self._path = file, lines, path
+        self._values = dict(values)
+        self._known: list[str] = []
+
+    def error(self, key: str, why: str) -> UsageError:
+        """For raising: "study.toml:7: test[0].unit: ...".
+
+        The line is the key's, or that of the table that it is missing in.
+        """
+        return self.error_at((*self._path, key) if key else self._path, why)
+
+    def error_at(self, path: Path, why: str) -> UsageError:
+        """The same for a place in the whole file."""
+        line = line_of(self._lines, path)
+        name = ""
+        for part in path:
+            name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
+        return UsageError(f"{self._file}{'' if line is None else f':{line}'}: {name}: {why}")
+
+    def has(self, key: str) -> bool:
+        """Whether it is there; who asks would have it."""
+        self._known.append(key)
+        return key in self._values
+
+    def given(self, key: str) -> Any:
+        """What is there, without taking it; None where nothing is."""
+        return self._values.get(key)
+
+    def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
+        found = self._take(key, (str,), default)
+        if choices and found not in choices:
+            raise self.error(key, f"{found!r}: one of {', '.join(choices)}")
+        if "\0" in found:
+            raise self.error(key, "has a null character in it")
+        return str(found)
+
+    def number(self, key: str, default: float | None, least: float, most: float) -> float:
+        found = self._take(key, (int, float), default)
+        if not least <= found <= most:  # nan too
+            raise self.error(key, f"{found}: from {least:g} to {most:g}")
+        return float(found)
+
+    def whole(self, key: str, default: int | None, least: int, most: int) -> int:
+        found = self._take(key, (int,), default)
+        if not least <= found <= most:
+            raise self.error(key, f"{found}: from {least:,} to {most:,}")
+        return int(found)
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        return bool(self._take(key, (bool,), default))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        found = self._take(key, (list, str), [])
+        items = [found] if isinstance(found, str) else found
+        if wrong := [item for item in items if not isinstance(item, str)]:
+            raise self.error(key, f"{wrong[0]!r} is not a text")
+        if any("\0" in item for item in items):
+            raise self.error(key, "has a null character in it")
+        return tuple(items)
+
+    def table(self, key: str) -> TomlTable:
+        """A table within it; an empty one where there is none."""
+        return TomlTable(self._file, self._lines, (*self._path, key), self._take(key, (dict,), {}))
+
+    def tables(self, key: str) -> list[TomlTable]:
+        """An array of tables."""
+        found = self._take(key, (list, dict), [])
+        if isinstance(found, dict):
+            raise self.error(key, f"there may be several: write [[{key}]]")
+        if wrong := [item for item in found if not isinstance(item, dict)]:
+            raise self.error(key, f"{wrong[0]!r}: write it as a table, [[{key}]]")
+        return [
+            TomlTable(self._file, self._lines, (*self._path, key, number), item) for number, item in enumerate(found)
+        ]
+
+    def only_tables(self, *known: str) -> None:
+        """Raises UsageError for a key outside of every table: that is why another one is missing. `known`: tables."""
+        for key, value in self._values.items():
+            items = value if isinstance(value, list) and value else [value]
+            if key not in known and not all(isinstance(item, dict) for item in items):
+                raise self.error(key, "is above every table: write it below the one it belongs to, such as [study]")
+
+    def pairs(self, key: str, kind: type, refused: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """A table of names with values of one kind; `refused`: names that may not be there, and why."""
+        found = self._take(key, (dict,), {})
+        for name, value in found.items():
+            path = (*self._path, key, name)
+            if name in (refused or {}):
+                raise self.error_at(path, f"not here: {(refused or {})[name]}")
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise self.error_at(path, f"must be {KINDS[kind]}")
+        return dict(found)
+
+    def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
+        """The same of variables that a process can have; `fitting`: whether they have to fit into this host's."""
+        found: dict[str, str] = self.pairs(key, str, refused)
+        for name, value in found.items():
+            path = (*self._path, key, name)
+            if not name or "=" in name or "\0" in name:
+                raise self.error_at((*self._path, key), f"{name!r} is no variable's name")
+            if "\0" in value:
+                raise self.error_at(path, "has a null character in it")
+            size = len(os.fsencode(f"{name}={value}")) + 1
+            if fitting and size > MOST_BYTES:
+                raise self.error_at(path, f"{size:,} bytes with its name: no process can have more than {MOST_BYTES:,}")
+        return found
+
+    def end(self) -> None:
+        """Raises UsageError for the first key that nobody asked for."""
+        for key in self._values:
+            raise self.error(key, f"unknown; here may be {', '.join(dict.fromkeys(self._known))}")
+
+    def _take(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
+        self._known.append(key)
+        if key not in self._values:
+            if default is None:
+                raise self.error(key, "is missing")
+            return default
+        found = self._values.pop(key)
+        if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
+            raise self.error(key, f"{found!r}: must be {' or '.join(KINDS[kind] for kind in kinds)}")
+        return found

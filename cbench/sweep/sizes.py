@@ -1,0 +1,92 @@
+"""Working sets and numbers of accesses as they are written, and how large a working set this host can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import psutil
+
+from cbench.machine.topology import UNITS
+from cbench.measure import measurement
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+
+SIZES = "1K-2G"
+QUICK_SIZES = "1K-64M"
+_SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(r"(\d+)(?:e(\d{1,2}))?", re.IGNORECASE | re.ASCII)
+
+
+def binary(size: float) -> str:
+    """Bytes in words: 1536 -> "1.5 KiB"."""
+    for unit, factor in reversed(UNITS.items()):
+        if size >= factor:
+            return f"{size / factor:g} {unit}iB"
+    return f"{size:g} B"
+
+
+def sizes(text: str, half_steps: bool = False) -> tuple[int, ...]:
+    """ "4K,1M-8M" in bytes, ascending: a range goes by doubling, with half steps also by 1.5. Raises UsageError."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        low, high = _size(first, text), _size(last if dash else first, text)
+        if low > high:
+            raise UsageError(f"--sizes {text!r}: {part.strip()} goes downwards; write the smaller size first")
+        while low <= high:
+            found.add(low)
+            if half_steps and dash and low + low // 2 <= high:
+                found.add((low + low // 2) & ~3)  # whole words
+            low *= 2
+    return tuple(sorted(found))
+
+
+def _size(text: str, whole: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    number = int(match[1]) * UNITS.get(match[2].upper(), 1) if match else 0
+    if not number:
+        raise UsageError(f"--sizes {whole!r}: {text.strip()!r} is no size; write it like 4K,64K or 1K-2G")
+    return number
+
+
+def accesses(text: str) -> tuple[int, ...]:
+    """ "1e4,200000" as numbers, ascending. Raises UsageError."""
+    found = set()
+    for part in text.replace("_", "").split(","):
+        match = _NUMBER.fullmatch(part.strip())
+        number = int(match[1]) * 10 ** int(match[2] or 0) if match else 0
+        if not number:
+            raise UsageError(f"--accesses {text!r}: {part.strip()!r} is no number; write it like 1e4,1e5")
+        found.add(number)
+    return tuple(sorted(found))
+
+
+def free_memory(reader: Reader) -> int:
+    """Bytes that can be had: what the host has free, and what the limits of this process's cgroups leave."""
+    free: int = psutil.virtual_memory().available
+    for line in (reader.text("/proc/self/cgroup") or "").splitlines():
+        if line.startswith("0::"):
+            path = line[3:].rstrip("/")
+            while path:
+                free = min(free, _left(reader, f"/sys/fs/cgroup{path}", free))
+                path = path.rpartition("/")[0]
+    return free
+
+
+def _left(reader: Reader, group: str, otherwise: int) -> int:
+    most, used = (reader.text(f"{group}/memory.{name}") or "" for name in ("max", "current"))
+    return max(int(most) - int(used), 0) if most.isdecimal() and used.isdecimal() else otherwise
+
+
+def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:
+    """The sizes that fit into free memory, and a line about those that do not ("" when all do)."""
+    wanted = tuple(wanted)
+    most = int(measurement.MEMORY_SHARE * free)
+    fit = tuple(size for size in wanted if size <= most)
+    if not fit:
+        raise UsageError(f"--sizes: {binary(min(wanted))} is more than the memory that is free ({free >> 20:,} MiB)")
+    if len(fit) == len(wanted):
+        return fit, ""
+    left_out = ", ".join(binary(size) for size in wanted if size > most)
+    return fit, f"working sets left out: {left_out}: only {free >> 20:,} MiB of memory are free"

@@ -1,0 +1,1 @@
+"""Columns from and to CSV and Parquet files."""

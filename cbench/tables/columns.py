@@ -1,0 +1,259 @@
+"""From columns as files have them to the columns of data.Trials.
+
+A column is a sequence, or an array; one of names may come as numbers with their names (Coded), as Parquet keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.order.stats.data import Codes, Trials
+
+FIXED = "fixed"
+RANDOM = ("random", "williams")
+"""Orders that change from run to run; what they do is looked at in the same way."""
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
+"""How a missing number is written; nothing else than the empty text is a missing name."""
+
+
+class ColumnError(ValueError):
+    """A column that cannot be used: `column`, `row` (from 0, None: all of it) and why; `first`: the row it repeats."""
+
+    def __init__(self, column: str, row: int | None, why: str, first: int | None = None) -> None:
+        super().__init__(why)
+        self.column, self.row, self.why, self.first = column, row, why, first
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Names by numbers: `names[codes[row]]`; a code below 0 is a missing name."""
+
+    codes: Codes
+    names: tuple[str, ...]
+
+
+def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
+    """Trials from the columns test, order, value and, where they are there, metric, run and position; and warnings.
+
+    `metrics`: further value columns, each a metric of its own. Raises ColumnError.
+    """
+    made, warnings = _trials(columns, metrics)
+    if made.clash():
+        made = replace(made, single=False)
+        warnings.append("several tests have the same position in a run: what ran before is not looked for")
+    return made, warnings
+
+
+def _trials(columns: Mapping[str, Any], metrics: Sequence[str]) -> tuple[Trials, list[str]]:
+    test = coded("test", columns["test"])
+    warnings: list[str] = []
+    random = _orders(columns["order"])
+    run, timed = _runs(columns.get("run"), random, warnings)
+    position = _positions(columns.get("position"))
+    if metrics:
+        _once(run, position, test.codes)
+        return _spread(test, random, run, timed, position, columns, metrics), warnings
+    value = _values("value", columns["value"])
+    if columns.get("metric") is None:
+        _once(run, position, test.codes)
+        return _one_metric(test, random, run, timed, position, value), warnings
+    metric = coded("metric", columns["metric"], blank=True)
+    pair = test.codes.astype(np.int64) * len(metric.names) + metric.codes
+    found, _, series = _unique(pair)
+    _once(run, position, series)
+    tests = (found // len(metric.names)).astype(np.int32)
+    kinds = [metric.names[int(each) % len(metric.names)] for each in found]
+    names = tuple(_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True))
+    coded_series = series.astype(np.int32)
+    return Trials(names, tests, test.names, coded_series, random, value, run, position, timed, tuple(kinds)), warnings
+
+
+def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> None:
+    """Raises ColumnError where a series has two rows at one place of a run."""
+    if run is None or position is None or not series.size:
+        return
+    width = int(position.max()) + 1
+    place = run.astype(np.int64) * width + position
+    if (int(run.max()) + 1) * width <= 4 * place.size and int(np.bincount(place).max()) == 1:
+        return
+    order = np.lexsort((series, place))  # stable: of equal rows the first one comes first
+    at, of = place[order], series[order]
+    again = np.flatnonzero((at[1:] == at[:-1]) & (of[1:] == of[:-1]))
+    if again.size:
+        number = int(again[np.argmin(order[again + 1])])
+        raise ColumnError(
+            "position", int(order[number + 1]), "run, position, test and metric are as before", int(order[number])
+        )
+
+
+def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> Coded:
+    """A column of names as numbers, in the order of their first appearance. Raises ColumnError for a missing one.
+
+    `blank`: whether a name may be empty.
+    """
+    if not isinstance(column, Coded):
+        numbers: dict[str, int] = {}
+        codes = np.fromiter((numbers.setdefault(str(each), len(numbers)) for each in column), np.int32)
+        column = Coded(codes, tuple(numbers))
+    missing = np.flatnonzero(column.codes < 0)
+    if not missing.size and not blank and "" in column.names:
+        missing = np.flatnonzero(column.codes == column.names.index(""))
+    if missing.size:
+        raise ColumnError(name, int(missing[0]), "is empty")
+    return column
+
+
+def _one_metric(test: Coded, random: Any, run: Any, timed: bool, position: Any, value: Any) -> Trials:
+    tests = np.arange(len(test.names), dtype=np.int32)
+    return Trials(test.names, tests, test.names, test.codes, random, value, run, position, timed)
+
+
+def _spread(
+    test: Coded, random: Any, run: Any, timed: bool, position: Any, columns: Mapping[str, Any], metrics: Sequence[str]
+) -> Trials:
+    """Each row has a value for each metric, or none: rows of series that have no value at all are left out."""
+    parts = []
+    for number, name in enumerate(metrics):
+        value = _values(name, columns[name])
+        has = np.zeros(len(test.names), dtype=bool)
+        has[np.unique(test.codes[~np.isnan(value)])] = True
+        rows = np.flatnonzero(has[test.codes])
+        parts.append((number, rows, value[rows]))
+    where = np.concatenate([rows for _, rows, _ in parts])
+    pair = np.concatenate([test.codes[rows].astype(np.int64) * len(metrics) + number for number, rows, _ in parts])
+    found, series = np.unique(pair, return_inverse=True)
+    tests = (found // len(metrics)).astype(np.int32)
+    kinds = tuple(metrics[int(each) % len(metrics)] for each in found)
+    names = [_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True)]
+    value = np.concatenate([values for _, _, values in parts])
+    return Trials(
+        tuple(names),
+        tests,
+        test.names,
+        series.astype(np.int32),
+        random[where],
+        value,
+        None if run is None else run[where],
+        None if position is None else position[where],
+        timed,
+        kinds,
+    )
+
+
+def _named(test: str, metric: str) -> str:
+    return f"{test}:{metric}" if metric else test
+
+
+def _orders(column: Any) -> NDArray[np.bool_]:
+    order = coded("order", column)
+    kinds = np.zeros(len(order.names), dtype=bool)
+    for number, name in enumerate(order.names):
+        if name not in (FIXED, *RANDOM):
+            row = int(np.flatnonzero(order.codes == number)[0])
+            raise ColumnError("order", row, f"{name!r} is neither fixed nor random")
+        kinds[number] = name != FIXED
+    return np.asarray(kinds[order.codes])
+
+
+def _values(name: str, column: Any) -> NDArray[np.float64]:
+    if isinstance(column, Coded):
+        first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
+        kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
+        return np.array([*kinds, np.nan])[column.codes]
+    if not isinstance(column, np.ndarray) or column.dtype.kind == "O":
+        return np.fromiter((_number(name, row, each) for row, each in enumerate(column)), np.float64)
+    if column.dtype.kind not in "biuf":
+        raise ColumnError(name, None, "has no numbers")
+    value = column.astype(np.float64, copy=False)
+    if np.isinf(value).any():
+        raise ColumnError(name, int(np.flatnonzero(np.isinf(value))[0]), "is infinite")
+    return value
+
+
+def _number(name: str, row: int, text: object) -> float:
+    if text is None or (isinstance(text, str) and text.strip() in MISSING):
+        return np.nan
+    try:
+        value = float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = None
+    if value is None or "_" in str(text):  # which Python takes for a separator
+        raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number")
+    if value in (np.inf, -np.inf):
+        raise ColumnError(name, row, "is infinite")
+    return value
+
+
+def _positions(column: Any) -> Codes | None:
+    if column is None:
+        return None
+    whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size
+    if whole and 0 <= int(column.min()) <= int(column.max()) < 2**31 - 1:
+        return np.asarray(column - column.min(), dtype=np.int32)
+    value = _values("position", column)
+    wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
+    if wrong.size:
+        raise ColumnError("position", int(wrong[0]), "is not a whole number from 0 on")
+    return (value - value.min() if value.size else value).astype(np.int32)
+
+
+def _runs(column: Any, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
+    """Runs numbered from 0, and whether in time: by their own numbers where those tell, else by the rows' order.
+
+    The same name with both orders means two runs: some files number them anew for each order.
+    """
+    if column is None:
+        return None, False
+    codes, numbers = _run_codes(column)
+    both = codes.astype(np.int64) * 2 + random
+    keys, first, inverse = _unique(both)
+    timed = True
+    if numbers is not None and np.unique(keys // 2).size == keys.size:
+        order = np.argsort(numbers[keys // 2], kind="stable")
+    else:
+        order = np.argsort(first, kind="stable")
+        timed = int((both[1:] != both[:-1]).sum()) + 1 == keys.size
+    if not timed:
+        warnings.append(
+            "which run came before which is not known: the runs are not numbered through, and the rows are not in the "
+            "order of time; drift and blocks are not looked for"
+        )
+    rank = np.empty(order.size, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return np.asarray(rank[inverse]), timed
+
+
+def _run_codes(column: Any) -> tuple[Codes, NDArray[np.float64] | None]:
+    """A number for each run, and what these are by themselves where all are numbers."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
+        if column.dtype.kind == "f" and np.isnan(column).any():
+            raise ColumnError("run", int(np.flatnonzero(np.isnan(column))[0]), "is empty")
+        found, _, inverse = _unique(column)
+        return inverse.astype(np.int32, copy=False), found.astype(np.float64)
+    run = coded("run", column)
+    try:
+        return run.codes, np.array([float(name) for name in run.names])
+    except ValueError:
+        return run.codes, None
+
+
+def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[Any]]:
+    """The different values ascending, where each comes first, and the number of each row's; by a table where whole
+    numbers lie close together, for sorting millions of them takes longer than all the rest."""
+    if values.dtype.kind not in "iu" or not values.size:
+        return np.unique(values, return_index=True, return_inverse=True)
+    least, most = int(values.min()), int(values.max())
+    if most - least > 2 * values.size + 1000:
+        return np.unique(values, return_index=True, return_inverse=True)
+    away = (values - least).astype(np.int32)
+    first = np.full(most - least + 1, -1, dtype=np.intp)
+    first[away[::-1]] = np.arange(values.size - 1, -1, -1)  # the last one written is the first of the rows
+    there = np.flatnonzero(first >= 0)
+    number = np.empty(first.size, dtype=np.int32)
+    number[there] = np.arange(there.size, dtype=np.int32)
+    return there + least, first[there], number[away]

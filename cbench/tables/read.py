@@ -1,0 +1,208 @@
+"""A file of trials as columns: CSV or Parquet with test, order, value, and where they are there metric, run, position.
+
+pyarrow reads both when it is installed; without it a CSV is read by Python, some ten times more slowly.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cbench.order.stats.data import Trials
+from cbench.tables.columns import MISSING, Coded, ColumnError, trials
+from quiet.errors import UsageError
+
+NEEDED = ("test", "order", "value")
+NAMES = ("test", "order", "metric")
+NUMBERS = ("value", "position")
+SEPARATORS = {";": ";", "\t": "tabs"}
+PARQUET = (".parquet", ".pq")
+OPTIONAL = ("metric", "run", "position")
+NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
+
+
+def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
+    """The trials and warnings. `metrics`: columns to read instead of `value`. Raises UsageError."""
+    metrics = tuple(dict.fromkeys(metrics))
+    if names := [name for name in metrics if name in NAMES]:
+        raise UsageError(f"--value {names[0]}: a column of names, not of numbers")
+    wanted = metrics or ("value",)
+    parquet = path.suffix.lower() in PARQUET
+    try:
+        columns = (_parquet if parquet else _csv)(path, wanted)
+        found, warnings = trials(columns, metrics)
+    except ColumnError as error:
+        place, first = (
+            "" if row is None else f"row {row + 1}" if parquet else f"line {line_of(path, row)}"
+            for row in (error.row, error.first)
+        )
+        why = f"{error.why} in {first}" if first else error.why
+        raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
+    if missing := int(np.isnan(found.value).sum()):
+        what = "results are missing" if found.metrics else "trials failed"
+        warnings.append(f"{missing:,} of {found.value.size:,} {what}")
+    return found, warnings
+
+
+def line_of(path: Path, row: int) -> int:
+    """Where a row of a CSV ends: empty lines are no rows, and a quoted text may have several lines."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        next(itertools.islice((each for each in reader if each), row + 1, None), None)
+        return reader.line_num
+
+
+def header(path: Path) -> list[str]:
+    """The names of a CSV's columns. Raises UsageError for a file that is no text, or empty."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            first = next(csv.reader(file), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise UsageError(f"{path}: neither a store of cbench, a Parquet file nor text in UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    if first is None:
+        raise UsageError(f"{path}: empty")
+    return first
+
+
+def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
+    """Raises UsageError where columns are missing or there twice."""
+    needed = [*NEEDED[:2], *values]
+    if missing := [name for name in needed if name not in names]:
+        there = ", ".join(names[:20])
+        other = [said for sign, said in SEPARATORS.items() if len(names) == 1 and sign in names[0]]
+        hint = f": separated by {other[0]}, write it with commas" if other else ""
+        raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}{hint}")
+    if twice := [name for name in (*needed, *OPTIONAL) if list(names).count(name) > 1]:
+        raise UsageError(f"{path}: column {twice[0]} is there twice")
+
+
+def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
+    arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
+    if arrow is None or parquet is None:
+        raise UsageError(f"{path}: {NO_PYARROW}")
+    try:
+        schema = parquet.read_schema(path)
+        names = schema.names
+        check(path, names, values)
+        present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+        for name in present:
+            if arrow.types.is_nested(schema.field(name).type):
+                raise ColumnError(name, None, "has neither names nor numbers")
+        # not read_table(), which loads pandas where it is installed
+        dictionaries = [name for name in NAMES if name in present]
+        with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
+            table = file.read(columns=present)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
+    except arrow.ArrowException as error:
+        raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
+    return arrow_columns(table, arrow)
+
+
+def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
+    names = header(path)
+    check(path, names, values)
+    present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+    arrow = arrow_module("pyarrow")
+    fast = arrow_module("pyarrow.csv")
+    if arrow is None or fast is None:
+        return plain(path, present)
+    text = arrow.dictionary(arrow.int32(), arrow.string())
+    types = {name: text for name in present if name in NAMES}
+    types |= {name: arrow.float64() for name in present if name in (*values, "position")}
+    options = fast.ConvertOptions(include_columns=present, column_types=types, null_values=MISSING)
+    try:
+        read = fast.read_csv(path, convert_options=options, memory_pool=arrow.system_memory_pool())
+        return arrow_columns(read, arrow)
+    except arrow.ArrowException:
+        return plain(path, present)  # which then names the line and the column
+
+
+def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of a CSV as texts, by Python alone. Raises UsageError, with the line."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            head = next(reader)
+            places = [(head.index(name), found[name]) for name in names]
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(head):
+                    raise UsageError(f"{path}: line {reader.line_num}: {len(row)} columns, not {len(head)}")
+                for place, column in places:
+                    column.append(row[place])
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: line {reader.line_num + 1} or after it: not text in UTF-8") from None
+    except csv.Error as error:
+        raise UsageError(f"{path}: line {reader.line_num + 1}: {error}") from None
+    return found
+
+
+@contextmanager
+def frugal(arrow: Any) -> Iterator[None]:
+    """With the C library's memory: pyarrow's own allocator keeps much of what was freed."""
+    before = arrow.default_memory_pool()
+    arrow.set_memory_pool(arrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        arrow.set_memory_pool(before)
+
+
+def arrow_module(name: str) -> Any:
+    """A module of pyarrow; None where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+def arrow_columns(table: Any, arrow: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        text = arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)
+        if name in NAMES or text or arrow.types.is_dictionary(column.type):
+            found[name] = _coded(name, column, arrow)
+        elif arrow.types.is_null(column.type):
+            found[name] = column.to_pylist()
+        else:
+            found[name] = _numbers(column, arrow)
+    return found
+
+
+def _numbers(column: Any, arrow: Any) -> Any:
+    """As an array; not by to_numpy(), which loads pandas where it is installed."""
+    if not arrow.types.is_integer(column.type) and not arrow.types.is_floating(column.type):
+        try:
+            return column.to_numpy()
+        except (arrow.ArrowException, NotImplementedError):
+            return column.to_pylist()
+    if column.null_count:
+        column = column.cast(arrow.float64()).fill_null(float("nan"))
+    parts = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0)
+
+
+def _coded(name: str, column: Any, arrow: Any) -> Coded:
+    if not arrow.types.is_dictionary(column.type):
+        try:
+            column = column.cast(arrow.string()).dictionary_encode()
+        except arrow.ArrowException:
+            raise ColumnError(name, None, "has no names") from None
+    column = column.unify_dictionaries() if column.num_chunks > 1 else column
+    whole = column.combine_chunks()
+    indices = whole.indices.fill_null(-1) if whole.indices.null_count else whole.indices
+    codes = np.from_dlpack(indices) if len(indices) else np.empty(0)
+    return Coded(codes.astype(np.int32, copy=False), tuple(str(each) for each in whole.dictionary.to_pylist()))

@@ -1,0 +1,115 @@
+"""Do two metrics agree on the same trials, or on separate runs of the same thing?
+
+J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical measurement",
+Lancet 327 (1986) 307-310: differences, not correlation; limits of agreement; the standard error of the limits is about
+sqrt(3/n) sd. B. L. Welch, "The generalization of Student's problem when several different population variances are
+involved", Biometrika 34 (1947) 28-35, for metrics of separate runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cbench.stats.interval import Interval, T, Values, check_level, checked, deviation, no_squares
+from cbench.stats.student import t_interval, t_quantile
+
+LIMITS = 1.96
+"""Standard deviations: 95 % of normal differences lie within."""
+
+WELCH = "t (Welch)"
+
+LOGARITHMS = 700.0
+"""What lies beyond is no number of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """second - first: `difference` of the means with its interval, and `percent`, the same in % of the first's mean.
+
+    paired: both of the same trials. Then `limits` (limits of agreement: LIMITS sd of the differences on both sides),
+    `limits_error` (their standard error) and `trend` (the correlation of difference and mean: above 0 the second grows
+    faster), else None. ratio: of the geometric means, second/first, with its interval; None where values are not all
+    above 0. why: why there is no answer, or what is missing.
+    """
+
+    n: tuple[int, int]
+    paired: bool
+    difference: float | None
+    interval: Interval
+    percent: float | None
+    limits: tuple[float, float] | None
+    limits_error: float | None
+    trend: float | None
+    ratio: float | None
+    ratio_interval: Interval | None
+    why: str | None = None
+
+
+def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 0.95) -> Agreement:
+    """Two metrics in one unit. ValueError where paired ones differ in number."""
+    check_level(level)
+    one, two = checked(first), checked(second)
+    if paired and one.size != two.size:
+        raise ValueError(f"pairs are needed, there are {one.size:,} and {two.size:,} values")
+    n = (one.size, two.size)
+    why = no_squares(one) or no_squares(two)
+    if why is None and min(n) < 2:
+        why = f"2 values of each are needed, there are {one.size} and {two.size}"
+    if why is not None:
+        none = Interval(None, None, level, T if paired else WELCH, 0, why)
+        return Agreement(n, paired, None, none, None, None, None, None, None, None, why)
+    difference, interval = _difference(one, two, paired, level)
+    base = float(one.mean())
+    percent = 100 * difference / base if base else None
+    limits, error, trend = _limits(one, two) if paired else (None, None, None)
+    ratio, ratio_interval = None, None
+    if min(one.min(), two.min()) > 0:
+        logarithm, ends = _difference(np.log(one), np.log(two), paired, level)
+        ratio, ratio_interval = exp(logarithm), _exponential(ends)
+    else:
+        why = "no ratio: not all values are above 0"
+    return Agreement(n, paired, difference, interval, percent, limits, error, trend, ratio, ratio_interval, why)
+
+
+def _difference(one: Values, two: Values, paired: bool, level: float) -> tuple[float, Interval]:
+    if paired:
+        each = two - one
+        return float(each.mean()), t_interval(each, level)
+    return welch(one, two, level)
+
+
+def welch(one: Values, two: Values, level: float) -> tuple[float, Interval]:
+    """The difference of the means of two samples of 2 values or more, second less first, and its interval."""
+    difference = float(two.mean() - one.mean())
+    shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (one, two)]
+    error = sum(shares)
+    if not error:
+        why = "all values of each are alike: its width of 0 is no promise for others"
+        return difference, Interval(difference, difference, level, WELCH, 0, why)
+    parts = zip(shares, (one, two), strict=True)
+    freedom = 1 / sum((share / error) ** 2 / (each.size - 1) for share, each in parts)
+    half = t_quantile((1 + level) / 2, freedom) * sqrt(error)
+    return difference, Interval(difference - half, difference + half, level, WELCH)
+
+
+def _limits(one: Values, two: Values) -> tuple[tuple[float, float], float, float | None]:
+    each, middles = two - one, (one + two) / 2
+    middle, sd = float(each.mean()), deviation(each) or 0.0
+    spread = (deviation(middles) or 0.0) * sd
+    trend = None
+    if spread:
+        along = float(((each - middle) * (middles - middles.mean())).sum()) / (each.size - 1)
+        trend = max(-1.0, min(1.0, along / spread))
+    return (middle - LIMITS * sd, middle + LIMITS * sd), sqrt(3 / each.size) * sd, trend
+
+
+def _exponential(ends: Interval) -> Interval:
+    if ends.low is None or ends.high is None:
+        return ends
+    if ends.low < -LOGARITHMS or ends.high > LOGARITHMS:
+        return Interval(None, None, ends.level, ends.method, 0, "the ratio can be anything")
+    return Interval(exp(ends.low), exp(ends.high), ends.level, ends.method, 0, ends.why)

@@ -1,0 +1,57 @@
+"""`cbench screen validate`: whether the instruments are fit for use."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+
+def validate_command(
+    *,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The store; one that is there is gone on with.")
+    ] = "validate.db",
+    samples: Annotated[
+        int | None, typer.Option(min=2, max=1_000_000, help="Of each workload by each instrument (1000).")
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="aliquot, competing, perfect, copy or etalon; repeatable (all)."),
+    ] = None,
+    instrument: Annotated[
+        list[str] | None, typer.Option(metavar="READ", help="Such as wall or samples:fp; repeatable (all there are).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Ten samples, and small workloads: a minute.")] = False,
+    seed: Annotated[int | None, typer.Option(help="For the order of trials (1).")] = None,
+    watch: Annotated[
+        str, typer.Option(metavar="S,S,...", help="What a watch said that the etalon took, trial by trial.")
+    ] = "",
+    no_run: Annotated[bool, typer.Option("--no-run", help="Only say what is in the store already.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
+) -> None:
+    """Try the instruments on work whose answer is known. Ends with 1 where one is at fault, or the watch differs."""
+    from cbench.study import table
+    from cbench.validate import run
+    from cbench.validate.plan import ValidationRequest
+
+    asked = ValidationRequest(samples, tuple(workload or ()), tuple(instrument or ()), quick, seed)
+    request = run.Validate(output, asked, watch, not no_run)
+    with table.StudyBar() as bar:
+        made = run.validated(request, bar.show)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        sys.stdout.write(json.dumps(made) + "\n")
+    else:
+        run.show(made)
+    sys.stdout.flush()
+    if made["at_fault"] or made["watch_differs"]:
+        raise typer.Exit(1)
+
+
+def add_to(screen: typer.Typer) -> None:
+    """Give `cbench screen` this command."""
+    screen.command("validate")(validate_command)

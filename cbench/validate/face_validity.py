@@ -1,0 +1,164 @@
+"""Face validity: what readings of instruments must look like if the instruments work. Each rule is a pure function.
+
+D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. It decided by looking at plots; the numbers here are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cbench.stats.interval import Values, checked, no_numbers
+
+DROP = 0.5
+"""A CPU metric below this share of its median is far below: work that is fixed is not halved by chance."""
+
+NORMAL_IQRS = 3.0
+"""Elapsed times within so many interquartile ranges of the quartiles are normal (Tukey's outer fences)."""
+
+TOLERANCE = 0.01
+"""Medians that differ by a larger share are not the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule says of some readings: it `holds` (None: cannot be told), `wrong` of `n` trials break it, and words.
+
+    Rules about medians count no trials: `wrong` is 0 or n.
+    """
+
+    rule: str
+    holds: bool | None
+    wrong: int
+    n: int
+    words: str
+
+
+def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
+    """No trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS): such a reading
+    is the instrument's fault. Both of the same trials, each in a unit of its own: it need not be time."""
+    used, took = _pairs(cpu, elapsed)
+    rule = "CPU time does not drop while elapsed time is normal"
+    missing = _missing(used, took)
+    if missing:
+        return Finding(rule, None, 0, used.size, missing)
+    first, third = (float(each) for each in np.quantile(took, (0.25, 0.75)))
+    reach = NORMAL_IQRS * (third - first)
+    normal = (took >= first - reach) & (took <= third + reach)
+    middle = float(np.median(used))
+    if middle <= 0:
+        return Finding(rule, None, 0, used.size, "half of the CPU readings or more are 0")
+    wrong = int(np.count_nonzero(normal & (used < DROP * middle)))
+    words = f"{wrong:,} of {used.size:,} trials of normal duration have a CPU reading below {DROP:g} of the median"
+    return Finding(rule, wrong == 0, wrong, used.size, words)
+
+
+def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
+    """As cpu_drop(), of work that ends at a time of the clock and whose CPU time is what other programs leave it.
+
+    No trial has a CPU time, in shares of its median, below DROP of what `others` say of the same trial (the median of
+    their shares): competing load takes from all of them, a fault from one.
+    """
+    used, *beside = _alike(cpu, *others)
+    rule = "CPU time does not drop where that of other instruments does not"
+    missing = _missing(used, *beside)
+    if missing:
+        return Finding(rule, None, 0, used.size, missing)
+    if not beside:
+        return Finding(rule, None, 0, used.size, "no other instrument says how much CPU time competing load has left")
+    middles = [float(np.median(row)) for row in (used, *beside)]
+    if min(middles) <= 0:
+        return Finding(rule, None, 0, used.size, "half of the CPU readings or more are 0")
+    share, *shares = (row / middle for row, middle in zip((used, *beside), middles, strict=True))
+    wrong = int(np.count_nonzero(share < DROP * np.median(shares, axis=0)))
+    words = f"{wrong:,} of {used.size:,} trials have a CPU reading below {DROP:g} of what others say"
+    return Finding(rule, wrong == 0, wrong, used.size, words)
+
+
+def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resolution: float = 0.0) -> Finding:
+    """CPU time is at most the elapsed time of the same trial (and `resolution`, in its unit), unless work is parallel:
+    then it should be above."""
+    used, took = _pairs(cpu, elapsed)
+    rule = "CPU time is not above elapsed time"
+    missing = _missing(used, took)
+    if missing:
+        return Finding(rule, None, 0, used.size, missing)
+    above = int(np.count_nonzero(used > took + resolution))
+    if parallel:
+        busy = f", utilisation {np.median(used / took):.2f} in the median" if took.min() > 0 else ""
+        return Finding(rule, True, 0, used.size, f"{above:,} of {used.size:,} trials above: parallel work{busy}")
+    return Finding(rule, above == 0, above, used.size, f"{above:,} of {used.size:,} trials above elapsed time")
+
+
+def elapsed_alike(elapsed: Mapping[str, ArrayLike], tolerance: float = TOLERANCE) -> Finding:
+    """Elapsed times of the same workload by several instruments: all medians within `tolerance` of the smallest."""
+    rule = "elapsed times of all instruments are alike"
+    rows = {name: checked(values) for name, values in elapsed.items()}
+    n = sum(row.size for row in rows.values())
+    for name, row in rows.items():
+        missing = _missing(row)
+        if missing:
+            return Finding(rule, None, 0, n, f"{name}: {missing}")
+    if len(rows) < 2:
+        return Finding(rule, None, 0, n, "two instruments are needed")
+    middles = sorted((float(np.median(row)), name) for name, row in rows.items())
+    (low, least), (high, most) = middles[0], middles[-1]
+    if low <= 0:
+        return Finding(rule, None, 0, n, f"{least}: the median is not above 0")
+    away = high / low - 1
+    words = f"medians differ by {100 * away:.3g} % at most: {least} {low:.6g}, {most} {high:.6g}"
+    return Finding(rule, away <= tolerance, 0 if away <= tolerance else n, n, words)
+
+
+def user_system_is_clock(
+    user: ArrayLike, system: ArrayLike, clock: ArrayLike, resolution: float, tolerance: float = TOLERANCE
+) -> Finding:
+    """user + sys is cpu-clock, in the median, to `tolerance` and `resolution` each of user and sys.
+
+    Seconds. user and sys are of the same trials; cpu-clock may be of others.
+    """
+    ours, theirs, other = *_pairs(user, system), checked(clock)
+    rule = "user and system time together are cpu-clock"
+    missing = _missing(ours, theirs) or _missing(other)
+    if missing:
+        return Finding(rule, None, 0, ours.size, missing)
+    together, wanted = float(np.median(ours + theirs)), float(np.median(other))
+    away = abs(together - wanted)
+    holds = away <= tolerance * wanted + 2 * resolution
+    words = f"medians: user + sys {together:.6g} s, cpu-clock {wanted:.6g} s"
+    return Finding(rule, holds, 0 if holds else ours.size, ours.size, words)
+
+
+def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
+    """An etalon's elapsed time is never below what it waits for (less `resolution`), in seconds."""
+    row = checked(elapsed)
+    rule = "an etalon takes the time that it waits for"
+    missing = _missing(row)
+    if missing:
+        return Finding(rule, None, 0, row.size, missing)
+    wrong = int(np.count_nonzero(row < wanted - resolution))
+    words = f"{wrong:,} of {row.size:,} trials below {wanted:g} s, the shortest {row.min():.6g} s"
+    return Finding(rule, wrong == 0, wrong, row.size, words)
+
+
+def _pairs(one: ArrayLike, two: ArrayLike) -> tuple[Values, Values]:
+    first, second = _alike(one, two)
+    return first, second
+
+
+def _alike(*rows: ArrayLike) -> list[Values]:
+    made = [checked(row) for row in rows]
+    for row in made[1:]:
+        if row.size != made[0].size:
+            raise ValueError(f"readings of the same trials are needed, there are {made[0].size:,} and {row.size:,}")
+    return made
+
+
+def _missing(*rows: Values) -> str | None:
+    """Why nothing can be told."""
+    if not rows[0].size:
+        return "there are no readings"
+    return next((words for row in rows if (words := no_numbers(row))), None)

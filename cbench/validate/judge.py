@@ -1,0 +1,249 @@
+"""What a validation shows: each metric of each workload, the rules that it must hold, and which instrument is at fault.
+
+D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judged by eye. The rules and their limits are those of
+cbench/stats/screen (face.py, agreement.py, etalon.py); the three below are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice
+from statistics import fmean, median, stdev
+from typing import Any
+
+from cbench.stats.etalon import etalon, first_run
+from cbench.stats.interval import Interval
+from cbench.study import model
+from cbench.study.instruments import perf_record
+from cbench.validate import verdict
+from cbench.validate.agreement import agreement
+from cbench.validate.face_validity import (
+    TOLERANCE,
+    Finding,
+    cpu_drop,
+    cpu_drop_alone,
+    cpu_within_elapsed,
+    elapsed_alike,
+    pegged,
+    user_system_is_clock,
+)
+from cbench.validate.plan import ETALON, metric_name
+from cbench.validate.series import ValidationData, ValidationSeries
+from cbench.workloads.programs import CLOCKS
+
+CLOCK_SHARE = 1e-3
+"""A clock by which the etalon is off by a larger share is wrong, or the etalon's is: crystals keep time to 1e-4.
+Whatever else runs makes an etalon end late and never early, so by a host's clocks its shortest trial counts."""
+WATCH_SHARE = 0.01
+"""Readings of a watch tell nothing where half of their mean's interval is a larger share of the etalon's time: a hand
+stops a watch to a tenth of a second, so ten readings of ten seconds tell, and two hardly ever."""
+AGREE = 0.05
+"""CPU times whose ratio is further from 1, with all of its interval where the trials are not the same, do not agree."""
+START_S = 0.01
+"""What starting a command may take: `wall` has it, `perf-elapsed` has not."""
+BOTH = "user + sys"
+CPU = (model.TASK_CLOCK, model.CPU_CLOCK)
+COUNTS = tuple(metric_name(each) for each in (model.CYCLES, model.CYCLES_USER))
+PARALLEL = ("perfect",)
+Made = dict[str, Any]
+
+
+def judged(measured: ValidationData, watch: Sequence[float] = (), level: float = 0.95) -> Made:
+    """All of it as plain objects. `watch`: durations of the etalon in seconds, as somebody else's clock has them."""
+    made: Made = {
+        "trials": measured.trials,
+        "trials_done": measured.done,
+        "trials_failed": measured.failed,
+        "failures": [{"test": test, "reason": reason} for test, reason in measured.failures],
+        "clocksource": measured.about.clocksource,
+        "instruments": [asdict(each) for each in measured.about.instruments],
+        "workloads": [_workload(each) for each in measured.series],
+        "findings": [each for series in measured.series for each in _findings(series, measured)],
+        "agreement": [each for series in measured.series for each in _agreements(series, measured, level)],
+        "etalon": list(_clocks(measured, watch, level)),
+    }
+    broken = [each for key in ("findings", "agreement", "etalon") for each in made[key] if each["holds"] is False]
+    broken = [each for each in broken if not each.get("independent")]  # a watch judges, and is not judged
+    made["at_fault"] = sorted({name for each in broken for name in each["instruments"]})
+    made["watch_differs"] = next((each["holds"] is False for each in made["etalon"] if _tells(each)), None)
+    made["verdict"] = verdict.verdict(made)
+    return made
+
+
+def _tells(clock: Made) -> bool:
+    return bool(clock["independent"] and clock["holds"] is not None)
+
+
+def _workload(series: ValidationSeries) -> Made:
+    """Each metric's values in short, and whether the first of them is one of the others."""
+    metrics = {}
+    for name in series.values:
+        row = series.row(name)
+        mean, spread = fmean(row), stdev(row) if len(row) > 1 else None
+        metrics[name] = {
+            "n": len(row),
+            "mean": mean,
+            "median": median(row),
+            "sd": spread,
+            "cv_pct": None if spread is None or not mean else 100 * spread / mean,
+            "first": row[0],
+            "first_run": {key: _finite(value) for key, value in asdict(first_run(row)).items()},
+        }
+    return {
+        "workload": series.workload,
+        "kind": series.kind,
+        "metrics": metrics,
+        "samples_lost": series.lost,
+        "samples_throttled": series.throttled,
+    }
+
+
+def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Made]:
+    """The rules of face validity, each for the instruments that it is about."""
+
+    def found(instruments: list[str], finding: Finding) -> Made:
+        return {"workload": series.workload, "kind": series.kind, "instruments": instruments, **asdict(finding)}
+
+    parallel = series.workload in PARALLEL
+    step = _resolution(measured, model.USER)
+    for name, cpu, elapsed in _cpu_times(series):
+        if series.workload == ETALON:
+            yield found([name], cpu_drop_alone(*_beside(series, name)))
+        else:
+            yield found([name], cpu_drop(cpu, elapsed))
+        yield found([name], cpu_within_elapsed(cpu, elapsed, parallel, step))
+    for name in COUNTS:
+        if series.workload != ETALON and name in series.values and model.WALL in series.values:
+            yield found([name], cpu_drop(*series.rows(name, model.WALL)))
+    if series.kind:
+        return
+    both = {name: series.row(name) for name in (model.WALL, model.PERF_ELAPSED) if name in series.values}
+    if len(both) == 2:
+        yield found(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[model.WALL])))
+    if {model.USER, model.SYS, model.CPU_CLOCK} <= set(series.values):
+        user, system, clock = series.rows(model.USER, model.SYS, model.CPU_CLOCK)
+        yield found([BOTH, model.CPU_CLOCK], user_system_is_clock(user, system, clock, step))
+    if series.workload == ETALON:
+        for name in (model.WALL, model.PERF_ELAPSED):
+            if name in series.values:
+                yield found([name], pegged(series.row(name), measured.about.etalon_s, _resolution(measured, name)))
+
+
+def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], list[float]]]:
+    """CPU times in seconds and elapsed times of the same trials, with the instrument's name."""
+    if model.WALL not in series.values:
+        return
+    if series.kind:
+        if model.SAMPLES in series.values and (hz := _hz(series)):
+            counted, elapsed = series.rows(model.SAMPLES, model.WALL)
+            yield series.kind, [each / hz for each in counted], elapsed
+        return
+    for name in CPU:
+        if name in series.values:
+            cpu, elapsed = series.rows(name, model.WALL)
+            yield name, cpu, elapsed
+    if {model.USER, model.SYS} <= set(series.values):
+        user, system, elapsed = series.rows(model.USER, model.SYS, model.WALL)
+        yield BOTH, [a + b for a, b in zip(user, system, strict=True)], elapsed
+
+
+def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list[float]]]:
+    """One instrument's CPU readings, and those that the others have of the same trials."""
+    read: dict[str, tuple[str, ...]] = {each: (each,) for each in CPU}
+    read |= {BOTH: (model.USER, model.SYS)} | ({series.kind: (model.SAMPLES,)} if series.kind else {})
+    there = {each: metrics for each, metrics in read.items() if set(metrics) <= set(series.values)}
+    rows = iter(series.rows(*(metric for metrics in there.values() for metric in metrics)))
+    readings = {
+        each: [sum(row) for row in zip(*islice(rows, len(metrics)), strict=True)] for each, metrics in there.items()
+    }
+    return readings.pop(name), list(readings.values())
+
+
+def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[Made]:
+    """Of instruments that should say the same: of the same trials, and of sampled ones with those that are not."""
+
+    def found(first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool) -> Made:
+        made = agreement(*rows, paired, level)
+        holds = None if made.ratio is None or not judge else _near(made.ratio, made.ratio_interval, paired)
+        plain = {key: _ends(value) if isinstance(value, Interval) else value for key, value in _fields(made).items()}
+        names = {"first": first, "second": second, "instruments": [second]}
+        return {"workload": series.workload, "kind": series.kind, **names, **plain, "holds": holds}
+
+    times = {name: cpu for name, cpu, _ in _cpu_times(series)}
+    if series.kind:
+        plain = next(
+            (each for each in measured.series if each.workload == series.workload and not each.kind),
+            ValidationSeries("", "", {}),
+        )
+        other = {name: cpu for name, cpu, _ in _cpu_times(plain)}
+        for name in (model.CPU_CLOCK, BOTH):
+            if series.kind in times and name in other:
+                steady = series.workload != ETALON  # whose CPU time is whatever others leave it
+                yield found(name, series.kind, (other[name], times[series.kind]), False, steady)
+                return
+        return
+    for name in (model.CPU_CLOCK, BOTH):
+        if name in times and model.TASK_CLOCK in times:
+            yield found(model.TASK_CLOCK, name, (times[model.TASK_CLOCK], times[name]), True, True)
+    if {model.WALL, model.PERF_ELAPSED} <= set(series.values):
+        one, two = series.rows(model.WALL, model.PERF_ELAPSED)
+        yield found(model.WALL, model.PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
+
+
+def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
+    """Whether a ratio is 1 but for AGREE; None where it is not, and its interval says that this may be chance."""
+    if abs(ratio - 1) <= AGREE:
+        return True
+    if paired or ends is None or ends.low is None or ends.high is None:
+        return False
+    return False if ends.low > 1 + AGREE or ends.high < 1 - AGREE else None
+
+
+def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> Iterator[Made]:
+    """The etalon by every clock that there is. Those of one host tick by one source, and only a watch does not."""
+    wanted = measured.about.etalon_s
+    series = [each for each in measured.series if each.workload == ETALON and not each.kind]
+    rows = [(name, each.row(name), False) for each in series for name in CLOCKS if name in each.values]
+    for name, row, independent in [*rows, *([("watch", list(watch), True)] if watch else [])]:
+        made = etalon(row, wanted, level)
+        said = made.median if independent else min(row, default=None)
+        if said is None:
+            continue
+        holds: bool | None = abs(said / wanted - 1) <= CLOCK_SHARE
+        if independent:
+            holds = _watch_holds(bool(holds), made.t_mean, wanted)
+        plain = {key: _ends(value) if isinstance(value, Interval) else value for key, value in _fields(made).items()}
+        yield {"instruments": [name], "independent": independent, **plain, "said": said, "holds": holds}
+
+
+def _watch_holds(near: bool, ends: Interval, wanted: float) -> bool | None:
+    """None where readings leave so much room that they would agree with another time as well."""
+    if ends.half is None:
+        return None
+    if not near and not ends.holds(wanted):
+        return False
+    return True if ends.half <= WATCH_SHARE * wanted else None
+
+
+def _hz(series: ValidationSeries) -> int | None:
+    return perf_record.parse(series.kind.partition(":")[2]).hz
+
+
+def _resolution(measured: ValidationData, read: str) -> float:
+    return next((each.resolution_s or 0.0 for each in measured.about.instruments if each.read == read), 0.0)
+
+
+def _fields(made: Any) -> Made:
+    """Of a dataclass, those within it left whole."""
+    return {name: getattr(made, name) for name in made.__dataclass_fields__}
+
+
+def _ends(interval: Interval) -> list[float] | None:
+    return None if interval.low is None or interval.high is None else [interval.low, interval.high]
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,168 @@
+"""The study that a validation is: workloads of the Technical Note, each read by several instruments.
+
+D. Flater, NIST TN 1855 (2014), section 3: eight instruments, five workloads, 1,000 samples of each. What can be read of
+one trial without disturbing it is read of one; `perf record` disturbs, so each kind of it has trials of its own. All of
+it runs in random orders, so that what drifts hits every workload alike.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from cbench.study import model
+from cbench.study.instruments import registry as instruments
+from cbench.study.instruments.registry import Instrument
+from cbench.workloads.programs import CLOCKS, NAMES
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+
+SAMPLES, QUICK_SAMPLES = 1000, 10
+NAME = "validate"
+ETALON = "etalon"
+OWN = "ticks"
+"""cbench's own counter, around the work alone: the program that is the workload reads it."""
+MARK = "# instruments: "
+SOCKET = "validate.load"
+CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+SETTINGS = {"aliquot": "", "competing": f"load={SOCKET}", "perfect": "", "copy": "", "etalon": ""}
+QUICK = {
+    "aliquot": "times=10",
+    "competing": f"load={SOCKET} times=10",
+    "perfect": "exponent=19",
+    "copy": "blocks=3",
+    "etalon": "ms=500",
+}
+ETALON_S, QUICK_ETALON_S = 10.0, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRequest:
+    """What was typed; None and () for what was not."""
+
+    samples: int | None = None
+    workloads: Sequence[str] = ()
+    instruments: Sequence[str] = ()
+    quick: bool = False
+    seed: int | None = None
+
+    @property
+    def repetitions(self) -> int:
+        return self.samples or (QUICK_SAMPLES if self.quick else SAMPLES)
+
+    @property
+    def etalons(self) -> int:
+        """Trials of the etalon, of each kind."""
+        return self.repetitions if not self.workloads or ETALON in self.workloads else 0
+
+    @property
+    def anything(self) -> bool:
+        return self != ValidationRequest()
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationFacts:
+    """What a validation was made of. `etalon_s`: what the etalon waits for; `clocksource`: the kernel's, or ""."""
+
+    instruments: tuple[Instrument, ...]
+    etalon_s: float
+    clocksource: str
+
+
+def text(asked: ValidationRequest) -> str:
+    """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
+    workloads = _chosen(asked.workloads, NAMES, "--workload")
+    chosen = _chosen(asked.instruments, (*instruments.NAMES, OWN), "--instrument")
+    own = Instrument(OWN, "ticks", "cbench's own counter, around the work alone", None, "one tick of the CPU's counter")
+    every = (*(instruments.instruments(chosen) if chosen != (OWN,) else ()), *((own,) if OWN in chosen else ()))
+    if all(each.missing for each in every):
+        raise UsageError(f"nothing to validate: {every[0].read}: {every[0].missing}")
+    about = ValidationFacts(every, QUICK_ETALON_S if asked.quick else ETALON_S, Reader().text(CLOCKSOURCE) or "")
+    begin, end = (_python("competing", f"{what} {SOCKET}") for what in ("begin", "end"))
+    loaded = "competing" in workloads
+    return "\n".join(
+        [
+            "# Made by `cbench screen validate`, which runs it, goes on with it and says what it shows.",
+            MARK + json.dumps(asdict(about)),
+            "",
+            "[study]",
+            f"name = {_quoted(NAME)}",
+            f"repetitions = {asked.repetitions}",
+            'design = "random"',
+            f"seed = {1 if asked.seed is None else asked.seed}",
+            *([f"setup = [{_quoted(begin)}]", f"teardown = [{_quoted(end)}]"] if loaded else []),
+            *(_test(name, each, asked.quick, every) for name in workloads for each in _kinds(every)),
+            "",
+        ]
+    )
+
+
+def about(source: str) -> ValidationFacts:
+    """What a study's text says of the validation. Raises UsageError for the text of another study."""
+    line = next((each for each in source.splitlines() if each.startswith(MARK)), None)
+    if line is None:
+        raise UsageError("is no validation, but another study; choose another name (-o)")
+    found = json.loads(line.removeprefix(MARK))
+    return ValidationFacts(
+        tuple(Instrument(**each) for each in found["instruments"]), found["etalon_s"], found["clocksource"]
+    )
+
+
+def _chosen(asked: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
+    for each in asked:
+        if each not in known:
+            raise UsageError(f"{option} {each}: one of {', '.join(known)}")
+    return tuple(each for each in known if not asked or each in asked)
+
+
+def _kinds(every: Sequence[Instrument]) -> list[str]:
+    """Of trials: "" read all that does not disturb, the others are sampled."""
+    sampled = [each.read for each in every if each.read.startswith(model.SAMPLES) and not each.missing]
+    plain = [each for each in every if not each.read.startswith(model.SAMPLES) and not each.missing]
+    return [*([""] if plain else []), *sampled]
+
+
+def _test(name: str, kind: str, quick: bool, every: Sequence[Instrument]) -> str:
+    given = f"{name} {(QUICK if quick else SETTINGS)[name]}".rstrip()
+    lines = [
+        "",
+        "[[test]]",
+        f"name = {_quoted(test_name(name, kind))}",
+        f"command = {_quoted(_python('programs', given))}",
+    ]
+    if kind:  # its times say what sampling costs
+        reads = {model.SAMPLES: kind, model.WALL: model.WALL, model.USER: model.USER, model.SYS: model.SYS}
+    else:
+        plain = [each.read for each in every if not each.missing and not each.read.startswith(model.SAMPLES)]
+        reads = {metric_name(each): f"json:{OWN}" if each == OWN else each for each in plain}
+        reads |= {clock: f"json:{clock}" for clock in CLOCKS}
+    for metric, read in reads.items():
+        lines += ["[[test.metric]]", f"name = {_quoted(metric)}", f"read = {_quoted(read)}"]
+        lines += ['unit = "s"'] if metric in CLOCKS else ['unit = "ticks"'] if metric == OWN else []
+    return "\n".join(lines)
+
+
+def test_name(workload: str, kind: str) -> str:
+    """Such as "aliquot" and "aliquot samples-fp"."""
+    return f"{workload} {kind.replace(':', '-')}".rstrip()
+
+
+def is_etalon(test: str) -> bool:
+    """Of a test's name."""
+    return test.partition(" ")[0] == ETALON
+
+
+def metric_name(read: str) -> str:
+    """Of an instrument, as a name that a study's file may have."""
+    return read.replace(":", "-")
+
+
+def _python(module: str, arguments: str) -> str:
+    return f"{shlex.quote(sys.executable)} -P -m cbench.workloads.{module} {arguments}"
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

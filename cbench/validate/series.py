@@ -1,0 +1,80 @@
+"""What a validation has measured, read from its store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbench.study.store import StudyStore
+from cbench.validate.plan import ValidationFacts, about, is_etalon
+from quiet.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationSeries:
+    """One workload by one kind of trials ("" or a `read` of samples): for each metric its values, by run.
+
+    Runs are in the order of time. `lost`, `throttled`: what the kernel says of its samples, over all trials.
+    """
+
+    workload: str
+    kind: str
+    values: dict[str, dict[int, float]]
+    lost: int = 0
+    throttled: int = 0
+
+    def row(self, metric: str) -> list[float]:
+        """Its values in the order of time; none where it was not read."""
+        return [value for _, value in sorted(self.values.get(metric, {}).items())]
+
+    def rows(self, *metrics: str) -> list[list[float]]:
+        """Values of the trials that have all of these metrics, in the order of time."""
+        found = [self.values.get(metric, {}) for metric in metrics]
+        both = sorted(set.intersection(*(set(each) for each in found)))
+        return [[each[run] for run in both] for each in found]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationData:
+    """All of it, and how far it is. `failures`: test and reason of failed trials, each once."""
+
+    about: ValidationFacts
+    series: tuple[ValidationSeries, ...]
+    trials: int
+    done: int
+    failed: int
+    failures: tuple[tuple[str, str], ...]
+
+    @property
+    def etalons(self) -> int:
+        """Trials of the etalon that ended well, of the kind that has the most."""
+        found = [each for each in self.series if is_etalon(each.workload)]
+        return max((len(row) for each in found for row in each.values.values()), default=0)
+
+
+def read(path: Path) -> ValidationData:
+    """The validation in a store. UsageError where there is none; QuietError for a damaged one."""
+    with StudyStore.open(path) as store:
+        header, runs, counts = store.header(), store.runs(), store.counts()
+        try:
+            found = about(header.source)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+        values: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        orders = {run.number: run.order for run in runs}
+        for run, position, metric, value in store.values():
+            values[orders[run][position]][metric][run] = value
+        lost, throttled = defaultdict[int, int](int), defaultdict[int, int](int)
+        for number, facts in store.trial_facts():
+            lost[number] += facts.get("samples", {}).get("lost", 0)
+            throttled[number] += facts.get("samples", {}).get("throttled", 0)
+        failures = tuple((header.tests[test], reason) for test, reason in store.failures())
+    series = []
+    for number, name in enumerate(header.tests):
+        workload, _, kind = name.partition(" ")
+        series.append(
+            ValidationSeries(workload, kind.replace("-", ":", 1), dict(values[number]), lost[number], throttled[number])
+        )
+    total = sum(len(run.order) for run in runs)
+    return ValidationData(found, tuple(series), total, counts.done, counts.failed, failures)

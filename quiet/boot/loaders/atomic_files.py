@@ -1,0 +1,144 @@
+"""Files that outlive a reboot, read and written whole, with their modes, owners and times. Below the reader's root."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from dataclasses import dataclass
+
+from quiet.errors import Refused
+from quiet.host.reader import Reader
+
+_NEW = ".quiet-new"  # no boot loader reads such a name
+_LABEL = "security.selinux"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file as found: its bytes, permission bits, owner, and times in nanoseconds."""
+
+    data: bytes
+    mode: int
+    uid: int
+    gid: int
+    atime_ns: int
+    mtime_ns: int
+
+
+class Disk:
+    """The files of a live host or of a recorded tree. Writing raises OSError."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    def load(self, path: str) -> Saved | None:
+        """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
+        self.reader.text(path)  # a reader that records the host remembers what it was asked for
+        try:
+            fd = os.open(self._real(path), os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except PermissionError:
+            raise Refused(f"{path} cannot be read: run it with sudo") from None
+        with open(fd, "rb") as file:
+            facts = os.fstat(fd)
+            return Saved(
+                file.read(), facts.st_mode & 0o7777, facts.st_uid, facts.st_gid, facts.st_atime_ns, facts.st_mtime_ns
+            )
+
+    def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
+        """Write a file whole or not at all, to the disk itself; mode and owner as `like` has them, times if wished."""
+        real = self._real(path)
+        new = real + _NEW
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
+                os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, where nothing is to be like
+            with contextlib.suppress(PermissionError):
+                os.fchmod(fd, like.mode if like else 0o644)
+            with contextlib.suppress(OSError):  # without SELinux there is none
+                os.setxattr(fd, _LABEL, os.getxattr(real, _LABEL))
+            if like and times:
+                os.utime(fd, ns=(like.atime_ns, like.mtime_ns))
+            os.fsync(fd)
+        os.replace(new, real)
+        self._sync(os.path.dirname(real))
+
+    def put_back(self, path: str, saved: Saved | None) -> None:
+        """A file as it was found; None: it was not there."""
+        if saved is not None:
+            self.save(path, saved.data, saved, times=True)
+        else:
+            self.remove(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one that is not there is as good."""
+        real = self._real(path)
+        if not os.path.lexists(real):
+            return  # a disk that cannot be written says so even then
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(real)
+            self._sync(os.path.dirname(real))
+
+    def clean(self, path: str) -> None:
+        """Remove what a killed `save` left beside a file."""
+        self.remove(path + _NEW)
+
+    def beside(self, path: str) -> list[str]:
+        """The paths of all that lies in a file's folder."""
+        folder = os.path.dirname(path)
+        return [f"{folder}/{name}" for name in self.reader.names(folder)]
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; empty when there is none. Raises Refused when it cannot be read."""
+        self.reader.names(folder)  # for a recording
+        try:
+            return sorted(os.listdir(self.reader.root + folder))
+        except PermissionError:
+            raise Refused(f"{folder} cannot be read: run it with sudo") from None
+        except OSError:
+            return []
+
+    def torn(self, path: str) -> bool:
+        """Whether a killed `save` left something beside a file."""
+        return os.path.exists(self._real(path) + _NEW)
+
+    def make_folders(self, path: str) -> list[str]:
+        """Make the folders of a file that are missing; returns them, the outer ones first."""
+        missing = self.missing_folders(path)
+        for folder in missing:
+            if os.path.lexists(self._real(folder)):
+                raise NotADirectoryError(errno.ENOTDIR, "a file stands there, not a folder")
+            os.mkdir(self._real(folder), 0o755)
+        return missing
+
+    def missing_folders(self, path: str) -> list[str]:
+        """The folders of a file that are missing, the outer ones first."""
+        found = []
+        folder = os.path.dirname(path)
+        while folder not in ("", "/") and not os.path.isdir(self._real(folder)):
+            found.append(folder)
+            folder = os.path.dirname(folder)
+        return found[::-1]
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder that we made, unless somebody uses it."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self._real(path))
+
+    def _real(self, path: str) -> str:
+        root = self.reader.root
+        real = os.path.realpath(root + path)
+        if root and not real.startswith(os.path.realpath(root) + "/"):
+            raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
+        return real
+
+    def _sync(self, folder: str) -> None:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

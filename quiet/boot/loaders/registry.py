@@ -1,0 +1,62 @@
+"""The boot loaders, in the order in which they are looked for: those that read another's files come first."""
+
+from __future__ import annotations
+
+import re
+
+from quiet.boot.loaders import entries, grub, ostree, small
+from quiet.boot.loaders.loader import BootFiles, Loader
+from quiet.errors import Refused, UsageError
+from quiet.machine import virtualization
+from quiet.machine.facts import Facts
+
+LOADERS: tuple[Loader, ...] = (
+    ostree.LOADER,
+    small.RASPBERRY,
+    entries.BLS,
+    entries.SYSTEMD,
+    grub.LOADER,
+    small.ZIPL,
+    small.EXTLINUX,
+)
+
+
+def detect(files: BootFiles, wish: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
+    """The boot loader here, how it was recognised, and the names of others whose files are here too.
+
+    `wish` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
+    """
+    if wish is not None and wish not in {loader.name for loader in LOADERS}:
+        known = ", ".join(loader.name for loader in LOADERS)
+        raise UsageError(f"--loader {wish}: no such boot loader; there are: {known}")
+    here = [(loader, reason) for loader in LOADERS if (reason := loader.found(files))]
+    chosen = [(loader, reason) for loader, reason in here if wish in (None, loader.name)]
+    if wish and not chosen:
+        raise Refused(f"--loader {wish}: none of its files are here")
+    if not chosen:
+        raise Refused(_nowhere(files))
+    loader, reason = chosen[0]
+    return loader, reason, tuple(other.name for other, _ in here if other is not loader)
+
+
+def elsewhere(files: BootFiles) -> str:
+    """Whose files would be changed in vain, because a tool makes them anew from its own; "" where nobody does."""
+    if files.reader.exists("/etc/NIXOS"):
+        return "NixOS makes its boot entries anew: boot.kernelParams in its configuration, then `nixos-rebuild boot`"
+    if re.search(r"""^LOADER_TYPE=["']?grub2-bls""", files.text("/etc/sysconfig/bootloader") or "", re.MULTILINE):
+        return "openSUSE's grub2-bls is not known here: /etc/kernel/cmdline, then `sdbootutil update-all-entries`"
+    if files.reader.exists("/etc/update-extlinux.conf"):
+        return "Alpine's extlinux.conf is made anew: default_kernel_opts in /etc/update-extlinux.conf, then that tool"
+    return ""
+
+
+def _nowhere(files: BootFiles) -> str:
+    kind = virtualization.virtual(Facts(files.reader))
+    if "container" in kind:
+        return "this is a container: its kernel and the command line are the host's; run `quiet boot` there"
+    if "WSL" in kind:
+        return "WSL has no boot loader here; the words of `quiet plan` go to kernelCommandLine= in Windows' .wslconfig"
+    return (
+        "no boot loader that is known here was found; `quiet boot once` needs none, or add the words of "
+        "`quiet plan` to the kernel command line yourself"
+    )

@@ -1,0 +1,82 @@
+"""A kernel command line as words, as the kernel reads it.
+
+Source: kernel document admin-guide/kernel-parameters ("double-quotes can be used to protect spaces in values"; "-"
+and "_" are equal in names; what follows "--" is for init); lib/cmdline.c, next_arg().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from quiet.errors import UsageError
+
+# what neither a shell nor a boot loader's own language reads as anything else
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
+
+_OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the kernel takes a no (lib/kstrtox.c)
+
+
+def split(line: str) -> list[str]:
+    """The words of a line; blanks between double quotes do not separate. An open quote reaches to the end."""
+    found, word, quoted = [], "", False
+    for letter in line.strip():
+        if letter.isspace() and not quoted:
+            if word:
+                found.append(word)
+            word = ""
+            continue
+        quoted ^= letter == '"'
+        word += letter
+    return [*found, word] if word else found
+
+
+def name(word: str) -> str:
+    """A word's parameter, in one spelling: "nohz-full=3" -> "nohz_full"."""
+    return word.strip('"').partition("=")[0].replace("-", "_")
+
+
+def value(word: str) -> str | None:
+    """What follows the "=", without quotes; None for a word without one."""
+    _, equals, text = word.partition("=")
+    return text.replace('"', "") if equals else None
+
+
+def same(word: str, other: str) -> bool:
+    """Whether two words say the same: quotes and the spelling of the name make no difference, nor of "off"."""
+    if name(word) != name(other):
+        return False
+    return value(word) == value(other) or (value(other) == "off" and value(word) in _OFF)
+
+
+class CommandLine(NamedTuple):
+    """The kernel's words, and the "--" with init's words after it (empty without)."""
+
+    words: tuple[str, ...]
+    init: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((*self.words, *self.init))
+
+    def of(self, parameter: str) -> list[str]:
+        """The words of one parameter, in their order."""
+        return [word for word in self.words if name(word) == name(parameter)]
+
+    def changed(self, drop: Iterable[str], add: Iterable[str]) -> CommandLine:
+        """Without the words to drop, and with those to add at the end, ahead of init's."""
+        away = set(drop)
+        return CommandLine((*(word for word in self.words if word not in away), *add), self.init)
+
+
+def parse(line: str) -> CommandLine:
+    """Read a command line."""
+    words = split(line)
+    end = words.index("--") if "--" in words else len(words)
+    return CommandLine(tuple(words[:end]), tuple(words[end:]))
+
+
+def check(word: str, source: str) -> str:
+    """A word that somebody wants added. Raises UsageError when a boot loader could not take it as it is."""
+    if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
+        raise UsageError(f"{source}: '{word}' is no word of a kernel command line; write NAME or NAME=VALUE, no blanks")
+    return word

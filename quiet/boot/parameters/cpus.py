@@ -1,0 +1,158 @@
+"""Parameters that keep work off CPUs: the scheduler's, the tick's, RCU's, interrupts' and workqueues'."""
+
+from __future__ import annotations
+
+from quiet.boot.parameters.parameter import DOC, FLAG, HOUSEKEEPING, ISOLATED, BootParameter, tickless
+
+TABLE: tuple[BootParameter, ...] = (
+    BootParameter(
+        "isolcpus",
+        "takes CPUs out of the scheduler's balancing from the first moment on, and keeps the queues of devices whose "
+        "driver manages its own interrupts (NVMe, many network cards) away from them",
+        risk="programs that are not pinned never run there; a pinned one with several threads has them all on one CPU",
+        doc=f"{DOC} (isolcpus=), admin-guide/cpu-isolation",
+        takes=ISOLATED,
+        example="managed_irq,domain,{isolated}",
+        runtime="the knob cpuset makes an isolated partition; nothing at run time moves a managed interrupt",
+    ),
+    BootParameter(
+        "nohz_full",
+        "stops the scheduler's tick, 100 to 1,000 interrupts a second, on a CPU with only one task to run; also "
+        "offloads RCU's callbacks and keeps timers and unbound kernel threads away",
+        risk="every system call and interrupt there costs some hundred nanoseconds more; the boot CPU keeps its tick",
+        doc="timers/no_hz, " + DOC + " (nohz_full=)",
+        takes=ISOLATED,
+        example="{isolated}",
+        against=("nohz=off", "highres=off"),
+        needs=tickless,
+    ),
+    BootParameter(
+        "rcu_nocbs",
+        "hands the callbacks that RCU would run on these CPUs to threads that can be placed elsewhere",
+        risk="freeing memory takes a wakeup more; the threads need housekeeping CPUs with time left",
+        doc="RCU/Design/Requirements, timers/no_hz, " + DOC + " (rcu_nocbs)",
+        takes=ISOLATED,
+        example="{isolated}",
+    ),
+    BootParameter(
+        "rcu_nocb_poll",
+        "lets those threads poll for callbacks, so that an isolated CPU never has to wake one",
+        risk="the polling threads wake the housekeeping CPUs all the time, which costs energy",
+        takes=FLAG,
+    ),
+    BootParameter(
+        "rcutree.use_softirq",
+        "0 runs RCU's core processing in the rcuc threads, whose priority can be set, instead of in softirqs",
+        risk="a context switch more for each round of it",
+        example="0",
+    ),
+    BootParameter(
+        "rcutree.nohz_full_patience_delay",
+        "so many milliseconds RCU waits for a CPU of nohz_full= before it disturbs it (from 6.11 on)",
+        risk="grace periods take as much longer, and memory is freed later",
+        example="1000",
+        needs=tickless,
+    ),
+    BootParameter(
+        "rcutree.kthread_prio",
+        "the real-time priority of RCU's threads, so that a busy real-time task cannot hold up all of RCU",
+        risk="above a measured task's priority they interrupt it",
+        example="11",
+    ),
+    BootParameter(
+        "rcutree.rcu_nocb_gp_stride",
+        "so many callback-offloaded CPUs share one thread that watches grace periods; fewer spread its work",
+        risk="more threads",
+        example="8",
+    ),
+    BootParameter(
+        "rcupdate.rcu_normal_after_boot",
+        "1 makes expedited grace periods normal ones once the host is up: they interrupt CPUs that are in the kernel",
+        risk="what asks for an expedited one (network configuration, tracing, BPF) waits for some 10 ms",
+        example="1",
+        covered=("rcupdate.rcu_normal=1",),
+        runtime="/sys/kernel/rcu_normal",
+    ),
+    BootParameter(
+        "rcupdate.rcu_normal",
+        "1 makes every expedited grace period a normal one, during boot too: no CPU is interrupted for one",
+        risk="as rcupdate.rcu_normal_after_boot, and a slower start",
+        example="1",
+        runtime="/sys/kernel/rcu_normal",
+    ),
+    BootParameter(
+        "rcupdate.rcu_cpu_stall_suppress",
+        "1 ends RCU's reports of CPUs that hold up a grace period: a report prints the stacks of them all, which takes "
+        "milliseconds",
+        risk="a CPU that hangs in the kernel is no longer reported",
+        example="1",
+        runtime="/sys/module/rcupdate/parameters/rcu_cpu_stall_suppress",
+    ),
+    BootParameter(
+        "irqaffinity",
+        "the CPUs that new interrupts go to from the start: devices that come later never begin on an isolated CPU",
+        risk="these CPUs serve all interrupts that are not a driver's own",
+        takes=HOUSEKEEPING,
+        example="{housekeeping}",
+        runtime="the knobs irq and irq.default",
+    ),
+    BootParameter(
+        "workqueue.unbound_cpus",
+        "the CPUs that may do work of unbound workqueues; isolcpus=domain and nohz_full= take theirs out already",
+        risk="less room for that work",
+        takes=HOUSEKEEPING,
+        example="{housekeeping}",
+        runtime="the knob workqueue",
+    ),
+    BootParameter(
+        "workqueue.power_efficient",
+        "1 makes the work items of some per-CPU workqueues unbound, so that they leave an isolated CPU",
+        risk="such work may run on another CPU than its data lies on",
+        example="1",
+    ),
+    BootParameter(
+        "threadirqs",
+        "runs interrupt handlers in threads, which have a priority and a CPU mask, where their driver allows it",
+        risk="two context switches for each interrupt: more latency and less throughput for devices",
+        takes=FLAG,
+    ),
+    BootParameter(
+        "preempt",
+        "where a task inside the kernel may be taken off its CPU: none, voluntary, full or lazy, where the "
+        "kernel was built for that choice",
+        risk="none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
+        example="none",
+        runtime="/sys/kernel/debug/sched/preempt",
+    ),
+    BootParameter(
+        "systemd.cpu_affinity",
+        "keeps systemd and everything that it starts on these CPUs from its first process on",
+        risk="nothing leaves them without asking for it, the benchmarks included",
+        doc="systemd: kernel-command-line(7), systemd-system.conf(5) (CPUAffinity=)",
+        takes=HOUSEKEEPING,
+        example="{housekeeping}",
+        runtime="the knobs tasks and cpuset",
+    ),
+    BootParameter(
+        "kthread_cpus",
+        "the CPUs for kernel threads, in some distributions' kernels; elsewhere isolcpus= and nohz_full= place them",
+        risk="ignored, and handed to init as an argument, by kernels that do not know it",
+        doc="none in the kernel's own documents; Red Hat's and Wind River's kernels carried it",
+        takes=HOUSEKEEPING,
+        example="{housekeeping}",
+        runtime="the knob tasks",
+    ),
+    BootParameter(
+        "nosmt",
+        "starts only one hardware thread of each core, so that nothing shares a core with what is measured",
+        risk="half of the CPUs of the whole machine are gone; smt/control brings them back, unless it says nosmt=force",
+        takes=FLAG,
+        runtime="the knob smt",
+    ),
+    BootParameter(
+        "maxcpus",
+        "starts only so many CPUs; those left out never see an interrupt",
+        risk="the numbering decides which ones are left out, and user space can still start them",
+        example="8",
+    ),
+)

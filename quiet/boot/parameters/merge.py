@@ -1,0 +1,230 @@
+"""What a profile wants with what stands on the command line already: no duplicate, no contradiction.
+
+The rules are the kernel's (kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, mm/hugetlb.c): of two isolcpus= with
+different lists the second is dropped, and so is nohz_full= when it differs from isolcpus=nohz; rcu_nocbs= are taken
+together; the boot CPU keeps its tick; one CPU has to be in none of them; hugepages= counts pages of the hugepagesz=
+before it. Of some names all words count (Parameter.adds), elsewhere the last does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quiet import cpulist
+from quiet.boot.parameters.cmdline import CommandLine, name, same, split, value
+from quiet.boot.parameters.parameter import HOUSEKEEPING, ISOLATED, BootParameter
+from quiet.boot.parameters.registry import known
+from quiet.cpulist import CpuSet
+from quiet.errors import Refused, UsageError
+from quiet.machine.facts import Facts
+
+KEEP, ADD, CHANGE, DROP, SKIP = "keep", "add", "change", "drop", "skip"
+_HUGE = ("hugepagesz", "hugepages")  # one series of words: the order is their meaning
+_UNTIL = "no CPU would be left for everything else"
+
+
+class MergeRow(NamedTuple):
+    """What becomes of one parameter: `current` are the words that stand there, `wanted` the one to come."""
+
+    action: str
+    parameter: str
+    current: str
+    wanted: str
+    why: str
+
+
+class Merged(NamedTuple):
+    """The line to be, with the words that go and those that come."""
+
+    line: CommandLine
+    rows: tuple[MergeRow, ...]
+    drop: tuple[str, ...]
+    add: tuple[str, ...]
+
+
+def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
+    """The flags and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
+    flags: list[str] = []
+    found: CpuSet = frozenset()
+    for part in filter(None, text.split(",")):
+        try:
+            found |= facts.possible if part == "all" else cpulist.parse(part.replace("N", str(max(facts.possible))))
+        except UsageError:
+            flags.append(part)
+    return tuple(flags), found
+
+
+def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
+    """Merge. Raises Refused when what stands there leaves no housekeeping CPU together with the wish."""
+    asked = _without_repeats(wanted)
+    merger = _Merger(line, facts, asked)
+    for word in asked:
+        merger.ask(word)
+    return merger.end()
+
+
+def _without_repeats(wanted: Sequence[str]) -> list[str]:
+    """Of equal words the last; a number of huge pages may stand there once for each size."""
+    return [word for at, word in enumerate(wanted) if name(word) in _HUGE or word not in wanted[at + 1 :]]
+
+
+class _Merger:
+    def __init__(self, line: CommandLine, facts: Facts, asked: Sequence[str]) -> None:
+        self.line, self.facts, self.asked = line, facts, asked
+        self.rows: list[tuple[int, MergeRow]] = []  # with the place in the wish
+        self.taken: CpuSet = frozenset()  # by isolcpus= and nohz_full= together
+        self.isolated: dict[str, tuple[tuple[str, ...], CpuSet]] = {}
+        self.later: list[str] = []
+        self.order: dict[str, int] = {}
+        self.at = -1
+
+    def ask(self, word: str) -> None:
+        self.at += 1
+        first = self.order.setdefault(name(word), self.at) == self.at
+        item = known(word)
+        reason = (item.needs(self.facts) or self._yields(item, word)) if item else ""
+        takes = item.takes if item else ""
+        series = [] if item and (item.adds or item.cpus) else self._series(word)
+        if reason:
+            self._skip(word, reason)
+        elif takes == ISOLATED:
+            flags, found = cpus(value(word) or "", self.facts)
+            old_flags, old = self._present(name(word))
+            # without flags, isolcpus= means domain
+            kept = old_flags or (("domain",) if name(word) == "isolcpus" and old else ())
+            self.isolated[name(word)] = (tuple(dict.fromkeys((*flags, *kept))), found | old)
+        elif takes == HOUSEKEEPING:
+            self.later.append(word)
+        elif series:
+            if first and word == series[0]:
+                self._in_order(series)
+        else:
+            self._plain(word)
+
+    def _yields(self, item: BootParameter, word: str) -> str:
+        """Why a word is left out: a safeguard stands there, which somebody had a reason for."""
+        found = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
+        return f"{' '.join(found)} stands there: take it out yourself, if the reason for it is gone" if found else ""
+
+    def _series(self, word: str) -> list[str]:
+        """The wanted words that have a meaning only together and in their order; [] for one that stands alone."""
+        names = _HUGE if name(word) in _HUGE else (name(word),)
+        found = [other for other in self.asked if name(other) in names]
+        return found if names == _HUGE or len(found) > 1 else []
+
+    def _in_order(self, series: list[str]) -> None:
+        names = {name(word) for word in series} | ({*_HUGE} if name(series[0]) in _HUGE else set())
+        there = [word for word in self.line.words if name(word) in names]
+        why = item.why if (item := known(series[0])) else "the profile asks for it"
+        if [(name(w), value(w)) for w in there] == [(name(w), value(w)) for w in series]:
+            for word in there:
+                self._row(KEEP, word, word, why)
+            return
+        for word in series:
+            self._row(CHANGE if there else ADD, " ".join(there), word, why)
+            there = []
+
+    def _present(self, parameter: str) -> tuple[tuple[str, ...], CpuSet]:
+        flags: list[str] = []
+        found: CpuSet = frozenset()
+        for word in self.line.of(parameter):
+            here, more = cpus(value(word) or "", self.facts)
+            flags += here
+            found |= more
+        return tuple(dict.fromkeys(flags)), found
+
+    def _plain(self, word: str) -> None:
+        item = known(word)
+        why = item.why if item else "the profile asks for it"
+        for there in self.line.words:
+            if any(same(there, other) for other in (item.covered if item else ())):
+                self._row(KEEP, there, word, "does it already")
+                return
+        self._contradicted(item, word)
+        self._settle(word, why, bool(item and item.adds))
+
+    def _contradicted(self, item: BootParameter | None, word: str) -> None:
+        for there in self.line.words:
+            if any(same(there, other) for other in (item.against if item else ())):
+                self._row(DROP, there, "", f"it contradicts {word}")
+
+    def _settle(self, word: str, why: str, adds: bool) -> None:
+        there = self.line.of(name(word))
+        if adds:
+            holds = [other for other in there if value(word) in (value(other) or "").split(",")]
+            self._row(KEEP if holds else ADD, "".join(holds[:1]), holds[0] if holds else word, why)
+        elif there and all((name(other), value(other)) == (name(word), value(word)) for other in there):
+            self._row(KEEP, there[0], there[0], why)
+        else:
+            self._row(CHANGE if there else ADD, " ".join(there), word, why)
+
+    def _row(self, action: str, current: str, wanted: str, why: str) -> None:
+        self.rows.append((self.at if wanted else -1, MergeRow(action, name(wanted or current), current, wanted, why)))
+
+    def _skip(self, word: str, why: str) -> None:
+        self._row(SKIP, "", word, why)
+
+    def end(self) -> Merged:
+        self._agree()
+        for parameter in ("isolcpus", "nohz_full"):
+            self.taken |= self.isolated.get(parameter, ((), self._present(parameter)[1]))[1]
+        if self.isolated and not self.facts.online - self.taken:
+            there = " ".join(word for p in self.isolated for word in self.line.of(p))
+            raise Refused(f"together with {there or 'the command line'} {_UNTIL}; give --cpus fewer CPUs")
+        for parameter, (flags, found) in self.isolated.items():
+            self.at = self.order.get(parameter, -1)
+            self._listed(parameter, flags, found)
+        for word in self.later:
+            self.at = self.order[name(word)]
+            self._housekeeping(word)
+        rows = [row for _, row in sorted(self.rows, key=lambda placed: placed[0])]
+        drop = [w for row in rows if row.action in (CHANGE, DROP) for w in split(row.current)]
+        add = [row.wanted for row in rows if row.action in (CHANGE, ADD)]
+        return Merged(self.line.changed(drop, add), tuple(rows), tuple(drop), tuple(add))
+
+    def _agree(self) -> None:
+        if "nohz_full" not in self.isolated:
+            if not self.line.of("nohz_full") or "nohz" not in self.isolated.get("isolcpus", ((), 0))[0]:
+                return
+            self.isolated["nohz_full"] = self._present("nohz_full")  # it stands there, and would be another list now
+        flags, found = self.isolated["nohz_full"]
+        found -= {min(self.facts.online)}
+        if not found:
+            del self.isolated["nohz_full"]
+            why = f"CPU {min(self.facts.online)} is the boot CPU, which keeps its tick"
+            self.at = self.order.get("nohz_full", self.at)
+            self._skip("nohz_full", why)
+            return
+        self.isolated["nohz_full"] = flags, found
+        own, isolated = self.isolated.get("isolcpus", self._present("isolcpus"))
+        if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone says it
+            self.isolated["isolcpus"] = tuple(flag for flag in own if flag != "nohz") or ("domain",), isolated
+            self.isolated["nohz_full"] = flags, found | isolated - {min(self.facts.online)}
+        self._contradicted(known("nohz_full"), "nohz_full=")
+
+    def _listed(self, parameter: str, flags: tuple[str, ...], found: CpuSet) -> None:
+        item = known(parameter)
+        why = item.why if item else ""
+        there = self.line.of(parameter)
+        old_flags, old = self._present(parameter)
+        same = old == found and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
+        if len(there) == 1 and same:
+            self._row(KEEP, there[0], there[0], why)
+            return
+        if old - found:  # only the boot CPU can go
+            why += f"; CPU {cpulist.format(old - found)} is the boot CPU, which keeps its tick"
+        word = f"{parameter}={','.join((*flags, cpulist.format(found)))}"
+        self._row(CHANGE if there else ADD, " ".join(there), word, why)
+
+    def _housekeeping(self, word: str) -> None:
+        item = known(word)
+        wanted = cpus(value(word) or "", self.facts)[1] - self.taken
+        there, (_, old) = self.line.of(name(word)), self._present(name(word))
+        why = item.why if item else ""
+        if not wanted:
+            self._skip(word, _UNTIL)
+        elif there and old and old <= wanted:
+            self._row(KEEP, there[-1], there[-1], why)
+        else:
+            self._row(CHANGE if there else ADD, " ".join(there), f"{name(word)}={cpulist.format(wanted)}", why)

@@ -1,0 +1,15 @@
+"""Every kernel parameter that is known here, by name."""
+
+from __future__ import annotations
+
+from quiet.boot.parameters import cpus, memory, power, time
+from quiet.boot.parameters.cmdline import name
+from quiet.boot.parameters.parameter import BootParameter
+
+PARAMETERS: tuple[BootParameter, ...] = (*cpus.TABLE, *time.TABLE, *power.TABLE, *memory.TABLE)
+BY_NAME: dict[str, BootParameter] = {item.name.replace("-", "_"): item for item in PARAMETERS}
+
+
+def known(word: str) -> BootParameter | None:
+    """What is known of a word's parameter, in whichever spelling; None for one that is not in the table."""
+    return BY_NAME.get(name(word))

@@ -1,0 +1,290 @@
+"""The options of `quiet`, in Typer. What the commands do is in commands.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quiet import __version__
+from quiet.cli import boot, settings
+from quiet.cli import kernel as commands_kernel
+from quiet.cli import noise as commands_noise
+from quiet.cli import watch as commands_watch
+from quiet.console import emit
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Make this host quiet for measuring, prove it, and put everything back exactly as it was found.",
+)
+
+kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What this host's kernel was built with.")
+app.add_typer(kernel_app, name="kernel")
+
+_Profile = Annotated[
+    str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
+]
+_Named = Annotated[str | None, typer.Option("--profile", "-p", help="Default: the applied one, else bench.")]
+_Cpus = Annotated[str | None, typer.Option("--cpus", help="The CPUs to isolate, such as 2-3,8. Default: chosen well.")]
+_Root = Annotated[str, typer.Option("--root", metavar="DIR", help="A recorded machine's tree instead of this host.")]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else there.")]
+
+_Duration = Annotated[str | None, typer.Option("--duration", metavar="S", help="How long to measure. Default: 10 s.")]
+_Threshold = Annotated[
+    str | None,
+    typer.Option("--threshold", metavar="TIME", help="Gaps from here on, such as 100ns. Default: 3 loop periods."),
+]
+_MaxLost = Annotated[
+    str | None, typer.Option("--max-lost", metavar="PCT", help="Not quiet above this share of the time, such as 0.1%.")
+]
+_MaxGap = Annotated[
+    str | None, typer.Option("--max-gap", metavar="TIME", help="Not quiet with a longer gap, such as 50us.")
+]
+_MaxInterrupts = Annotated[
+    str | None, typer.Option("--max-interrupts", metavar="N", help="Not quiet with more interrupts a second.")
+]
+_Timeline = Annotated[
+    str | None, typer.Option("--timeline", metavar="FILE.html", help="Draw the gaps over time, coloured by cause.")
+]
+
+
+@app.command()
+def status(root: _Root = "/", as_json: _Json = False) -> None:
+    """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
+    raise typer.Exit(settings.status(root, as_json))
+
+
+@app.command()
+def plan(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+    """Every change that apply would make, with current and wanted value and why. Writes nothing, needs no root."""
+    raise typer.Exit(settings.plan(profile, cpus, root, as_json))
+
+
+@app.command()
+def apply(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+    """Apply a profile. Twice is the same as once. Exit 1 when something could not be applied."""
+    raise typer.Exit(settings.apply(profile, cpus, root, as_json))
+
+
+@app.command()
+def verify(
+    profile: _Named = None,
+    cpus: _Cpus = None,
+    root: _Root = "/",
+    duration: _Duration = None,
+    threshold: _Threshold = None,
+    max_lost: _MaxLost = None,
+    max_gap: _MaxGap = None,
+    max_interrupts: _MaxInterrupts = None,
+    timeline: _Timeline = None,
+    as_json: _Json = False,
+) -> None:
+    """Do the settings still hold, and who interrupts the isolated CPUs, how often and how long? Exit 0 when quiet.
+
+    --duration 0 looks at the settings only. Without root, causes are found by counting, else by the kernel's tracing.
+    """
+    given = {
+        "duration": duration,
+        "threshold": threshold,
+        "max-lost": max_lost,
+        "max-gap": max_gap,
+        "max-interrupts": max_interrupts,
+        "timeline": timeline,
+    }
+    noise = {name: value for name, value in given.items() if value is not None}
+    raise typer.Exit(commands_noise.verify(profile, cpus, root, noise, as_json))
+
+
+@app.command()
+def noise(
+    cpus: Annotated[str, typer.Option("--cpus", help="The CPUs to measure, such as 2-3,8.")],
+    duration: _Duration = None,
+    threshold: _Threshold = None,
+    max_lost: _MaxLost = None,
+    max_gap: _MaxGap = None,
+    max_interrupts: _MaxInterrupts = None,
+    timeline: _Timeline = None,
+    fifo: Annotated[
+        str | None, typer.Option("--fifo", metavar="PRIORITY", help="Watch at this real-time priority: hides tasks.")
+    ] = None,
+    no_trace: Annotated[bool, typer.Option("--no-trace", help="Find causes by counting, as without root.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more."""
+    given = {
+        "duration": duration,
+        "threshold": threshold,
+        "max-lost": max_lost,
+        "max-gap": max_gap,
+        "max-interrupts": max_interrupts,
+        "timeline": timeline,
+        "fifo": fifo,
+        "no-trace": "yes" if no_trace else None,
+    }
+    noise = {name: value for name, value in given.items() if value is not None}
+    raise typer.Exit(commands_noise.noise(cpus, noise, as_json))
+
+
+@app.command()
+def restore(
+    force: Annotated[bool, typer.Option("--force", help="Also put back what somebody else has changed since.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Accept what somebody else has changed since.")] = False,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
+    """Put everything back as it was found. Exit 4 when something could not be."""
+    raise typer.Exit(settings.restore(force, keep, root, as_json))
+
+
+@app.command(name="install-service")
+def install_service(
+    profile: _Profile = "bench",
+    cpus: _Cpus = None,
+    trust: Annotated[
+        bool, typer.Option("--trust-program", help="Also where others than root can change this program.")
+    ] = False,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
+    """Have systemd apply a profile after each boot, and restore when the unit quiet.service is stopped.
+
+    A file of your own is copied to /etc/quiet, unless it is in /etc. With --root only the files are written.
+    """
+    raise typer.Exit(settings.install_service(profile, cpus, trust, root, as_json))
+
+
+@app.command(name="remove-service")
+def remove_service(root: _Root = "/", as_json: _Json = False) -> None:
+    """Stop quiet.service, which restores, and take away everything that install-service made."""
+    raise typer.Exit(settings.remove_service(root, as_json))
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],
+    profile: _Profile = "bench",
+    cpus: _Cpus = None,
+) -> None:
+    """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
+    raise typer.Exit(settings.run(command, profile, cpus))
+
+
+@app.command()
+def profiles(as_json: _Json = False) -> None:
+    """The bundled profiles."""
+    raise typer.Exit(settings.profiles(as_json))
+
+
+@app.command()
+def explain(knob: Annotated[str | None, typer.Argument(help="A knob's name.")] = None, as_json: _Json = False) -> None:
+    """What a knob does, why, and what the kernel documents; without a name, the list of knobs."""
+    raise typer.Exit(settings.explain(knob, as_json))
+
+
+@app.command()
+def record(
+    file: Annotated[str, typer.Argument(help="The archive to write, such as myhost.tar.gz.")],
+    root: _Root = "/",
+    unmasked: Annotated[
+        bool, typer.Option("--unmasked", help="With names of tasks and hosts, addresses, identifiers, serial numbers.")
+    ] = False,
+    as_json: _Json = False,
+) -> None:
+    """Record this machine as a tree for --root: the files that plan and status read, without what is nobody's business.
+
+    Needs no root; with it, more can be read.
+    """
+    raise typer.Exit(settings.record(file, root, unmasked, as_json))
+
+
+_boot = typer.Typer(no_args_is_help=True, help="The kernel command line: what only a reboot can set.")
+app.add_typer(_boot, name="boot")
+_Loader = Annotated[
+    str | None, typer.Option("--loader", metavar="NAME", help="The boot loader, where several are here.")
+]
+
+
+@_boot.command("plan")
+def boot_plan(
+    profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
+) -> None:
+    """What apply would add, and why; which files and commands. Writes nothing."""
+    raise typer.Exit(boot.plan(profile, cpus, root, loader, as_json))
+
+
+@_boot.command("apply")
+def boot_apply(
+    profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", loader: _Loader = None, as_json: _Json = False
+) -> None:
+    """Put a profile's parameters on the next boots' command line. Twice is the same as once."""
+    raise typer.Exit(boot.apply(profile, cpus, root, loader, as_json))
+
+
+@_boot.command("remove")
+def boot_remove(root: _Root = "/", as_json: _Json = False) -> None:
+    """Put every file back as it was found. Exit 4 when it could not be."""
+    raise typer.Exit(boot.remove(root, as_json))
+
+
+@_boot.command("once")
+def boot_once(
+    profile: _Profile = "bench",
+    cpus: _Cpus = None,
+    root: _Root = "/",
+    kernel: Annotated[str | None, typer.Option("--kernel", metavar="FILE", help="Default: the running one's.")] = None,
+    initrd: Annotated[str | None, typer.Option("--initrd", metavar="FILE", help="Default: the image's own.")] = None,
+    load_only: Annotated[bool, typer.Option("--load-only", help="Load it; `systemctl kexec` then starts it.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Restart now with a profile's parameters, this once (kexec). The boot after it is as ever."""
+    raise typer.Exit(boot.once(profile, cpus, root, kernel, initrd, load_only, as_json))
+
+
+@app.command()
+def watch(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
+    ] = False,
+    rescan: Annotated[float, typer.Option(metavar="S", help="Look at everything this often, at most.")] = 60.0,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="End after so long. Default: never.")] = None,
+    root: _Root = "/",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Stay, and tell what drifts from the applied profile, as it happens. Exit 1 when drift was not repaired.
+
+    Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
+    while nothing happens.
+    """
+    raise typer.Exit(commands_watch.watch(repair, rescan, duration, root, as_json))
+
+
+@kernel_app.command("check")
+def kernel_check(
+    fragments: Annotated[list[str] | None, typer.Argument(help="Only these, such as isolation. Default: all.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="Another kernel's configuration, such as .config."),
+    ] = None,
+    root: _Root = "/",
+    as_json: _Json = False,
+) -> None:
+    """Which options the running kernel has that quiet can use, and what each missing one costs. Exit 0: all there."""
+    raise typer.Exit(commands_kernel.kernel_check(fragments or (), config, root, as_json))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        emit(f"quiet {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

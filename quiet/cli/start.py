@@ -1,0 +1,45 @@
+"""Where `quiet` starts.
+
+Loading Typer takes longer than a whole plan. The commands that scripts call again and again are therefore started
+without it when their options are plain; everything else, errors and help included, is Typer's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from quiet.cli import noise, settings
+from quiet.console import ended, enter
+
+_PLAIN: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
+    "plan": (settings.plan, ("profile", "cpus", "root")),
+    "status": (settings.status, ("root",)),
+    "verify": (noise.verify_plain, ("profile", "cpus", "root", "duration")),
+}
+
+
+def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
+    """The command to call for `--name value` pairs and --json; None for anything else."""
+    command, names = _PLAIN.get(arguments[0] if arguments else "", (None, ()))
+    if command is None:
+        return None
+    options: dict[str, str | bool] = {}
+    rest = iter(arguments[1:])
+    for argument in rest:
+        name = argument.removeprefix("--")
+        value = "" if name == "json" else next(rest, "")
+        if name == argument or name not in ("json", *names) or (name != "json" and (not value or value[0] == "-")):
+            return None
+        options["as_json" if name == "json" else name] = value or True
+    return lambda: command(**options)
+
+
+def main() -> None:
+    """The entry point."""
+    call = plain(sys.argv[1:])
+    if call is not None:
+        sys.exit(ended(call, "quiet"))
+    from quiet.cli.app import app
+
+    enter(app, "quiet")

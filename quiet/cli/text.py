@@ -1,0 +1,289 @@
+"""What people read. On a terminal with colour; elsewhere the same words as plain text."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quiet import cpulist
+from quiet.console import emit
+from quiet.knobs.registry import BY_NAME
+from quiet.service.systemd_unit import NAME
+from quiet.targets import value_types
+
+if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the start counts
+    from quiet.knobs.knob import Knob
+    from quiet.machine.cpu_selection import CpuPartition
+    from quiet.service.service import ServiceReceipt as ServiceDone
+    from quiet.settings.apply import Receipt
+    from quiet.settings.plan import Change, Plan, Skipped
+    from quiet.settings.restore import Outcome
+
+_FEW = 3  # so many targets of a knob are shown before the rest is counted
+
+
+def out(text: str = "") -> None:
+    """Print a line; `**word**` is bold on a terminal. rich is only loaded for a terminal: it would double the start."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        parts = text.split("**")
+        line = Text()
+        for number, part in enumerate(parts):
+            line.append(part, style="bold" if number % 2 else "")
+        Console(soft_wrap=True, highlight=False).print(line)
+    else:
+        emit(text.replace("**", "") + "\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 change", "2 changes"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def note(text: str) -> None:
+    """A message beside the result, to stderr."""
+    sys.stderr.write(f"quiet: {text}\n")
+
+
+def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:
+    """Rows with their columns under each other; the last one runs free."""
+    if not rows:
+        return
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        out((indent + "  ".join([*cells, row[-1]])).rstrip())
+
+
+def cpus(choice: CpuPartition) -> None:
+    """The CPU sets, with the reason for them."""
+    out(f"isolated CPUs      **{cpulist.format(choice.isolated)}**   ({choice.why})")
+    out(f"housekeeping CPUs  {cpulist.format(choice.housekeeping)}")
+
+
+def plan(made: Plan, applied: bool) -> None:
+    """A plan, grouped by knob; long groups are shortened (--json has every target)."""
+    out(f"profile **{made.profile}**{' (applied)' if applied else ''}")
+    cpus(made.cpus)
+    out()
+    if made.changes:
+        knobs = len({change.knob for change in made.changes})
+        out(f"**{counted(len(made.changes), 'change')}** by {counted(knobs, 'knob')}:")
+        changes(made.changes)
+    else:
+        out("**no change**: every setting is as the profile wants it")
+    skips(made.skips)
+    missing(made.missing_boot)
+
+
+def changes(items: Iterable[Change]) -> None:
+    """Changes, grouped by knob."""
+    groups: dict[str, list[Change]] = {}
+    for item in items:
+        groups.setdefault(item.knob, []).append(item)
+    for name, group in groups.items():
+        out(f"  **{name}**: {BY_NAME[name].why}")
+        shown = group if len(group) <= _FEW + 1 else group[:_FEW]
+        columns(
+            [
+                (f"{_short(c.target)} {c.label}".strip(), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}")
+                for c in shown
+            ],
+            "      ",
+        )
+        if len(group) > len(shown):
+            out(f"      and {len(group) - len(shown)} more")
+
+
+def _short(target: str) -> str:
+    return target.removeprefix("file:")
+
+
+def _value(kind: str, raw: str | None) -> str:
+    if raw is None:
+        return "absent"
+    if kind == value_types.CPUMASK:
+        return f"{raw} (CPUs {cpulist.format(cpulist.parse_mask(raw)) or 'none'})"
+    return value_types.plain(kind, raw)
+
+
+def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
+    """Skips by reason, the targets of one reason together."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        reasons.setdefault((item.knob, item.reason), []).append(f"{_short(item.target)} {item.label}".strip())
+    if not reasons:
+        return
+    out()
+    out(f"**{title}** ({len(items)}):")
+    for (name, reason), found in reasons.items():
+        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+        out(f"  {name}: {', '.join(found[:_FEW])}{more}: {reason}")
+
+
+def missing(parameters: Sequence[str]) -> None:
+    """What only the kernel command line can do."""
+    if parameters:
+        out()
+        out("only the kernel command line can do the rest; for still less noise `quiet boot apply` would add:")
+        out(f"  {' '.join(parameters)}")
+
+
+def receipt(done: Receipt) -> None:
+    """What an apply did."""
+    knobs = len({change.knob for change in done.changes})
+    if done.changes:
+        out(f"applied **{done.profile}**: {counted(len(done.changes), 'change')} by {counted(knobs, 'knob')}")
+    else:
+        out(f"**{done.profile}** was applied already: no change")
+    cpus(done.cpus)
+    skips(done.skips)
+    skips(done.failures, "could not be applied")
+    missing(done.missing_boot)
+    out()
+    out("`quiet restore` puts everything back")
+
+
+def verify(made: Plan, applied: bool) -> None:
+    """Whether the settings hold."""
+    if not made.changes:
+        state = "applied" if applied else "not applied by quiet, but the host is as it wants it"
+        out(f"**settings hold**: profile {made.profile} ({state}), {len(made.skips)} left alone")
+        cpus(made.cpus)
+        return
+    if applied:
+        drifted = counted(len(made.changes), "setting")
+        out(f"**{drifted} drifted** from profile {made.profile}; `quiet apply` sets them again:")
+    else:
+        out(f"**not quiet**: profile {made.profile} is not applied; {counted(len(made.changes), 'setting')} to change:")
+    changes(made.changes)
+
+
+def heard(lines: Iterable[str]) -> None:
+    """What was measured (noise.table.lines)."""
+    out()
+    for line in lines:
+        out(line)
+
+
+def waiting(passed: float, seconds: float) -> None:
+    """Say on a terminal how long the measuring still takes."""
+    if sys.stderr.isatty():
+        left = seconds - passed
+        sys.stderr.write(f"\rmeasuring, {left:.0f} s left " if left > 0.5 else "\r" + " " * 40 + "\r")
+        sys.stderr.flush()
+
+
+def restored(outcome: Outcome) -> None:
+    """What a restore did."""
+    if outcome.profile is None:
+        out("nothing is applied: **nothing left changed**")
+        return
+    out(f"restored {counted(outcome.restored, 'setting')} of profile {outcome.profile}")
+    if outcome.gone:
+        out(f"  {counted(len(outcome.gone), 'target')} gone meanwhile (tasks, devices): nothing to put back")
+    skips(outcome.conflicts, "changed by somebody else since, left alone")
+    skips(outcome.failures, "could not be put back")
+    if outcome.complete:
+        out("**nothing left changed**")
+    else:
+        out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
+
+
+def service_installed(done: ServiceDone) -> None:
+    """What was written for the service."""
+    out(f"installed **{NAME}**: profile {done.profile} after each boot, restored when it is stopped")
+    _service_files(done)
+    if done.ran:
+        out("`systemctl start quiet` applies it now; `quiet remove-service` takes everything away")
+
+
+def service_removed(done: ServiceDone) -> None:
+    """What was taken away."""
+    if done.profile is None:
+        out("no service of quiet is installed: **nothing was changed**")
+        return
+    out(f"removed **{NAME}** (profile {done.profile}):")
+    _service_files(done)
+    if done.left:
+        note("what it had applied could not all be put back; `quiet restore` says what is left")
+
+
+def _service_files(done: ServiceDone) -> None:
+    for path in done.files:
+        out(f"  {path}")
+    for command in done.commands:
+        out(f"  {'ran' if done.ran else 'to run on that host:'} {command}")
+
+
+def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
+    """The status, from its JSON shape; `more` are further rows."""
+    topology, can, applied = state["cpus"], state["can"], state["applied"]
+    assert isinstance(topology, dict)
+    assert isinstance(can, dict)
+    rows = [("kernel", str(state["kernel"])), ("processor", str(state["processor"]))]
+    rows.append(("virtual", str(state["virtual"] or "no sign of a hypervisor")))
+    rows.append(("CPUs online", f"{topology['online']} in {len(topology['cores'])} cores"))
+    if topology["offline"]:
+        rows.append(("CPUs offline", str(topology["offline"])))
+    if topology["slow"]:
+        rows.append(("slower cores", str(topology["slow"])))
+    rows += [
+        (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
+    ]
+    rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
+    rows += [(name, str(answer)) for name, answer in (can | dict(more)).items()]
+    rivals = state["rivals"]
+    if isinstance(rivals, list) and rivals:
+        rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))
+    columns(rows, "")
+    for line in state["unreachable"]:  # type: ignore[attr-defined]
+        out(f"no knob reaches: {line}")
+    if state["confined"]:
+        out(f"**nothing can be applied here**: {state['confined']}")
+    out()
+    if isinstance(applied, dict):
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))
+        done = "" if applied["complete"] else "; not complete: run `quiet apply` or `quiet restore`"
+        if applied["restoring"]:
+            done = "; a restore was not completed: run `quiet restore` again (with --force or --keep for conflicts)"
+        isolated = applied["cpus"]["isolated"]
+        out(f"applied: **{applied['profile']}** on CPUs {isolated} since {since}, {applied['targets']} targets{done}")
+    else:
+        out("applied: nothing")
+    if isinstance(boot := state["boot"], dict):
+        words = (
+            f"{boot['profile']} on CPUs {boot['cpus']}, by {boot['loader']}" if boot["profile"] else "only root sees it"
+        )
+        open_end = (
+            "" if boot["state"] in ("applied", None) else "; not complete: run `quiet boot apply` or `boot remove`"
+        )
+        out(f"boot configuration: {words}{open_end}")
+    if isinstance(service := state["service"], dict):
+        on = f" on CPUs {service['cpus']}" if service["cpus"] else ""
+        when = "after each boot" if service["at_boot"] else "only when it is started: it is disabled"
+        out(f"service: {service['profile']}{on}, {when} ({service['unit']})")
+
+
+def explain(item: Knob, stops: Sequence[str]) -> None:
+    """All that is known of a knob. `stops`: the interruptions that it removes (noise.remedies)."""
+    out(f"**{item.name}**: {item.title}")
+    rows = [("why", item.why), ("targets", item.targets), ("choices", ", ".join(item.choices))]
+    if item.numeric:
+        rows[-1] = ("choices", rows[-1][1] + ", or a number")
+    if item.after:
+        rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
+    if item.moves:
+        rows.append(("also moves", f"{item.moves} (recorded, and put back)"))
+    if item.restore_last:
+        rows.append(("restored", "last, because it would disturb the others"))
+    rows += [("stops", text) for text in dict.fromkeys(stops)]
+    rows += [("may refuse", reason) for reason in dict.fromkeys(item.refusals.values())]
+    if item.risk:
+        rows.append(("risk", item.risk))
+    rows.append(("kernel docs", item.doc))
+    columns(rows)

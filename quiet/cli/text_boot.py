@@ -1,0 +1,159 @@
+"""What people read of `quiet boot`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quiet.boot.parameters.merge import ADD, CHANGE, DROP, KEEP, SKIP, MergeRow
+from quiet.cli import json_boot
+from quiet.cli.text import columns, counted, cpus, note, out
+
+if TYPE_CHECKING:
+    from quiet.boot.apply import BootReceipt
+    from quiet.boot.loaders.loader import Command
+    from quiet.boot.once import Once
+    from quiet.boot.parameters.parameter import BootParameter
+    from quiet.boot.plan import BootPlan
+
+_HEADINGS = {
+    ADD: "to add",
+    CHANGE: "to change",
+    DROP: "to take out",
+    KEEP: "there already",
+    SKIP: "left alone",
+}
+
+
+def plan(made: BootPlan) -> None:
+    """A boot plan: loader, lines, parameters with why each, files as diffs, commands."""
+    out(f"profile **{made.profile}**")
+    cpus(made.cpus)
+    others = f"; also here: {', '.join(made.others)} (--loader chooses)" if made.others else ""
+    out(f"boot loader        **{made.loader.title}**   ({made.found}{others})")
+    out()
+    columns(
+        [
+            ("running now", made.running or "unknown"),
+            ("configured", str(made.before) or "nothing"),
+            ("planned", str(made.merged.line)),
+        ],
+        "",
+    )
+    rows(made.merged.rows)
+    out()
+    if made.settled:
+        out(
+            "**no change**: "
+            + ("the running kernel has it all" if made.in_force else "**reboot**: the next boot has it all")
+        )
+    for item in made.files:
+        for line in json_boot.diff(item).splitlines():
+            out(f"  {line}")
+    if not made.settled:
+        commands(made.steps.commands, "then runs")
+        out("the next boot has it; `quiet boot remove` puts every file back as it was found")
+
+
+def rows(items: Sequence[MergeRow]) -> None:
+    """Parameters by what becomes of them, with why each."""
+    for action, title in _HEADINGS.items():
+        group = [item for item in items if item.action == action]
+        if not group:
+            continue
+        out()
+        out(f"**{title}** ({len(group)}):")
+        for item in group:
+            change = f"{item.current} -> {item.wanted}" if action == CHANGE else item.wanted or item.current
+            out(f"  **{item.current if action == KEEP else change}**: {item.why}")
+
+
+def commands(items: Sequence[Command], title: str) -> None:
+    """Commands, one line each."""
+    for item in items:
+        out(f"{title}: **{shlex.join(item)}**")
+
+
+def applied(done: BootReceipt) -> None:
+    """What an apply did."""
+    if done.plan and done.plan.settled:
+        out("no change: the boot configuration has it all")
+    else:
+        _did(done, "wrote")
+        out("**reboot** to have it; `quiet boot remove` puts every file back as it was found")
+
+
+def removed(done: BootReceipt) -> None:
+    """What a remove did."""
+    if done.record is None and done.files:
+        _did(done, "took our part out of")
+        out("there was no record of it, so only what stood between our marks could be taken out")
+        return
+    if done.record is None:
+        out("nothing of quiet's is in the boot configuration: **nothing left changed**")
+        return
+    _did(done, "put back")
+    for path, reason in done.conflicts:
+        out(f"  {path}: {reason}")
+    if done.conflicts:
+        out("the rest is as it was found; the next boot has nothing of quiet's")
+    elif (done.ran or done.not_run) and not done.record.generated:
+        out("**every file that quiet wrote is as it was found**; what the commands make (images, a deployment) is made")
+        out("anew and not compared; the running kernel keeps its line until a reboot")
+    else:
+        out("**nothing left changed**: every file is as it was found; the running kernel keeps its line until a reboot")
+
+
+def _did(done: BootReceipt, verb: str) -> None:
+    for path in done.files:
+        out(f"  {verb} {path}")
+    commands(done.ran, "  ran")
+    if done.not_run:
+        note(f"a recorded tree runs nothing; not run: {counted(len(done.not_run), 'command')}")
+        commands(done.not_run, "  to run")
+
+
+def once(made: Once, loaded: bool, starting: bool) -> None:
+    """What is booted once."""
+    if made.settled:
+        out("**no change**: the running kernel has it all")
+        return
+    cpus(made.cpus)
+    columns(
+        [("kernel", made.kernel), ("initrd", made.initrd or "none"), ("command line", str(made.merged.line))],
+        "",
+    )
+    rows(made.merged.rows)
+    out()
+    load, start = shlex.join(made.load) or "kexec_file_load(2)", shlex.join(made.start) or "reboot(2)"
+    if starting:
+        out("loaded; **the new kernel starts now**. The boot after it is as ever: nothing on the disk was changed")
+    elif loaded:
+        out(f"loaded; **{start}** starts it. The boot after it is as ever: nothing on the disk was changed")
+    else:
+        commands([made.load] if made.load else [], "to run")
+        out(f"a recorded tree loads nothing; a host would run {load.partition(' ')[0]}, then {start}")
+
+
+def explain(item: BootParameter, stops: Sequence[str]) -> None:
+    """All that is known of a kernel parameter."""
+    out(f"**{item.name}**: a parameter of the kernel's command line; it takes a reboot (`quiet boot`)")
+    example = f"{item.name}={item.example}" if item.example else item.name
+    found = [("why", item.why), ("takes", f"{item.takes}, such as {example}")]
+    found += [("against", f"{word}: they contradict each other") for word in item.against]
+    found += [("not with", f"{word}: it is a safeguard and stays") for word in item.yields]
+    found += [("needless", f"with {word}, which does it already") for word in item.covered]
+    found += [("stops", text) for text in dict.fromkeys(stops)]
+    if item.runtime:
+        found.append(("at run time", item.runtime))
+    if item.risk:
+        found.append(("risk", item.risk))
+    found.append(("kernel docs", item.document))
+    columns(found)
+
+
+def stopping(word: str, stops: Sequence[str]) -> None:
+    """A parameter of which only the interruptions that it stops are known here."""
+    out(f"**{word}**: a parameter of the kernel's command line; it takes a reboot")
+    columns([("stops", text) for text in stops])

@@ -1,0 +1,133 @@
+"""What a knob is: a line of knowledge about one setting of the host.
+
+A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
+The engine in plan.py and apply.py does the rest, alike for every knob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from quiet.cpulist import CpuSet
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.targets import value_types
+
+
+class DesiredValue(NamedTuple):
+    """A target and the value it should have; `why` when it differs from the knob's own."""
+
+    target: str
+    wanted: str
+    why: str = ""
+    creates: bool = False  # the target may be absent before
+    current: str | None = None  # its value, where the rule has just read it
+    label: str = ""  # what the target's number stands for
+    kind: str = ""  # how its values are compared, when not as the knob's others
+
+
+class Skip(NamedTuple):
+    """A target that is left alone, and the reason."""
+
+    target: str
+    reason: str
+    label: str = ""  # what the target's number stands for
+
+
+class RuleContext(NamedTuple):
+    """What a rule may look at."""
+
+    facts: Facts
+    cpus: CpuPartition
+    choice: str
+    names: Mapping[str, tuple[str, ...]] = {}  # the profile's lists: units to stop, units to keep
+
+    def text(self, path: str) -> str | None:
+        """A file of the host."""
+        return self.facts.reader.text(path)
+
+
+def moved_away(scene: RuleContext, allowed: CpuSet) -> CpuSet:
+    """A mask without the isolated and offline CPUs, or the housekeeping CPUs when nothing online would be left."""
+    stay = allowed - scene.cpus.away
+    if stay == allowed or stay & scene.facts.online:
+        return stay
+    return scene.cpus.housekeeping
+
+
+Rule = Callable[[RuleContext], Iterable[DesiredValue | Skip]]
+NOT_HERE = "this kernel does not have it"
+
+
+def _nothing(scene: RuleContext) -> Iterable[str]:
+    return ()
+
+
+class Knob(NamedTuple):
+    """One setting. `after` names the knobs that must be written before this one, when applied and when restored."""
+
+    name: str
+    title: str
+    why: str
+    doc: str
+    rule: Rule
+    kind: str = value_types.TEXT
+    choices: tuple[str, ...] = ("quiet", "leave")
+    numeric: bool = False  # a number in the profile is a value of its own
+    targets: str = ""  # for `explain`: which targets this knob has
+    after: tuple[str, ...] = ()
+    clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
+    atomic: bool = False  # all of its targets or none: taken back when one is refused
+    needs: str = ""  # an atomic knob without which this one would do harm
+    restore_last: bool = False  # what would disturb the other targets while they are put back
+    drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
+    refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
+    # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
+    verdicts: Mapping[str, str] = {}
+    entangled: Callable[[RuleContext], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
+    moves: str = ""  # what these are, for `explain`
+    risk: str = ""
+
+
+def file_rule(path: str, quiet: str, absent: str = NOT_HERE) -> Rule:
+    """The rule of a knob that is one file with one quiet value, or the value that a profile gives instead.
+
+    `absent`: what it means to the user that the file is not there.
+    """
+
+    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+        current = scene.text(path)
+        if current is None:
+            yield Skip(f"file:{path}", absent)
+        else:
+            yield DesiredValue(f"file:{path}", quiet if scene.choice == "quiet" else scene.choice, current=current)
+
+    return rule
+
+
+def least_rule(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> Rule:
+    """The rule of a file whose number should be `quiet` or more; `never` is a number that means: not at all."""
+    return _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+
+
+def most_rule(path: str, quiet: int, absent: str = NOT_HERE) -> Rule:
+    """The rule of a file whose number should be `quiet` or less."""
+    return _bounded(path, quiet, absent, lambda now: now <= quiet)
+
+
+def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> Rule:
+    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+        current = scene.text(path)
+        if current is None:
+            yield Skip(f"file:{path}", absent)
+        elif scene.choice != "quiet":
+            yield DesiredValue(f"file:{path}", scene.choice, current=current)
+        elif not (_number(current) and enough(int(current))):
+            yield DesiredValue(f"file:{path}", str(quiet), current=current)
+
+    return rule
+
+
+def _number(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()

@@ -1,0 +1,1 @@
+"""What this machine is: CPUs, virtualization, what may be written."""

@@ -1,0 +1,94 @@
+"""Put a process where it shall run: into the isolated partition, or out of it. For `quiet run` and for cbench."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.errors import Refused, UsageError
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.knobs.cpuset import GROUP
+from quiet.machine.facts import Facts
+from quiet.settings import journal
+from quiet.targets import registry
+
+_ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
+
+
+def isolated_cpus() -> CpuSet:
+    """The isolated CPUs of this host: of the applied profile, else those isolated at boot, else none."""
+    reader = Reader()
+    record = journal.load(reader)
+    return record.cpus.isolated if record else Facts(reader).boot_isolated
+
+
+def reachable(cpus: CpuSet) -> CpuSet:
+    """Those of these CPUs that place() would find usable, though the own affinity may be narrower (isolcpus=)."""
+    before = os.sched_getaffinity(0)
+    found = set(cpus & before)
+    for cpu in cpus - before:
+        try:
+            os.sched_setaffinity(0, {cpu})
+        except OSError:
+            if os.geteuid() != 0:
+                continue
+        found.add(cpu)
+    os.sched_setaffinity(0, before)
+    return frozenset(found)
+
+
+def place(cpu: int, pid: int = 0) -> None:
+    """Move a process (0: the caller) to the cgroup that owns a CPU, and pin it to that CPU.
+
+    Raises UsageError for a CPU that is not online, Refused when it may not be used.
+    """
+    online = Facts(Reader()).online
+    if cpu not in online:
+        raise UsageError(f"CPU {cpu} is not online; online are {cpulist.format(online)}")
+    join(frozenset({cpu}), pid)
+
+
+def join(cpus: CpuSet, pid: int = 0) -> None:
+    """Move a process to the cgroup that owns these CPUs, and let it run on them only. Raises Refused."""
+    host = Host()
+    record = journal.load(host)
+    version, mount = registry.cgroup_mount(host)
+    group = f"{mount}{GROUP}"
+    names = cpulist.format(cpus)
+    inside = version and host.exists(group) and str(pid or os.getpid()) in _members(host, group)
+    wanted = bool(version and record and host.exists(group) and cpus <= record.cpus.isolated)
+    try:
+        if wanted != bool(inside):
+            _enter(host, group if wanted else mount, pid)
+        try:
+            os.sched_setaffinity(pid, cpus)
+        except OSError as error:
+            if error.errno != errno.EINVAL or version != 2 or wanted:
+                raise
+            _enter(host, mount, pid)  # its own group keeps off these CPUs, as systemd's slices do under a profile
+            os.sched_setaffinity(pid, cpus)
+    except PermissionError:
+        raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `sudo quiet run`") from None
+    except OSError as error:
+        raise Refused(f"CPU {names} cannot be used from this cgroup: {error.strerror}") from None
+
+
+def _enter(host: Host, group: str, pid: int) -> None:
+    # writing 0 would mean the writer; the number also serves for a child
+    host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
+
+
+def _members(host: Host, group: str) -> list[str]:
+    return (host.text(f"{group}/cgroup.procs") or "").split()
+
+
+def fixed_addresses() -> bool:
+    """Switch address-space randomisation off for what this process executes next; False where that is forbidden."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    now = libc.personality(ctypes.c_ulong(0xFFFFFFFF))
+    return bool(now >= 0 and libc.personality(ctypes.c_ulong(now | _ADDR_NO_RANDOMIZE)) >= 0)

@@ -1,0 +1,135 @@
+"""Which CPUs to isolate: the user's wish checked, or a good choice with its reason."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.errors import Refused, UsageError
+from quiet.machine.facts import CPU, Facts
+
+# smt/control says so where SMT cannot be switched off, or is off already (ABI sysfs-devices-system-cpu)
+_NOT_OFF = (None, "off", "forceoff", "notsupported", "notimplemented")
+
+
+class CpuPartition(NamedTuple):
+    """Disjoint sets: `isolated` for the measured work, `offline` (its cores' other threads), and the rest."""
+
+    isolated: CpuSet
+    housekeeping: CpuSet
+    offline: CpuSet
+    why: str
+
+    @property
+    def away(self) -> CpuSet:
+        """The CPUs that nothing else may use: isolated or taken offline."""
+        return self.isolated | self.offline
+
+
+def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest: str = "auto") -> CpuPartition:
+    """Pick the CPUs.
+
+    `wish` is "auto" or a CPU list, `smt` the choice of the knob `smt`, `source` names the wish's key. `rest` are the
+    housekeeping CPUs, "auto" for all others. Raises UsageError for a bad wish and Refused when nothing can be isolated.
+    """
+    reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
+    leaving = _leaving(facts) if smt == "off" else frozenset()
+    if wish == "auto":
+        isolated, why = _automatic(facts, max_cores, reserved, leaving)
+    else:
+        isolated, why = _checked(facts, wish, source), f"as asked for by {source}"
+    if both := isolated & reserved:
+        raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
+    whole = isolated
+    isolated, offline = _without_siblings(facts, isolated, smt, leaving)
+    housekeeping = (reserved or facts.online - isolated) - offline
+    if smt == "siblings" and not housekeeping and facts.online - whole:
+        isolated, offline, housekeeping = whole, frozenset(), reserved or facts.online - whole
+        why += "; their sibling threads stay on, for they are the only housekeeping CPUs"
+    if not housekeeping:
+        raise Refused(
+            f"isolating {cpulist.format(whole)} would leave no housekeeping CPU of "
+            f"{cpulist.format(facts.online)}; give --cpus fewer CPUs"
+        )
+    if offline:
+        why += f"; their sibling threads {cpulist.format(offline)} go offline"
+    return CpuPartition(isolated, housekeeping, offline, why)
+
+
+def parse_wish(wish: str, source: str) -> CpuSet:
+    """Read the CPU list that somebody wrote under `source`; UsageError names it."""
+    try:
+        return cpulist.parse(wish)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
+def _checked(facts: Facts, wish: str, source: str) -> CpuSet:
+    cpus = parse_wish(wish, source)
+    if not cpus:
+        raise UsageError(f"{source}: no CPU given; name at least one of {cpulist.format(facts.online)}")
+    if unknown := cpus - facts.possible:
+        raise UsageError(
+            f"{source}: CPU {cpulist.format(unknown)} does not exist here; online are {cpulist.format(facts.online)}"
+        )
+    if off := cpus - facts.online:
+        raise UsageError(f"{source}: CPU {cpulist.format(off)} is offline; online are {cpulist.format(facts.online)}")
+    return cpus
+
+
+def _leaving(facts: Facts) -> CpuSet:
+    """What switching SMT off takes away: smt/control keeps each core's first thread, whichever we would like."""
+    return frozenset() if facts.reader.text(f"{CPU}/smt/control") in _NOT_OFF else facts.secondary
+
+
+def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) -> tuple[CpuSet, str]:
+    boot = facts.boot_isolated - reserved - leaving
+    if boot and facts.online - boot:
+        return boot, "isolated at boot (isolcpus)"
+    first = min(facts.online)
+    cores = [core for core in facts.cores if first not in core and not core & reserved and not core <= leaving]
+    if not cores:
+        raise Refused(
+            f"of the online CPUs {cpulist.format(facts.online)} no whole core is left besides CPU {first}'s"
+            f"{' and the housekeeping ones' if reserved else ''}: nothing can be isolated"
+        )
+    fast = [core for core in cores if not core & facts.slow_cpus] or cores
+    node, local = _best_node(facts, fast)
+    count = min(max_cores, len(local), max(1, len(facts.cores) // 2))
+    chosen = sorted(local, key=min)[-count:]
+    place = f"on NUMA node {node}" if len(facts.nodes) > 1 else "on the only NUMA node"
+    kind = " of the faster kind" if facts.slow_cpus and fast is not cores else ""
+    noun = "core" if count == 1 else "cores"
+    return frozenset().union(*chosen), f"{count} whole physical {noun}{kind} {place}, away from CPU {first}"
+
+
+def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
+    first = min(facts.online)
+    by_node = {node: [core for core in cores if core <= cpus] for node, cpus in facts.nodes.items()}
+    by_node = {node: local for node, local in by_node.items() if local}
+    if not by_node:  # recordings with nodes that do not cover the cores
+        return 0, cores
+    # a node of its own is best, then the one with most cores, then the last
+    node = max(by_node, key=lambda n: (first not in facts.nodes[n], len(by_node[n]), n))
+    return node, by_node[node]
+
+
+def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet) -> tuple[CpuSet, CpuSet]:
+    """With smt "siblings" one thread of each isolated core stays, with "off" one of every core."""
+    if smt == "off":
+        if not isolated - leaving:
+            lost = cpulist.format(isolated)
+            raise UsageError(f'CPU {lost} goes offline with smt = "off"; name the first thread of its core')
+        return isolated - leaving, leaving
+    if smt != "siblings":
+        return isolated, frozenset()
+    keep: set[int] = set()
+    offline: set[int] = set()
+    for cpu in sorted(isolated):
+        if cpu in offline:
+            continue
+        keep.add(cpu)
+        others = (facts.siblings(cpu) & facts.online) - keep
+        offline |= {other for other in others if facts.reader.exists(f"{CPU}/cpu{other}/online")}
+    return frozenset(keep), frozenset(offline)

@@ -1,0 +1,208 @@
+"""What there is on a host, each fact read once and only when somebody asks.
+
+Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputopology, admin-guide/cgroup-v2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+from quiet.targets import registry
+
+CPU = "/sys/devices/system/cpu"
+PF_KTHREAD = 0x00200000  # include/linux/sched.h
+PF_NO_SETAFFINITY = 0x04000000
+
+
+class Task(NamedTuple):
+    """One thread: `kernel` threads with `bound` cannot be moved by anybody."""
+
+    tid: int
+    comm: str
+    cpus: str
+    kernel: bool
+    bound: bool
+
+
+def _read(parse: Callable[[str], CpuSet], text: str, path: str) -> CpuSet:
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+class Facts:
+    """Facts about the host behind a reader."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    def _list(self, path: str) -> CpuSet | None:
+        text = self.reader.text(path)
+        return None if text is None else _read(cpulist.parse, text, path)
+
+    @cached_property
+    def numbered_cpus(self) -> CpuSet:
+        """The CPUs that have a directory in sysfs, offline ones included."""
+        return frozenset(self.reader.numbered(CPU, "cpu"))
+
+    @cached_property
+    def online(self) -> CpuSet:
+        """The CPUs that run now."""
+        listed = self._list(f"{CPU}/online")
+        if listed:
+            return listed
+        # kernels and recordings without the list: a CPU without the switch cannot be off
+        running = (c for c in self.numbered_cpus if self.reader.text(f"{CPU}/cpu{c}/online") != "0")
+        return frozenset(running) or frozenset({0})
+
+    @cached_property
+    def possible(self) -> CpuSet:
+        """The CPUs that this kernel could ever run."""
+        return (self._list(f"{CPU}/possible") or self.numbered_cpus) | self.online
+
+    @cached_property
+    def present(self) -> CpuSet:
+        """The CPUs that are plugged in, on or off."""
+        return (self._list(f"{CPU}/present") or self.numbered_cpus) | self.online
+
+    @cached_property
+    def boot_isolated(self) -> CpuSet:
+        """CPUs taken out of the scheduler's domains at boot (isolcpus=domain)."""
+        return (self._list(f"{CPU}/isolated") or frozenset()) & self.online
+
+    @cached_property
+    def nohz_full(self) -> CpuSet:
+        """CPUs that may run without the scheduler's tick (nohz_full=)."""
+        return self._list(f"{CPU}/nohz_full") or frozenset()
+
+    @cached_property
+    def command_line(self) -> str:
+        """The running kernel's command line."""
+        return self.reader.text("/proc/cmdline") or ""
+
+    @cached_property
+    def cores(self) -> tuple[CpuSet, ...]:
+        """The online CPUs grouped by physical core, by their lowest CPU."""
+        seen: set[int] = set()
+        groups = []
+        for cpu in sorted(self.online):
+            if cpu not in seen:
+                group = (self.siblings(cpu) & self.online) | {cpu}
+                seen |= group
+                groups.append(frozenset(group))
+        return tuple(groups)
+
+    @cached_property
+    def secondary(self) -> CpuSet:
+        """The online CPUs that are not their core's first thread: those that go when SMT is switched off."""
+        return frozenset(cpu for core in self.cores for cpu in core if cpu != min(self.siblings(cpu)))
+
+    def siblings(self, cpu: int) -> CpuSet:
+        """The hardware threads of this CPU's core, itself included; a lone CPU when the kernel does not say."""
+        base = f"{CPU}/cpu{cpu}/topology/"
+        for name, read in (
+            ("core_cpus_list", cpulist.parse),
+            ("thread_siblings_list", cpulist.parse),
+            ("core_cpus", cpulist.parse_mask),
+            ("thread_siblings", cpulist.parse_mask),
+        ):
+            text = self.reader.text(base + name)
+            if text:
+                return _read(read, text, base + name) | {cpu}
+        return frozenset({cpu})
+
+    @cached_property
+    def nodes(self) -> dict[int, CpuSet]:
+        """Online CPUs by NUMA node; one node 0 where the kernel has none."""
+        found = {}
+        for node in self.reader.numbered("/sys/devices/system/node", "node"):
+            base = f"/sys/devices/system/node/node{node}/"
+            cpus = self._list(base + "cpulist")
+            if cpus is None:
+                cpus = _read(cpulist.parse_mask, self.reader.text(base + "cpumap") or "0", base + "cpumap")
+            if cpus & self.online:
+                found[node] = cpus & self.online
+        return found or {0: self.online}
+
+    @cached_property
+    def slow_cpus(self) -> CpuSet:
+        """The CPUs of the smaller core types of a hybrid machine; empty on an even one."""
+        # efficient cores, and on some processors a few more that save still more power
+        listed = (self._list(f"/sys/devices/cpu_{kind}/cpus") for kind in ("atom", "lowpower"))
+        small = frozenset().union(*(cpus for cpus in listed if cpus)) & self.online
+        if small and small < self.online:
+            return small
+        for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
+            texts = {c: self.reader.text(f"{CPU}/cpu{c}/{name}") or "" for c in self.online}
+            sizes = {c: int(text) for c, text in texts.items() if text.isdecimal()}
+            if len(sizes) == len(self.online):
+                top = max(sizes.values())
+                # cores of one type differ by a few per cent ("favoured" cores); types by far more
+                return frozenset(c for c, size in sizes.items() if size < 0.85 * top)
+        return frozenset()
+
+    @cached_property
+    def irqs(self) -> list[int]:
+        """The interrupt numbers that have a descriptor."""
+        return self.reader.numbered("/proc/irq")
+
+    @cached_property
+    def interfaces(self) -> dict[str, bool]:
+        """The network interfaces of the own namespace, and whether there is a device behind each."""
+        base, exists = "/sys/class/net", self.reader.exists
+        names = (name for name in self.reader.names(base) if exists(f"{base}/{name}/ifindex"))
+        return {name: exists(f"{base}/{name}/device") for name in names}
+
+    @cached_property
+    def irq_cpus(self) -> dict[int, str]:
+        """The CPUs that each interrupt may go to, as the kernel lists them."""
+        read = ((number, self.reader.text(f"/proc/irq/{number}/smp_affinity_list")) for number in self.irqs)
+        return {number: text for number, text in read if text is not None}
+
+    @cached_property
+    def policies(self) -> dict[int, CpuSet]:
+        """cpufreq policies with the CPUs of each."""
+        found = {}
+        for number in self.reader.numbered(f"{CPU}/cpufreq", "policy"):
+            path = f"{CPU}/cpufreq/policy{number}/affected_cpus"
+            text = (self.reader.text(path) or "").replace(" ", ",")
+            found[number] = _read(cpulist.parse, text, path) or frozenset({number})
+        return found
+
+    @cached_property
+    def cgroup(self) -> tuple[int, str]:
+        """(version, mount point) of the hierarchy with the cpuset controller; (0, "") without."""
+        return registry.cgroup_mount(self.reader)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Every thread on the host (a snapshot; threads come and go)."""
+        found = []
+        for pid in self.reader.numbered("/proc"):
+            tids = self.reader.numbered(f"/proc/{pid}/task") or [pid]
+            found += [task for tid in tids if (task := self._task(pid, tid))]
+        return found
+
+    def task(self, tid: int) -> Task | None:
+        """One thread as it is now; None when it has ended."""
+        return self._task(tid, tid)
+
+    def _task(self, pid: int, tid: int) -> Task | None:
+        base = f"/proc/{pid}/task/{tid}"
+        text = self.reader.text(f"{base}/status")
+        at = text.find("\nCpus_allowed_list:") if text else -1
+        if text is None or at < 0:
+            return None
+        cpus = text[at + 19 :].partition("\n")[0].strip()
+        comm = text[5:].partition("\n")[0].strip()
+        # field 9 of proc_pid_stat(5), the seventh after the name
+        fields = registry.stat_fields(self.reader.text(f"{base}/stat"))
+        flags = int(fields[6]) if len(fields) > 6 else 0
+        return Task(tid, comm, cpus, bool(flags & PF_KTHREAD), bool(flags & PF_NO_SETAFFINITY))

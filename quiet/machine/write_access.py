@@ -1,0 +1,73 @@
+"""What cannot be written from where this runs: in a container, in a user namespace, where there is no Linux kernel.
+
+Sources: user_namespaces(7); the runtime specification's read-only paths (opencontainers/runtime-spec, config-linux);
+systemd.io/CONTAINER_INTERFACE.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quiet.machine import virtualization
+from quiet.machine.facts import Facts
+from quiet.targets import registry
+
+_EVERYBODY = ["0", "0", "4294967295"]  # the first user namespace maps every user to itself
+
+
+class Places(NamedTuple):
+    """The mount points of /sys and /proc, the deepest first, each with whether it is read-only."""
+
+    mounts: tuple[tuple[str, bool], ...]
+    cgroup: str
+    where: str
+
+    def closed(self, path: str) -> bool:
+        """Whether a path lies on a read-only mount."""
+        inside = (closed for place, closed in self.mounts if path == place or path.startswith(place + "/"))
+        return next(inside, False)
+
+
+def whole(facts: Facts) -> str:
+    """Why nothing at all can be applied here, in one sentence; "" where it can."""
+    kind = virtualization.hypervisor(facts)
+    if kind in ("WSL 1", "gVisor"):
+        return f"{kind} is no Linux kernel: there is nothing to set; measure on a Linux host, or with WSL 2"
+    inside = virtualization.container(facts)
+    where = f"this {inside}" if inside else "a user namespace"
+    users = (facts.reader.text("/proc/self/uid_map") or "").split()
+    if users and users != _EVERYBODY:
+        return f"root of {where} is not root of the kernel (user namespace): run quiet on the host"
+    found = places(facts)
+    if found and found.closed("/sys") and found.closed("/proc/sys"):
+        return f"/sys and /proc/sys are read-only in {found.where}: run quiet on the host, or in a privileged container"
+    return ""
+
+
+def places(facts: Facts) -> Places | None:
+    """The mounts for `shut`; None when none of those that matter is read-only."""
+    found: dict[str, bool] = {}
+    for line in (facts.reader.text("/proc/mounts") or "").splitlines():
+        fields = line.split(" ")
+        if len(fields) > 3 and fields[1].startswith(("/sys", "/proc")):
+            found[fields[1]] = "ro" in fields[3].split(",")  # a later mount hides an earlier one
+    if not any(found.values()):
+        return None
+    inside = virtualization.container(facts)
+    return Places(
+        tuple(sorted(found.items(), key=lambda item: -len(item[0]))),
+        facts.cgroup[1],
+        f"this {inside}" if inside else "this mount namespace",
+    )
+
+
+def shut(found: Places, target: str) -> str:
+    """Why this target cannot be written here; "" when nothing speaks against it."""
+    kind, name = registry.split(target)
+    path = {
+        "file": name,
+        "irq": f"/proc/irq/{name}",
+        "workqueue": registry.workqueue_path(name),
+        "cgroup": found.cgroup + name,
+    }.get(kind)
+    return f"mounted read-only in {found.where}: only the host can change it" if path and found.closed(path) else ""

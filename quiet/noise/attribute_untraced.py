@@ -1,0 +1,148 @@
+"""Without tracing: what the gaps' own times, the thread's own counters and the kernel's counts prove.
+
+- The scheduler's tick keeps to CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
+  two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
+- The detector looks at its own context switches and page faults after each longer gap: these are that gap's.
+- Whatever else of the kernel comes to a CPU is an interrupt, and the kernel counts each. When more gaps are left than
+  interrupts were counted, the kernel was not what took the CPU in the others: the hypervisor or the firmware was.
+- No interrupt takes much less than one of the detector's own making did; a shorter gap is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quiet.noise.attribute import (
+    FIRMWARE,
+    HOST,
+    HYPERVISOR,
+    STALL,
+    STALL_NS,
+    UNKNOWN,
+    Account,
+    Cause,
+    Explained,
+    Gap,
+    Total,
+)
+from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
+from quiet.noise.clock import Clock
+
+BIN_NS = 4_000  # how sharp the tick's phase is taken to be; seen: under 2 us
+MORE = 4  # so many times as many gaps as chance would put there are at the tick's phase
+LEAST = 5
+CHEAPEST = 8  # no interrupt takes less than this part of one of the detector's own
+SWITCHED, FAULTED, LOOKED = 1, 2, 4  # qn_gap.flags in detector.h
+TICK = Cause(VECTOR, "tick")
+OTHER = Cause(COUNTED, "other interrupt")
+TASK = Cause(THREAD, "another task")
+OWN = Cause(FAULT, "page fault")
+SHORT = Cause(UNKNOWN, "short")
+PERHAPS = Cause(UNKNOWN, "perhaps a tick out of time")
+
+
+@dataclass(frozen=True, slots=True)
+class CountedEvidence:
+    """What is known besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU meanwhile.
+
+    `period_ns`: the tick's; `looked_from`: the length from which flags are known, `interruption`: how long one timer
+    interrupt keeps the loop away (both in ticks of the clock, 0: not known); `faults`: page faults of the detector.
+    """
+
+    timer: int
+    others: int
+    faults: int
+    period_ns: float
+    looked_from: int
+    interruption: float
+    virtual: bool
+
+
+def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
+    """The numbers of the gaps that begin at the fullest place of the period, the longest one of each turn.
+
+    None when that place is no fuller than chance would have it.
+    """
+    begins = [clock.monotonic(gap.begin) for gap in gaps]
+    bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)
+    places = math.ceil(period_ns / BIN_NS)
+    if not bins:
+        return []
+    fullest = max(bins, key=lambda place: bins[place] + bins[(place + 1) % places])
+    wanted = {fullest, (fullest + 1) % places}
+    start = fullest * BIN_NS
+    best: dict[int, int] = {}
+    for number, begin in enumerate(begins):
+        if int(begin % period_ns // BIN_NS) in wanted:
+            turn = int((begin - start) // period_ns)
+            if turn not in best or gaps[number].length > gaps[best[turn]].length:
+                best[turn] = number
+    chance = len(gaps) * len(wanted) / places
+    return sorted(best.values()) if len(best) >= MORE * chance + LEAST else []
+
+
+def _missing(
+    gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
+) -> tuple[int, int]:
+    """How many ticks were due while another task ran, and made no gap of their own; and how many were not seen."""
+    if not ticks:
+        return 0, 0
+    phase = clock.monotonic(ticks[0].begin)
+
+    def turns(begin: int, end: int) -> int:
+        first, last = (clock.monotonic(at) - phase for at in (begin, end))
+        return int(last // period_ns) - int(first // period_ns)
+
+    hidden = sum(turns(gap.begin, gap.begin + gap.length) for gap in tasks)
+    return hidden, max(turns(gaps[0].begin - 1, gaps[-1].begin) - len(ticks) - hidden, 0)
+
+
+def _unlike(gap: Gap, interruption: float) -> float:
+    """How little a gap is like an interrupt: by its length beside that of a known one, else by its length alone.
+
+    Which gaps the interrupts were cannot be told for certain; what takes a CPU away for long is none.
+    """
+    return abs(math.log(gap.length / interruption)) if interruption else gap.length
+
+
+def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
+    """A cause for each gap, as far as the evidence goes."""
+    outside = Cause(HOST, HYPERVISOR if known.virtual else FIRMWARE)
+    causes: dict[Gap, Cause] = {}
+    for gap in gaps:
+        if gap.flags & SWITCHED:
+            causes[gap] = TASK
+        elif gap.flags & FAULTED:
+            causes[gap] = OWN
+    stall, stalled = clock.ticks(STALL_NS), Cause(STALL, "processor stall")
+    least = int(known.interruption / CHEAPEST) or stall
+    left = [gap for gap in gaps if gap.length >= least and gap not in causes]
+    numbers = in_phase(left, clock, known.period_ns)
+    if len(numbers) > known.timer * 1.05 + 2 or not known.timer:
+        numbers = []  # more than the kernel counted: something else keeps to that period
+    ticks = [left[number] for number in numbers]
+    causes.update(dict.fromkeys(ticks, TICK))
+    left = sorted((gap for gap in left if gap not in causes), key=lambda gap: _unlike(gap, known.interruption))
+    tasks = [gap for gap, cause in causes.items() if cause == TASK]
+    hidden, unseen = _missing(gaps, ticks, tasks, clock, known.period_ns)
+    interrupts = known.others + max(known.timer - len(ticks) - hidden - unseen, 0)
+    # No task comes and goes unseen, but a page fault may be too short to be looked for.
+    short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
+    for number, gap in enumerate(left):
+        rest = outside if gap.length >= known.looked_from else short
+        rest = PERHAPS if number < interrupts + unseen else rest
+        causes[gap] = OTHER if number < interrupts else rest if gap.length >= stall else stalled
+    done = Account()
+    for gap in gaps:
+        none = stalled if gap.length < stall else short
+        cause = none if gap.length < least and not gap.flags else causes.get(gap, none)
+        total = done.totals.setdefault(cause, Total())
+        total.count += 1
+        total.gaps += 1
+        total.total += gap.length
+        total.longest = max(total.longest, gap.length)
+        done.explained.append(Explained(gap, [(cause, gap.length)]))
+    return done

@@ -1,0 +1,379 @@
+#define _GNU_SOURCE
+#include "detector.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+/*
+ * Not fenced on x86: the reading may move by a few instructions, which is less
+ * than its own step, and the loop is a third shorter. On arm64 an unfenced read
+ * could be taken long before its turn.
+ */
+static inline uint64_t now(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
+	return ticks;
+#else
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+#endif
+}
+
+enum { QN_SPIN = 1024 };
+
+/*
+ * Wait for somebody, and leave room for others meanwhile: on x86 for a sibling
+ * thread, on arm64 for an emulator's other CPUs. There each yield is dear.
+ */
+static void wait_for(const volatile uint32_t *one, const volatile uint32_t *other)
+{
+	for (uint32_t turn = 1; !*one && !*other; turn++) {
+#if defined(__x86_64__)
+		_mm_pause();
+#elif defined(__aarch64__)
+		if (!(turn % QN_SPIN))
+			__asm__ volatile("yield" ::: "memory");
+#endif
+	}
+}
+
+uint64_t qn_now(void)
+{
+	return now();
+}
+
+const char *qn_clock_name(void)
+{
+#if defined(__x86_64__)
+	return "tsc";
+#elif defined(__aarch64__)
+	return "cntvct";
+#else
+	return "monotonic_raw";
+#endif
+}
+
+static inline size_t bucket(uint64_t value)
+{
+	unsigned int log;
+
+	if (value < QN_SUB)
+		return value;
+	log = 63u - (unsigned int)__builtin_clzll(value);
+	return (size_t)(log - QN_SUB_BITS + 1) * QN_SUB + (size_t)((value >> (log - QN_SUB_BITS)) & (QN_SUB - 1));
+}
+
+size_t qn_bucket(uint64_t value)
+{
+	return bucket(value);
+}
+
+uint64_t qn_bucket_floor(size_t index)
+{
+	uint64_t power = index / QN_SUB, sub = index % QN_SUB;
+
+	return power ? (QN_SUB + sub) << (power - 1) : sub;
+}
+
+static size_t mapped(uint64_t capacity)
+{
+	return sizeof(qn_watch) + capacity * sizeof(qn_gap);
+}
+
+int qn_watch_create(uint64_t capacity, qn_watch **ret)
+{
+	qn_watch *watch;
+
+	if (!capacity || capacity > (1ull << 32))
+		return -EINVAL;
+	watch = mmap(NULL, mapped(capacity), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (watch == MAP_FAILED)
+		return -errno;
+	watch->capacity = capacity;
+	*ret = watch;
+	return 0;
+}
+
+void qn_watch_destroy(qn_watch *watch)
+{
+	if (watch)
+		munmap(watch, mapped(watch->capacity));
+}
+
+qn_gap *qn_watch_gaps(qn_watch *watch)
+{
+	return (qn_gap *)(watch + 1);
+}
+
+/* Shared memory is not there until it is written to, locked or not. */
+static void touch(qn_watch *watch)
+{
+	memset(qn_watch_gaps(watch), 0, watch->capacity * sizeof(qn_gap));
+	memset(watch->histogram, 0, sizeof(watch->histogram));
+	watch->keeping = UINT64_MAX;
+}
+
+static void look(uint32_t *flags, struct rusage *before)
+{
+	struct rusage after;
+
+	if (getrusage(RUSAGE_THREAD, &after))
+		return;
+	*flags |= QN_LOOKED;
+	if (after.ru_nivcsw != before->ru_nivcsw || after.ru_nvcsw != before->ru_nvcsw)
+		*flags |= QN_SWITCHED;
+	if (after.ru_minflt != before->ru_minflt || after.ru_majflt != before->ru_majflt)
+		*flags |= QN_FAULTED;
+	*before = after;
+}
+
+enum { QN_INTERRUPTED = 4 };
+
+/* Everything about a gap; apart from the loop, to keep that small. */
+__attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, uint64_t length,
+					       struct rusage *usage)
+{
+	qn_gap gap = {begin, length, 0, 0};
+	uint64_t after, took;
+
+	if (watch->look && length >= watch->look)
+		look(&gap.flags, usage);
+	if (watch->gaps < watch->capacity)
+		qn_watch_gaps(watch)[watch->gaps] = gap;
+	watch->gaps++;
+	watch->histogram[bucket(length)]++;
+	watch->lost += length;
+	if (length > watch->longest)
+		watch->longest = length;
+	if (length < watch->shortest)
+		watch->shortest = length;
+	after = now();
+	took = after - (begin + length);
+	if (took < watch->keeping)
+		watch->keeping = took;
+	/*
+	 * What this takes by itself is blind: where that is longer than the threshold, each gap would else make the
+	 * next one, for ever. Much longer than ever, and it was interrupted: then it begins the next gap.
+	 */
+	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
+		return begin + length;
+	watch->looking += took;
+	return after;
+}
+
+/*
+ * The loop: read, compare, keep. Even counting the short differences by length
+ * would take it over the next step of the clock on the machines where that is
+ * 10 ns, so they are only counted, and what they look like is found beforehand
+ * (qn_periods). A difference is signed: a clock that went back by a tick is no
+ * gap. The end is looked for once in a while: everything more would be blind.
+ */
+static void watch_loop(qn_watch *watch, struct rusage *usage)
+{
+	const int64_t threshold = (int64_t)watch->threshold;
+	uint64_t last = now(), readings = 0;
+	const uint64_t end = last + watch->duration;
+
+	watch->begin = last;
+	while (last < end && !watch->stop) {
+		for (int i = 0; i < QN_TURN; i++) {
+			uint64_t t = now();
+			int64_t away = (int64_t)(t - last);
+
+			if (__builtin_expect(away >= threshold, 0))
+				t = keep(watch, last, (uint64_t)away, usage);
+			last = t;
+		}
+		readings += QN_TURN;
+	}
+	watch->end = last;
+	watch->readings = readings;
+}
+
+/* The same loop, keeping the differences themselves. */
+void qn_periods(uint64_t *periods, size_t n)
+{
+	uint64_t last = now();
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t t = now();
+
+		periods[i] = t - last;
+		last = t;
+	}
+}
+
+enum { QN_TIMER_NS = 50000, QN_LOOKS = 100000 };
+
+/* The longest time that the loop is away until the timer's signal is there. To look for that counts as being away. */
+static uint64_t interruption(timer_t timer)
+{
+	const struct itimerspec soon = {.it_value = {.tv_nsec = QN_TIMER_NS}};
+	const struct timespec none = {0, 0};
+	uint64_t last = now(), longest = 0;
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGALRM);
+	if (timer_settime(timer, 0, &soon, NULL))
+		return 0;
+	last = now();
+	for (int looks = 0; looks < QN_LOOKS; looks++) {
+		int fired = sigtimedwait(&wanted, NULL, &none) == SIGALRM;
+
+		for (int i = 0; i < QN_TURN; i++) {
+			uint64_t t = now();
+
+			if (t - last > longest)
+				longest = t - last;
+			last = t;
+		}
+		if (fired)
+			return longest;
+	}
+	return 0;
+}
+
+int qn_interruptions(uint64_t *lengths, size_t n)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+	struct sigaction ignored = {.sa_handler = SIG_IGN}, handled;
+	sigset_t blocked, before;
+	timer_t timer;
+	int err = 0;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGALRM);
+	if (sigprocmask(SIG_BLOCK, &blocked, &before))
+		return -errno;
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer)) {
+		err = -errno;
+	} else {
+		for (size_t i = 0; i < n; i++)
+			lengths[i] = interruption(timer);
+		timer_delete(timer);
+	}
+	/* The last signal is still pending, its timer gone or not; to ignore it discards it. */
+	if (sigaction(SIGALRM, &ignored, &handled) || sigprocmask(SIG_SETMASK, &before, NULL) ||
+	    sigaction(SIGALRM, &handled, NULL))
+		return err ? err : -errno;
+	return err;
+}
+
+int qn_faults(uint64_t *lengths, size_t n)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	volatile char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t before;
+
+		madvise((void *)page, size, MADV_DONTNEED);
+		before = now();
+		*page = 1;
+		lengths[i] = now() - before;
+	}
+	return munmap((void *)page, size) ? -errno : 0;
+}
+
+int qn_watch_run(qn_watch *watch)
+{
+	struct rusage first, usage;
+	int cpu;
+
+	touch(watch);
+	watch->gaps = watch->lost = watch->longest = watch->looking = watch->readings = 0;
+	watch->shortest = UINT64_MAX;
+	if (getrusage(RUSAGE_THREAD, &first))
+		return -errno;
+	watch->ready = 1;
+	wait_for(&watch->go, &watch->stop);
+	cpu = sched_getcpu();
+	if (getrusage(RUSAGE_THREAD, &first))
+		return -errno;
+	usage = first;
+	watch_loop(watch, &usage);
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return -errno;
+	watch->voluntary = (uint64_t)(usage.ru_nvcsw - first.ru_nvcsw);
+	watch->involuntary = (uint64_t)(usage.ru_nivcsw - first.ru_nivcsw);
+	watch->faults = (uint64_t)(usage.ru_minflt - first.ru_minflt + usage.ru_majflt - first.ru_majflt);
+	watch->cpu = sched_getcpu();
+	watch->moved = cpu != watch->cpu;
+	watch->done = 1;
+	/*
+	 * The end of a process wakes a kernel thread on its CPU, and with two tasks there the tick comes back: that is
+	 * not what was found here.
+	 */
+	wait_for(&watch->leave, &watch->leave);
+	return 0;
+}
+
+void qn_exit(int code)
+{
+	_exit(code);
+}
+
+int qn_lock_memory(void)
+{
+	return mlockall(MCL_CURRENT) ? -errno : 0;
+}
+
+int qn_fifo(int priority)
+{
+	struct sched_param param = {.sched_priority = priority};
+
+	return sched_setscheduler(0, SCHED_FIFO, &param) ? -errno : 0;
+}
+
+int qn_die_with_parent(int parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+static uint64_t nanoseconds(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void qn_moment_now(qn_moment *ret)
+{
+	ret->spread = UINT64_MAX;
+	/* The tightest of several: an interruption between the readings only makes one of them wide. */
+	for (int i = 0; i < 100; i++) {
+		uint64_t before = now(), raw = nanoseconds(CLOCK_MONOTONIC_RAW);
+		uint64_t monotonic = nanoseconds(CLOCK_MONOTONIC), after = now();
+
+		if (after - before >= ret->spread)
+			continue;
+		ret->spread = after - before;
+		ret->ticks = before + (after - before) / 2;
+		ret->raw_ns = raw;
+		ret->monotonic_ns = monotonic;
+	}
+}

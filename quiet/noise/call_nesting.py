@@ -1,0 +1,163 @@
+"""From the kernel's events of one CPU to what ran there when: frames, nested as they were on the CPU.
+
+Times are in ticks of the trace's clock. A frame's `net` time is without the frames in it. Some frames only carry
+others: a timer interrupt runs timer functions, a kworker runs works, a call-function interrupt runs what it was sent
+for. Their names are the inner ones'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
+COUNTED = "counted"  # an interrupt that the kernel counted and nobody traced
+HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
+# Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
+CARRIED = {
+    VECTOR: (HRTIMER, CALL),
+    IRQ: (HRTIMER, CALL),
+    SOFTIRQ: (HRTIMER, TIMER),
+    THREAD: (WORK,),
+    CALL: (CALL,),  # the function, and what tells its name
+}
+BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
+NOTE = "note"  # nothing that ran, but good to know
+
+
+class TraceEvent(NamedTuple):
+    """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the task that it happened in.
+
+    SWITCH: `pid` is left for the task `other` with this `name`. `key` tells apart frames of one kind.
+    """
+
+    time: int
+    action: str
+    kind: str
+    name: str
+    pid: int
+    key: int = 0
+    other: int = 0
+
+
+@dataclass(slots=True)
+class Frame:
+    """Something that ran on the CPU from `begin` to `end`."""
+
+    kind: str
+    name: str
+    begin: int
+    end: int = 0
+    pid: int = 0
+    key: int = 0
+    inner: list[Frame] = field(default_factory=list)
+    again: bool = False  # the rest of one that was counted before it was interrupted by another task
+
+    @property
+    def length(self) -> int:
+        """Ticks from begin to end."""
+        return self.end - self.begin
+
+    @property
+    def net(self) -> int:
+        """Ticks without those of the frames in it."""
+        return self.length - sum(each.length for each in self.inner)
+
+
+class _Stack:
+    """The frames that are open on the CPU now, and the finished outermost ones."""
+
+    def __init__(self, begin: int, own: frozenset[int]) -> None:
+        self.begin, self.own = begin, own
+        self.open: list[Frame] = []
+        self.done: list[Frame] = []
+        self.works: dict[int, Frame] = {}  # per task: the work that it has begun and not ended
+        self.last = begin
+
+    def push(self, frame: Frame) -> None:
+        self.open.append(frame)
+
+    def pop(self, time: int) -> Frame:
+        frame = self.open.pop()
+        frame.end = time
+        (self.open[-1].inner if self.open else self.done).append(frame)
+        return frame
+
+    def end(self, event: TraceEvent) -> None:
+        """Close the frame that ends, with what is still open in it. One that began before the trace begins there."""
+        for depth in range(len(self.open) - 1, -1, -1):
+            frame = self.open[depth]
+            if frame.kind == event.kind and frame.key == event.key:
+                while len(self.open) > depth:
+                    self.pop(event.time)
+                return
+            if frame.kind == THREAD:
+                break  # another task's frames cannot end here
+        if not self.open and not self.done:
+            frame = Frame(event.kind, event.name, self.begin, event.time, event.pid, event.key, again=True)
+            self.done.append(frame)
+
+    def switch(self, event: TraceEvent) -> None:
+        while self.open:
+            self.pop(event.time)
+        if event.other not in self.own:
+            self.push(Frame(THREAD, event.name, event.time, pid=event.other))
+            if work := self.works.get(event.other):
+                self.push(Frame(WORK, work.name, event.time, pid=event.other, key=work.key, again=True))
+
+
+def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
+    """The outermost frames of one CPU in order, from its events in order.
+
+    `own` are the tasks that are not an interruption: the watching one, and idle (0). `begin` and `end` limit the trace.
+    """
+    stack = _Stack(begin, own)
+    for event in events:
+        if event.action == BEGIN:
+            frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
+            if event.kind == WORK:
+                stack.works[event.pid] = frame
+            stack.push(frame)
+        elif event.action == END:
+            if event.kind == WORK:
+                stack.works.pop(event.pid, None)
+            stack.end(event)
+        elif event.action == SWITCH:
+            stack.switch(event)
+        elif event.action == POINT and (
+            event.kind != FAULT or event.pid in own
+        ):  # those of other tasks are part of them
+            length = event.key  # a point that tells, when it is over, how long it took
+            frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
+            (stack.open[-1].inner if stack.open else stack.done).append(frame)
+    while stack.open:
+        stack.pop(end)
+    return stack.done
+
+
+@dataclass(slots=True)
+class Share:
+    """What one frame took, under the name of what it ran for. `count` is 0 for what is counted under another name."""
+
+    kind: str
+    name: str
+    begin: int
+    net: int
+    count: int
+    pid: int
+
+
+def shares(frame: Frame) -> list[Share]:
+    """A frame and those in it, flat. Its own is first; a carrier's is the first that it carried, with its time too."""
+    first: Share | None = None
+    out: list[Share] = []
+    for each in frame.inner:
+        parts = shares(each)
+        if each.kind in CARRIED.get(frame.kind, ()) and first is None:
+            first = parts[0]
+        out += parts
+    if first is not None:
+        first.net += frame.net
+        return [first, *(share for share in out if share is not first)]
+    return [Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid), *out]

@@ -1,0 +1,1 @@
+"""Record a host as a tree of files, with private data redacted."""

@@ -1,0 +1,229 @@
+"""Record a machine: every file that facts and rules read, as a tree for --root. What is not read is not recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from quiet.boot import plan as boot_plan
+from quiet.cli import json_output
+from quiet.errors import QuietError, UsageError
+from quiet.host.reader import ANSWERS, Reader
+from quiet.kernel import check, config, fragments
+from quiet.knobs.knob import RuleContext, Skip
+from quiet.knobs.registry import KNOBS
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.record.redact import Mask
+from quiet.settings import plan
+from quiet.settings.profile import bundled, load
+from quiet.targets import registry
+
+
+class Recording(Reader):
+    """A reader that remembers what it was asked for, and the answers."""
+
+    def __init__(self, root: str = "/") -> None:
+        super().__init__(root)
+        self.files: dict[str, tuple[str, int]] = {}
+        self.folders: set[str] = set()
+        self.links: dict[str, str] = {}
+        self.closed: set[str] = set()
+
+    def text(self, path: str) -> str | None:
+        """As Reader.text, remembered with the file's mode."""
+        found = super().text(path)
+        with contextlib.suppress(OSError):  # it went away just now: tasks do
+            mode = os.stat(self.root + path).st_mode & 0o777
+            if found is not None:
+                self.files[path] = (found, mode)
+            elif not os.access(self.root + path, os.R_OK, effective_ids=True):
+                self.closed.add(path)
+        return found
+
+    def names(self, path: str) -> list[str]:
+        """As Reader.names; what is listed is remembered to be there."""
+        found = super().names(path)
+        for name in found:
+            self._there(f"{path.rstrip('/')}/{name}")
+        return found
+
+    def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
+        """As Reader.asked, remembered as the file that a recorded tree has for it."""
+        found = super().asked(name, ask)
+        if found is not None:
+            self.files[f"{ANSWERS}/{name}"] = (found, 0o644)
+        return found
+
+    def link(self, path: str) -> str | None:
+        """As Reader.link; the link is remembered as one that stays inside of the tree, with what it leads to."""
+        found = super().link(path)
+        if found is not None:
+            whole = os.path.normpath(os.path.join(os.path.dirname(path), found))
+            self.links[path] = whole
+            self.exists(whole)
+        return found
+
+    def exists(self, path: str) -> bool:
+        """As Reader.exists; a folder is remembered as one, a file with its content."""
+        found = super().exists(path)
+        # who asks for a file on a disk to be there does not ask what is in it: a unit may hold anything
+        if path.startswith(("/sys/", "/proc/")) and found and path not in self.files and self._is_regular(path):
+            self.text(path)
+        if found:
+            self._there(path)
+        return found
+
+    def writable(self, path: str) -> bool:
+        """As Reader.writable; a file that can only be written is remembered too."""
+        self._there(path)
+        return super().writable(path)
+
+    def seen(self, path: str) -> bool:
+        """Whether something is there, remembered without its content, also when this user may not read it."""
+        if os.path.isdir(self.root + path):
+            self.folders.add(path)
+        elif os.path.exists(self.root + path):
+            self.files.setdefault(path, ("", 0o444))
+        return os.path.exists(self.root + path)
+
+    def _is_regular(self, path: str) -> bool:
+        try:
+            return stat.S_ISREG(os.stat(self.root + path).st_mode)
+        except OSError:
+            return False
+
+    def _there(self, path: str) -> None:
+        if os.path.isdir(self.root + path):
+            self.folders.add(path)
+        elif path not in self.files and os.access(self.root + path, os.R_OK, effective_ids=True):
+            with contextlib.suppress(OSError):
+                self.files[path] = ("", os.stat(self.root + path).st_mode & 0o777)
+
+
+class Recorded(NamedTuple):
+    """What came of it: the number of files, and those that this user may not read."""
+
+    files: int
+    closed: tuple[str, ...]
+
+
+def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
+    """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
+
+    The same host gives the same bytes. `masked`: without what mask.LEFT_OUT lists. Raises UsageError when the file is
+    there already or cannot be written; then nothing of it is left.
+    """
+    if not file:
+        raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")
+    facts = Facts(reader)
+    json_output.status(facts, None)
+    _ask_every_knob(facts)
+    _ask_kernel(reader)
+    for name in bundled():
+        with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
+            boot_plan.make(reader, load(name), None)
+    try:
+        with open(file, "xb") as archive:
+            _write(reader, archive, file, masked)
+    except FileExistsError:
+        raise UsageError(f"{file}: exists already; give another name") from None
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    return Recorded(len(reader.files), tuple(sorted(reader.closed)))
+
+
+def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: bool) -> None:
+    folders = {*reader.folders, *reader.links}
+    mask = Mask({path: text for path, (text, _) in reader.files.items()}, folders) if masked else None
+    try:
+        with (
+            gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
+        ):
+            for path in sorted(reader.folders - reader.files.keys() - reader.links.keys()):
+                if "/../" not in path and (not mask or mask.tells(path)):
+                    _add(tar, mask.path(path) if mask else path, 0o755, None)
+            for path, (text, mode) in sorted(reader.files.items()):
+                if path in reader.links or "/../" in path or (mask and not mask.tells(path)):
+                    continue
+                shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
+                _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
+            for path, whole in sorted(reader.links.items()):
+                if not mask or (mask.tells(path) and mask.tells(whole)):
+                    shown, to = (mask.path(path), mask.path(whole)) if mask else (path, whole)
+                    _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(file)  # half an archive would look like one
+        raise
+
+
+def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None, link: str = "") -> None:
+    entry = tarfile.TarInfo(path.lstrip("/"))
+    entry.mode = mode
+    if link:
+        entry.type, entry.linkname = tarfile.SYMTYPE, link
+    elif data is None:
+        entry.type = tarfile.DIRTYPE
+    else:
+        entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data) if data is not None else None)
+
+
+def _ask_every_knob(facts: Facts) -> None:
+    """Let every rule look with every choice, on the CPUs that the profiles would choose and on all others too."""
+    cpus = list(_choices(facts))
+    for name in bundled():
+        profile = load(name)
+        with contextlib.suppress(QuietError):
+            cpus.insert(0, profile.choose(facts))
+            plan.make(facts.reader, profile, cpus[0], facts=facts)
+    for knob in KNOBS:
+        for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
+            for chosen in dict.fromkeys(cpus):
+                scene = RuleContext(facts, chosen, choice)
+                for item in knob.rule(scene):
+                    if not isinstance(item, Skip):
+                        registry.get(facts.reader, item.target)
+                        registry.identity(facts.reader, item.target)
+                        kind, name = registry.split(item.target)
+                        if kind == "workqueue":  # written to another file than it is read from
+                            facts.reader.text(registry.workqueue_path(name))
+                for target in knob.entangled(scene):
+                    if target.startswith("file:"):
+                        facts.reader.text(target[5:])
+
+
+def _ask_kernel(reader: Recording) -> None:
+    """The kernel's configuration, unpacked whatever its name is, and what its options bring."""
+    found = config.running(reader)
+    if found.values:
+        lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in found.values.items())
+        reader.files[found.source] = ("\n".join(lines), 0o444)
+    reader.asked(check.ASKED, lambda: "yes")
+    for option in fragments.load((*fragments.NAMES, fragments.LAB)):
+        for evidence in option.evidence:
+            if evidence.word:
+                reader.text(evidence.path)
+            elif not reader.seen(evidence.path):
+                reader.names(evidence.path.rpartition("/")[0])
+
+
+def _choices(facts: Facts) -> Iterable[CpuPartition]:
+    """Every CPU is once among the isolated ones, and once among the offline ones."""
+    first = frozenset({min(facts.online)})
+    rest = facts.online - first
+    threads = frozenset().union(*(core - {min(core)} for core in facts.cores))
+    yield CpuPartition(rest or first, first, frozenset(), "all but the first")
+    if rest:
+        yield CpuPartition(first, rest, frozenset(), "the first")
+        yield CpuPartition(
+            rest - threads or rest, first, threads - first if rest - threads else frozenset(), "one of each core"
+        )

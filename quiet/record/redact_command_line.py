@@ -1,0 +1,61 @@
+"""What is told of a kernel command line: the parameters that quiet knows, with values of a form that tells nothing."""
+
+from __future__ import annotations
+
+import re
+
+from quiet.boot.parameters import registry as table
+from quiet.boot.parameters.cmdline import name as parameter
+from quiet.boot.parameters.cmdline import split
+
+MASKED = "masked"
+_KNOWN = re.compile(
+    r"isolcpus|nohz(_full)?|rcu_nocbs|rcu_nocb_poll|irqaffinity|kthread_cpus|skew_tick|tsc|notsc|clocksource"
+    r"|highres|nosoftlockup|nowatchdog|nmi_watchdog|watchdog_thresh|(intel|amd)_pstate|intel_idle|idle|mitigations"
+    r"|nosmt|maxcpus|nr_cpus|possible_cpus|transparent_hugepage|hugepages(z)?|default_hugepagesz|numa|numa_balancing"
+    r"|mce|threadirqs|preempt|noirqbalance|acpi_irq_nobalance|cgroup_no_v1|cgroup_disable|psi|split_lock_detect"
+    r"|randomize_kstack_offset|lockdown|(intel_|amd_)?iommu|hpet|pcie_aspm|loglevel|console|audit|swapaccount|acpi|pci"
+    r"|ro|rw|quiet|splash|panic|reboot|nokaslr|systemd\.(unified_cgroup_hierarchy|cpu_affinity)"
+    r"|(rcutree|rcupdate|workqueue|processor|cpuidle|cpufreq|intel_idle|pcie_aspm|kvm|kvm_intel|kvm_amd)\.[a-z_0-9]+"
+)
+_SHOWN_WITHOUT_VALUE = ("root", "resume", "initrd", "BOOT_IMAGE", "rootfstype", "rootflags", "init")
+_PARTS = re.compile(r"[,:;.+/-]")
+_NUMBER = re.compile(
+    r"[0-9]*[kKmMgGtT]?[BWNn]?|0x[0-9a-fA-F]{1,16}|[0-9]+[noe][78]|(tty|ttyS|ttyAMA|ttyUSB|hvc|xvc)[0-9]{0,2}|[yYN]"
+)
+_WORDS = re.compile(
+    r"managed_irq|domain|nohz|on|off|auto|force|nosmt|poll|halt|nomwait|passive|active|guided|disable|disabled"
+    r"|enable|enabled|unstable|reliable|nowatchdog|noirqtime|recalibrate|watchdog|tsc|hpet|acpi_pm|jiffies|kvm"
+    r"|clock|arch_sys|counter|pit|refined|always|madvise|never|full|voluntary|none|lazy|performance|powersave"
+    r"|powersupersave|default|panic|nopanic|all|smt|cpu|numa|cache|system|unbound|memory|cpuset|cpuacct|io|pids"
+    r"|hugetlb|misc|perf_event|freezer|net_cls|net_prio|devices|blkio|rdma|no_cmci|dont_log_ce|ignore_ce"
+    r"|nobootlog|bootlog|no_lmce|recovery|print_all|soft|hard|pt|nopt|strict|usedac|nodac|merge|nomerge"
+    r"|fullflush|igfx_off|sm_on|sm_off|fullmode|integrity|confidentiality|warn|fatal|ratelimit|no_hwp|hwp_only"
+    r"|support_acpi_ppc|per_cpu_perf_limits|no_cas|uart|uart8250|mmio|mmio32|native|fake|noncurrent|possible"
+    r"|warm|cold|bios|acpi|kbd|triple|efi|pci|noirq|routeirq|nomsi|noaer|noacpi|nocrs|verbose|replacement"
+    r"|retain|nosid|mitigations|isolated|schedutil|ondemand|conservative|userspace|menu|teo|ladder|haltpoll"
+)
+
+
+def parameters(line: str) -> str:
+    """The parameters of a kernel command line that quiet knows; of others at most that they are there."""
+    kept = []
+    for word in split(line):
+        if word == "--":
+            break  # what follows goes to init
+        name, equals, value = word.partition("=")
+        if name in _SHOWN_WITHOUT_VALUE:
+            kept.append(f"{name}={MASKED}")
+        elif _KNOWN.fullmatch(name.replace("-", "_")) or table.known(name):
+            kept.append(word if _is_plain(value) else f"{name}{equals}{MASKED}")
+        elif word.startswith('"') and _KNOWN.fullmatch(parameter(word)) and _is_plain(word[1:-1].partition("=")[2]):
+            kept.append(word)  # quotes around a whole word
+    return " ".join(kept)
+
+
+def _is_plain(value: str) -> bool:
+    """Whether it is made of numbers and short words, as the values of known parameters are."""
+    return all(
+        _WORDS.fullmatch(part) or _NUMBER.fullmatch(part)
+        for part in _PARTS.split(value.removeprefix('"').removesuffix('"'))
+    )

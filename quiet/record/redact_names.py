@@ -1,0 +1,124 @@
+"""Names that people give, in paths and beside them: of interfaces, cgroups, units, entries of a boot menu.
+
+What the kernel, systemd and the distributions call something stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from quiet.knobs import rivals, services
+from quiet.record.redact_command_line import MASKED
+
+_INTERFACE = re.compile(
+    r"lo|bonding_masters|(eth|wlan|wwan|usb|ib|tun|tap|ifb|dummy|bond|team|br|veth|virbr|docker|lxcbr|lxdbr|tunl|gre"
+    r"|gretap|erspan|ip6tnl|ip6gre|sit|ip_vti|ip6_vti|can|vcan|end)\d{0,3}|(en|wl|ww|ib)(o|p|s|f|n|d|P|i|a|v)[\dopsfndPiavuc]+(np\d+)?"
+    r"|enx[0-9a-f]{12}"
+)
+_GROUPS = re.compile(r"/(sys/fs/cgroup|dev/cpuset|dev/cgroup)/")
+_GROUP = re.compile(
+    r"(cgroup|cpuset|cpu|cpuacct|memory|io|pids|misc|hugetlb|rdma|irq|dmem|blkio|devices|freezer|perf_event)"
+    r"\.[a-zA-Z0-9_.]+|tasks|notify_on_release|release_agent|quiet|quiet-housekeeping|unified|systemd|net_cls|net_prio|cpu,cpuacct"
+    r"|net_cls,net_prio|cpuset|cpu|cpuacct|memory|pids|misc|hugetlb|rdma|blkio|devices|freezer|perf_event"
+    r"|docker|libpod|kubepods|lxc|init\.scope|(-|system|user|machine|init)\.slice"
+)
+_STANDARD = re.compile(
+    r"(multi-user|default|basic|sysinit|timers|sockets|paths|slices|graphical|network|network-online|network-pre"
+    r"|local-fs|remote-fs|rescue|emergency|shutdown|reboot|getty|cloud-init|sleep|suspend)\.target"
+    r"|(system|systemd|generator|transient)(\.\w+)?|generator(\.early|\.late)?|quiet-after\.target|dbus\.(service|socket)"
+)
+_TAIL = re.compile(
+    r"\.(service|timer|socket|path|target|slice|scope|mount|swap|device|conf)(\.(wants|requires|upholds|d))?$"
+)
+_UNITS = frozenset(
+    name
+    for service in (*services.QUIET, *services.ALL, *rivals.HELD, *rivals.STOPPED)
+    for name in (*service.units.split(), *service.jobs.split())
+) | {*rivals.ONCE, "irqbalance.service", "thermald.service"}
+_LISTED = (  # folders whose names are an administrator's, and what stays of one
+    (re.compile(r"(/.*/loader/entries)/([^/]+)\.conf()"), "entry", ".conf"),
+    (re.compile(r"(/etc/default/grub\.d)/([^/]+)\.cfg()"), "snippet", ".cfg"),
+    (re.compile(r"((?:/etc|/usr/share)/u-boot-menu/conf\.d)/([^/]+)()"), "snippet", ".conf"),
+    (re.compile(r"(/.*/EFI/Linux)/([^/]+)\.efi()"), "image", ".efi"),
+    (re.compile(r"(/boot/efi/EFI)/([^/]+)(/.*)?"), "vendor", ""),
+    (re.compile(r"((?:/usr)?/lib/modules)/([^/]+)(/.*)?"), "kernel", ""),
+    (re.compile(r"(/sys/fs/resctrl)/([^/]+)(/.*)?"), "group", ""),
+)
+_STAYS = re.compile(
+    r"BOOT|Boot|Linux|systemd|debian|ubuntu|fedora|redhat|centos|rocky|almalinux|opensuse|sles|arch|Microsoft|grub"
+    r"|info|mon_data|mon_groups|mon_L3_\d+|schemata|cpus|cpus_list|tasks|mode|size|bit_usage|last_cmd_status|quiet"
+    r"|zz-quiet|arch|arch-lts|arch-linux|arch-linux-lts"
+)
+
+
+class Names:
+    """The names in one recording, each given the same mask everywhere by `number`."""
+
+    def __init__(self, paths: Iterable[str], release: str, number: Callable[[str, str], int]) -> None:
+        self._number = number
+        self._release = release
+        found = (re.match(r"/sys/class/net/([^/]+)", path) for path in paths)
+        own = sorted({match[1] for match in found if match and not _INTERFACE.fullmatch(match[1])})
+        self._interfaces = {name: f"if{number('interface', name)}" for name in own}
+        either = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True))
+        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if own else None
+
+    def text(self, text: str) -> str:
+        """What the kernel says, without the names of interfaces."""
+        return self._pattern.sub(lambda found: self._interfaces[found[0]], text) if self._pattern else text
+
+    def path(self, path: str) -> str:
+        """A path as it may be told."""
+        if found := _GROUPS.match(path):
+            return found[0] + "/".join(map(self._segment, path[found.end() :].split("/")))
+        if path.startswith("/sys/fs/resctrl/") or not path.startswith(("/sys/", "/proc/")):
+            for pattern, kind, end in _LISTED:
+                if found := pattern.fullmatch(path):
+                    return f"{found[1]}/{self._name(kind, found[2])}{end}{self._rest(found[3] or '')}"
+            if "/systemd/" in path:
+                head, _, tail = path.partition("/systemd/")
+                return f"{head}/systemd/" + "/".join(map(self.unit, tail.split("/")))
+        parts = path.split("/")
+        # one called "cpu" is to be renamed only where interfaces stand
+        own = (before == "net" or not re.fullmatch("[a-z]+", part) for before, part in pairwise(["", *parts]))
+        return "/".join(
+            self._interfaces.get(part, part) if here else part for here, part in zip(own, parts, strict=True)
+        )
+
+    def unit(self, name: str) -> str:
+        """A unit's name, or that of a folder of units."""
+        tail = _TAIL.search(name)
+        stem = name.removesuffix(f".{tail[3]}") if tail and tail[3] else name
+        if stem in _UNITS or _STANDARD.fullmatch(stem) or _GROUP.fullmatch(stem):
+            return name
+        return f"{MASKED}-{self._number('unit', stem)}{tail[0] if tail else ''}"
+
+    def group(self, line: str) -> str:
+        """A line of /proc/PID/cgroup, or the path in /proc/PID/cpuset."""
+        head, slash, path = line.partition("/")
+        controllers = re.fullmatch(r"\d*:[a-z_,]*(name=systemd)?:", head)
+        return (head if controllers else "") + slash + "/".join(map(self._segment, path.split("/")))
+
+    def _segment(self, part: str) -> str:
+        return part if not part or _GROUP.fullmatch(part) else self.unit(part)
+
+    def _rest(self, path: str) -> str:
+        """Below a folder that people named there is only what quiet asks for by name, or another of the kind."""
+        return "/".join(part if _KNOWN_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
+
+    def _name(self, kind: str, name: str) -> str:
+        if _STAYS.fullmatch(name) or (self._release and name == self._release):
+            return name
+        if kind in ("entry", "image"):
+            what = re.search("rescue|recovery|fallback", name)
+            release = f"-{self._release}" if self._release and self._release in name else ""
+            return f"{MASKED}{self._number(kind, name):04}{'-' + what[0] if what else ''}{release}"
+        return f"{MASKED}{self._number(kind, name):04}"
+
+
+_KNOWN_BELOW = re.compile(
+    r"|vmlinuz|initrd|config|Image|initramfs\.img|grub\.cfg|schemata|cpus|cpus_list|tasks|mode|size|mon_data|mon_groups"
+    r"|[a-z_]{1,20}|min_cbm_bits|L[23]|MB|L[23](CODE|DATA)?|mon_L3_\d+"
+)

@@ -1,0 +1,1 @@
+"""The systemd unit that applies a profile at boot."""

@@ -1,0 +1,267 @@
+"""Install and remove the systemd unit that applies a profile after each boot, and restores when it is stopped.
+
+All of it is files of our own, named in the unit's head, so that removal leaves the folders as they were: the unit, the
+link that enables it, a copy of the profile where that is the user's own file, and the folders that were made for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from quiet.errors import Refused, UsageError
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.machine.cpu_selection import parse_wish
+from quiet.machine.facts import CPU, Facts
+from quiet.service import systemd_unit, trusted_program
+from quiet.service.systemd_unit import MARK, NAME
+from quiet.settings import journal
+from quiet.settings.profile import Profile
+
+UNIT = f"{systemd_unit.FOLDER}/{NAME}"
+AFTER = f"{systemd_unit.FOLDER}/{systemd_unit.AFTER}"
+LINK = f"{systemd_unit.FOLDER}/{systemd_unit.TARGET}.wants/{NAME}"
+PROFILES = "/etc/quiet"
+_SYSTEMD = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd", systemd_unit.FOLDER)
+_RUNNING = "/run/systemd/system"  # sd_booted(3)
+_RELOAD, _FORGET = "daemon-reload", f"reset-failed {NAME}"
+_STOP = (
+    f"stop {NAME}",
+    f"stop {systemd_unit.AFTER}",
+)  # at once, the target's stop would wait for what restoring starts
+_FOR_ALL = 0o755
+_TAKES_ROOT = "a service takes root; run it with sudo"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The service as its unit says: the profile's name or file, --cpus, whether it starts at boot, its files."""
+
+    profile: str
+    cpus: str | None
+    enabled: bool
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReceipt:
+    """What was made or taken away, in order, and the commands that go with it; `ran`: they were, not only shown."""
+
+    profile: str | None  # None: there was no service
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    ran: bool
+    left: bool = False  # it was stopped, and what it had applied is still there
+
+
+def installed(reader: Reader) -> Installed | None:
+    """The service that is installed; None when there is none of ours."""
+    lines = (reader.text(UNIT) or "").splitlines()
+    if not lines or lines[0] != MARK:
+        return None
+    said = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# ") and ": " in line)
+    files = tuple(line[4:] for line in lines if line.startswith("#   /"))
+    return Installed(said.get("profile", "unknown"), said.get("cpus"), os.path.lexists(reader.root + LINK), files)
+
+
+def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
+    """Have the profile applied after each boot from now on; a service of ours that is there is replaced.
+
+    Raises Refused where systemd is not there, the unit's name is taken, writing is not permitted, or others than root
+    can change the program that root would run at each boot; `trust`: they may.
+    """
+    _check_systemd(host)
+    _check_name(host)
+    if not trust:
+        _check_program(host)
+    _check_cpus(host, profile, cpus)
+    source, files = _profile(host, profile.source)
+    old = installed(host)
+    known = old.files if old else ()
+    files[AFTER] = systemd_unit.after(host)
+    made = _with_folders(host, [UNIT, *files, LINK], known)
+    files[UNIT] = systemd_unit.text(host, source, cpus, made)
+    try:
+        _make(host, made, files, known)
+        _take_away(host, [path for path in known if path not in made])
+    except PermissionError:
+        raise Refused(_TAKES_ROOT) from None
+    except OSError as error:
+        raise Refused(f"the service was not installed: {error.filename}: {error.strerror}") from None
+    if host.live:
+        _systemctl(host, _RELOAD)
+    return ServiceReceipt(source, tuple(made), (f"systemctl {_RELOAD}",), host.live)
+
+
+def remove(host: Host) -> ServiceReceipt:
+    """Stop the service, which restores what it has applied, and take away every file of it.
+
+    Raises Refused where the unit of that name is somebody else's, or that is not permitted.
+    """
+    found = installed(host)
+    if found is None:
+        _check_name(host)
+        return ServiceReceipt(None, (), (), False)
+    if not os.access(host.root + systemd_unit.FOLDER, os.W_OK):
+        raise Refused(_TAKES_ROOT)
+    ran = host.live and host.exists(_RUNNING)
+    active = ran and _succeeds(host, f"is-active {NAME}")
+    for command in _STOP if ran else ():
+        _systemctl(host, command)
+    try:
+        gone = _take_away(host, found.files)
+    except OSError as error:
+        raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
+    if ran:
+        _systemctl(host, _RELOAD)
+        _succeeds(host, _FORGET)  # where it had failed, systemd would go on showing that
+    commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
+    return ServiceReceipt(found.profile, gone, commands, ran, active and journal.load(host) is not None)
+
+
+def _systemctl(host: Host, command: str) -> None:
+    try:
+        host.systemctl(*command.split())
+    except OSError as error:
+        raise Refused(f"systemctl {command}: {error.strerror}") from None
+
+
+def _succeeds(host: Host, command: str) -> bool:
+    with contextlib.suppress(OSError):
+        host.systemctl(*command.split())
+        return True
+    return False
+
+
+def _check_systemd(host: Host) -> None:
+    if host.live and not host.exists(_RUNNING):
+        raise Refused("this host was not booted by systemd; let what starts services here run `quiet apply` at boot")
+    if not host.live and not any(os.path.lexists(host.root + path) for path in _SYSTEMD):
+        raise Refused(f"there is no systemd in {host.root}")
+
+
+def _check_name(host: Reader) -> None:
+    """Another's unit of this name is not ours to replace, nor is a mask, which is an administrator's word."""
+    for folder in systemd_unit.FOLDERS:
+        path = f"{folder}/{NAME}"
+        if not os.path.lexists(host.root + path) or (path == UNIT and installed(host)):
+            continue
+        if os.path.islink(host.root + path) and os.readlink(host.root + path) == "/dev/null":
+            raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
+        raise Refused(f"{path} is there already and was not made by quiet; it was left alone")
+    if os.path.lexists(host.root + AFTER) and not (host.text(AFTER) or "").startswith(MARK):
+        raise Refused(f"{AFTER} is there already and was not made by quiet; it was left alone")
+
+
+def _check_program(host: Reader) -> None:
+    """Whoever can change what root runs at each boot is root."""
+    if found := trusted_program.others(host):
+        path, who = found
+        raise Refused(
+            f"root would run this program at each boot, and {who} can change {path}; install quiet for root "
+            "(docs/boot.md says how), or allow it with --trust-program"
+        )
+
+
+def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> None:
+    """What could not be chosen now would fail after the next boot, when nobody looks."""
+    if cpus is not None:
+        parse_wish(cpus, "--cpus")
+    if host.exists(CPU):
+        profile.choose(Facts(host), cpus)
+
+
+def _profile(host: Host, source: str) -> tuple[str, dict[str, str]]:
+    """Where the service finds the profile, and the copy to make for that: path and content.
+
+    Root will act on it at each boot, so it has to be root's, and there as early. A file in /etc is used where it is,
+    and a change of it counts from the next boot on; any other is copied there.
+    """
+    if not os.path.isabs(source):
+        return source, {}
+    if not source.isprintable():
+        raise UsageError(f"profile {source!r}: a unit cannot name such a path; rename the file")
+    inside = source.removeprefix(host.root) if source.startswith(f"{host.root}/") else ""
+    path = inside if inside.startswith("/etc/") else f"{PROFILES}/{os.path.basename(source)}"
+    there = host.text(path)
+    if path == inside and not (there or "").startswith(MARK):
+        return path, {}
+    if there is not None and not there.startswith(MARK):
+        raise Refused(f"{path} is there already and was not made by quiet; give that one, or rename yours")
+    with open(source, encoding="utf-8") as file:
+        content = file.read()
+    return path, {path: content if content.startswith(MARK) else f"{MARK}\n{content}"}
+
+
+def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The files, each after the folders (with a slash at the end) that are not there yet, or that are ours already."""
+    made: list[str] = []
+    for path in files:
+        parts = path.split("/")[1:-1]
+        above = ["/" + "/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
+        made += [each for each in above if each not in made and (each in known or not host.exists(each))]
+        made.append(path)
+    return made
+
+
+def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iterable[str]) -> None:
+    """Make them in order; when one fails, those that are new go again. The unit is first: it names all others."""
+    places = [(path, _place(host, path)) for path in made]
+    new: list[str] = []
+    try:
+        for path, place in places:
+            if path not in known:
+                new.append(path)
+            _one(place, path, files.get(path))
+    except OSError:
+        _take_away(host, new)
+        raise
+
+
+def _one(place: str, path: str, content: str | None) -> None:
+    if path.endswith("/"):
+        if not os.path.isdir(place):
+            os.mkdir(place)
+            os.chmod(place, _FOR_ALL)  # whatever the umask
+        return
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place + ".new")  # of one that was killed
+    if content is None:
+        os.symlink(UNIT, place + ".new")
+    else:
+        fd = os.open(place + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+            os.fchmod(fd, 0o644)
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+    os.rename(place + ".new", place)
+
+
+def _take_away(host: Host, files: Iterable[str]) -> tuple[str, ...]:
+    """Take away what is ours of them, the last first; a folder only when nothing else has come into it."""
+    gone = []
+    for path in reversed([*files]):
+        place = _place(host, path)
+        if path.endswith("/"):
+            if not os.path.isdir(place) or os.listdir(place):
+                continue
+            os.rmdir(place)
+        elif os.path.islink(place) if path == LINK else (host.text(path) or "").startswith(MARK):
+            os.unlink(place)
+        else:
+            continue
+        gone.append(path)
+    return tuple(gone)
+
+
+def _place(host: Host, path: str) -> str:
+    """The path below the root; a recorded tree may hold links that lead out of it."""
+    place = host.root + path.rstrip("/")
+    top = os.path.realpath(host.root or "/").rstrip("/")
+    if not f"{os.path.realpath(os.path.dirname(place))}/".startswith(f"{top}/"):
+        raise UsageError(f"--root {host.root}: {path} leads out of the tree")
+    return place

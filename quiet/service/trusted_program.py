@@ -1,0 +1,110 @@
+"""Who can change the program that root is to run: its interpreter, its packages, and every folder on the way to them.
+
+Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the folders of packages).
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import stat
+import sys
+import sysconfig
+from collections.abc import Iterator
+
+import quiet
+from quiet.host.reader import Reader
+
+_LINKS = 40  # as many as the kernel follows
+
+
+def others(reader: Reader) -> tuple[str, str] | None:
+    """A path that somebody else than root can change, and who that is; None when only root can."""
+    if not os.path.lexists(reader.root + sys.executable):
+        return None  # a tree of another machine, which gets its own
+    looked: set[str] = set()
+    for path in _paths(reader):
+        for place in _way(reader, path):
+            if place not in looked:
+                looked.add(place)
+                if who := _who(reader.root + place):
+                    return place, who
+    return None
+
+
+def _paths(reader: Reader) -> Iterator[str]:
+    """What is read before or while `quiet` runs."""
+    package = os.path.dirname(quiet.__file__)
+    yield sys.executable
+    yield os.path.join(sys.prefix, "pyvenv.cfg")
+    yield sysconfig.get_path("stdlib")
+    for folder in dict.fromkeys(site.getsitepackages()):
+        yield folder
+        for name in reader.names(folder):  # what it needs, and the .pth files that lead elsewhere
+            yield f"{folder}/{name}"
+    yield package
+    for folder, _, files in os.walk(reader.root + package):
+        inside = folder[len(reader.root) :]
+        yield inside
+        for name in files:
+            yield f"{inside}/{name}"
+
+
+def _way(reader: Reader, path: str) -> Iterator[str]:
+    """Every folder and link on the way to a path, and the path."""
+    rest, place, links = [part for part in path.split("/") if part][::-1], "", 0
+    yield "/"
+    while rest:
+        part = rest.pop()
+        if part == "..":
+            place = os.path.dirname(place).rstrip("/")
+            continue
+        step = f"{place}/{part}"
+        to = reader.link(step)
+        if to is None:
+            place = step
+            yield place
+            continue
+        links += 1
+        if links > _LINKS:
+            return
+        place = "" if to.startswith("/") else place
+        rest += [each for each in to.split("/") if each not in ("", ".")][::-1]
+
+
+def _who(place: str) -> str:
+    """Who besides root can write there; "" for nobody."""
+    try:
+        found = os.stat(place)
+    except OSError:
+        return ""  # what is not there is made in its folder, which was looked at
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # names that are there stay their owners'
+    if found.st_uid:
+        return _user(found.st_uid)
+    if found.st_mode & stat.S_IWOTH and not sticky:
+        return "everybody"
+    if found.st_mode & stat.S_IWGRP and found.st_gid and not sticky:
+        return _members(found.st_gid)
+    return ""
+
+
+def _user(uid: int) -> str:
+    import pwd
+
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"
+
+
+def _members(gid: int) -> str:
+    """A group as whose member somebody can write; "" for one of nobody but root, as Debian's staff at first."""
+    import grp
+    import pwd
+
+    try:
+        group = grp.getgrgid(gid)
+    except KeyError:
+        return f"group {gid}"
+    there = {*group.gr_mem, *(user.pw_name for user in pwd.getpwall() if user.pw_gid == gid)} - {"root"}
+    return f"group {group.gr_name}" if there else ""

@@ -1,0 +1,1 @@
+"""Plan, apply, verify and restore settings; the journal that makes this safe."""

@@ -1,0 +1,214 @@
+"""Apply a profile: journal first, then write, read back, and look again until nothing more is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quiet import cpulist
+from quiet.errors import Incomplete, Refused
+from quiet.host.host import Host
+from quiet.knobs import rivals
+from quiet.knobs.cpuset import GROUP
+from quiet.knobs.registry import BY_NAME
+from quiet.machine import write_access
+from quiet.machine.cpu_selection import CpuPartition, parse_wish
+from quiet.machine.facts import Facts
+from quiet.settings import engine, journal, plan
+from quiet.settings.applied_state import AppliedState, TargetState
+from quiet.settings.engine import Failure, Write
+from quiet.settings.journal import Journal
+from quiet.settings.plan import Change, Plan, Skipped
+from quiet.settings.profile import Profile
+from quiet.targets import registry, value_types
+
+_LISTS = ("task:", "irq:", "cgroup:")
+_ROUNDS = 5  # tasks fork and drivers request interrupts while we write
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an apply did. `failures` are changes that did not stick for a reason no knob expects."""
+
+    profile: str
+    cpus: CpuPartition
+    changes: tuple[Change, ...]
+    skips: tuple[Skipped, ...]
+    failures: tuple[Skipped, ...]
+    missing_boot: tuple[str, ...]
+
+
+def apply(
+    host: Host,
+    profile: Profile,
+    wish: str | None = None,
+    passing: bool = False,
+    patience: float = 0,
+    again: bool = False,
+) -> Receipt:
+    """Bring the host to the profile; `passing` when it is for one command only, `again` only where it is applied now.
+
+    Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
+    Incomplete when the journal or a setting can no longer be written.
+    """
+    with journal.locked(host, patience):
+        record = journal.load(host)
+        if again and record is None:
+            raise Refused("nothing is applied any more")
+        cpus = _cpus(host, profile, wish, record)
+        log = Journal(host)
+        try:
+            if record is None:
+                log.begin(host, profile.name, profile.source, cpus, passing)
+                record = journal.load(host)
+                assert record is not None
+            elif record.passing and not (passing or again):
+                log.stay()
+            return _Apply(host, profile, cpus, record, log).run()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise Incomplete(f"stopped half way: {reason}; `quiet restore` puts back what was changed") from None
+        finally:
+            log.close()
+
+
+def _cpus(host: Host, profile: Profile, wish: str | None, record: AppliedState | None) -> CpuPartition:
+    if record is None:
+        if outside := write_access.whole(Facts(host)):
+            raise Refused(outside)
+        if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{GROUP}") is not None:
+            raise Refused(
+                f'a cgroup {GROUP} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"'
+            )
+        if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
+            raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
+        return profile.choose(Facts(host), wish)
+    if record.restoring:
+        raise Refused("a restore was begun and has not ended; run `quiet restore` first")
+    if (record.profile, record.source) != (profile.name, profile.source):
+        raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
+    if wish is not None and parse_wish(wish, "--cpus") != record.cpus.isolated:
+        applied = cpulist.format(record.cpus.isolated)
+        raise Refused(f"'{record.profile}' is applied to CPUs {applied}; run `quiet restore` first to choose others")
+    return record.cpus
+
+
+class _Apply:
+    def __init__(self, host: Host, profile: Profile, cpus: CpuPartition, record: AppliedState, log: Journal) -> None:
+        self.host, self.profile, self.cpus, self.record, self.log = host, profile, cpus, record, log
+        self.failures: list[Skipped] = []
+        # what somebody else has changed since an earlier apply stays theirs, unless this one writes it again
+        found = {target: registry.get(host, target) for target in record.settled if record.complete}
+        self.foreign = {t for t, value in found.items() if value != record.settled[t]}
+
+    def run(self) -> Receipt:
+        self.record.refused.clear()  # asked for again: what was busy then may not be now
+        changes: dict[str, Change] = {}
+        made = self._plan()
+        for _ in range(_ROUNDS):
+            if not made.changes:
+                break
+            changes.update((change.target, change) for change in made.changes)
+            self._round(made)
+            made = self._plan()
+        self.log.settled({target: self._settled(target) for target in self.record.entries})
+        # neither refused nor left out because what it needs was
+        written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
+        return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
+
+    def _settled(self, target: str) -> str | None:
+        return self.record.settled[target] if target in self.foreign else registry.get(self.host, target)
+
+    def _plan(self) -> Plan:
+        record = self.record
+        return plan.make(self.host, self.profile, self.cpus, record.accepted(), record.refused)
+
+    def _round(self, made: Plan) -> None:
+        self._record(made)
+        # first what others need: with an atomic knob that is refused, they are not written at all
+        for part in _parts(made.changes):
+            taken_back = {self.record.entries[target].knob for target in self.record.refused}
+            self._write([c for c in part if BY_NAME[c.knob].needs not in taken_back])
+        self._keep_affinities(made.entangled)
+
+    def _write(self, changes: Sequence[Change]) -> None:
+        by_target = {change.target: change for change in changes}
+        failures = self._settle(Write(c.target, c.wanted, c.kind, BY_NAME[c.knob].clamps) for c in changes)
+        for knob in {by_target[failure.write.target].knob for failure in failures}:
+            if BY_NAME[knob].atomic:
+                self._take_back(knob)
+        for failure in failures:
+            self._refuse(by_target[failure.write.target], failure)
+
+    def _record(self, made: Plan) -> None:
+        new = [
+            TargetState(c.knob, c.target, c.kind, c.current, registry.identity(self.host, c.target), False)
+            for c in made.changes
+            if c.target not in self.record.entries
+        ]
+        known = set(self.record.entries) | {entry.target for entry in new}
+        for knob, target in made.entangled:
+            if target not in known and (found := registry.get(self.host, target)) is not None:
+                known.add(target)
+                kind = value_types.CPULIST if target.startswith(_LISTS) else value_types.CHOICE
+                new.append(TargetState(knob, target, kind, found, registry.identity(self.host, target), True))
+        self.log.before(new)
+        self.record.entries.update((entry.target, entry) for entry in new)
+
+    def _settle(self, writes: Iterable[Write]) -> list[Failure]:
+        return engine.settle(self.host, writes, self._before, self._after)
+
+    def _before(self, write: Write) -> None:
+        entry = self.record.entries[write.target]
+        entry.wanted, entry.finished = write.wanted, False
+        self.foreign.discard(write.target)
+        self.record.refused.pop(write.target, None)
+        self.log.intent(write.target, write.wanted or "")
+
+    def _after(self, write: Write, found: str | None) -> None:
+        entry = self.record.entries[write.target]
+        entry.after, entry.finished = found, True
+        self.log.done(write.target, found)
+
+    def _written(self, knob: str) -> list[TargetState]:
+        return [e for e in self.record.entries.values() if e.knob == knob and not e.passing]
+
+    def _take_back(self, knob: str) -> None:
+        writes = [Write(e.target, e.before, e.kind) for e in reversed(self._written(knob))]
+        engine.settle(self.host, writes, lambda write: None, lambda write, found: None)
+
+    def _refuse(self, change: Change, failure: Failure) -> None:
+        knob = BY_NAME[change.knob]
+        words = (reason for verdict, reason in knob.verdicts.items() if verdict in failure.text)
+        expected = knob.refusals.get(failure.errno) or next(words, None)
+        reason = expected or f"the kernel refused '{failure.write.wanted}': {failure.text}"
+        if expected is None:
+            self.failures.append(Skipped(change.knob, change.target, reason, change.label))
+        whole = [e.target for e in self._written(knob.name)] if knob.atomic else [change.target]
+        for target in whole:
+            if knob.atomic and target in self.record.refused:
+                continue  # the first reason is the one that the others follow from
+            self.record.refused[target] = reason
+            self.record.entries[target].wanted = None
+            self.log.refused(target, reason)
+
+    def _keep_affinities(self, entangled: Iterable[tuple[str, str]]) -> None:
+        """Give tasks that were pinned elsewhere their CPUs back where making the partition overwrote them."""
+        for _, target in entangled:
+            entry = self.record.entries.get(target)
+            if entry is None or not entry.passing or not target.startswith("task:") or entry.before is None:
+                continue
+            found = registry.get(self.host, target)
+            if found is None or value_types.same(value_types.CPULIST, found, entry.before):
+                continue
+            write = Write(target, entry.before, entry.kind, clamps=True)
+            engine.settle(self.host, [write], self._before, self._after)
+
+
+def _parts(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
+    """The changes in order, cut after each atomic knob's last one."""
+    start = 0
+    for number, (change, following) in enumerate(zip(changes, (*changes[1:], None), strict=True), 1):
+        if following is None or (BY_NAME[change.knob].atomic and following.knob != change.knob):
+            yield changes[start:number]
+            start = number

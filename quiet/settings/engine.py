@@ -1,0 +1,121 @@
+"""The one way in which values get written: in passes, until all is as wanted or a pass makes no progress.
+
+Apply and restore both use it. Passes make the order of coupled settings (frequency limits, energy preference and
+governor, CPUs that have to come online first) a matter of what the kernel accepts, not of our knowing every driver.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from quiet.host.host import Host
+from quiet.targets import registry, value_types
+
+MAX_PASSES = 12
+
+
+@dataclass(slots=True)
+class Write:
+    """A target and the value it is to have (None: absent, as before it was made)."""
+
+    target: str
+    wanted: str | None
+    kind: str
+    clamps: bool = False
+
+
+@dataclass(slots=True)
+class Failure:
+    """A write that did not stick: the kernel's errno (0: it accepted, and shows something else) and words."""
+
+    write: Write
+    errno: int
+    text: str
+
+
+Before = Callable[[Write], None]
+After = Callable[[Write, str | None], None]
+
+
+def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
+    """Write until nothing differs or nothing more can be done; what is left is returned.
+
+    `before` is called ahead of a write (the journal's intent), `after` with what was read back. A value once reached
+    is looked at again in each pass, because a later write may have changed it.
+    """
+    writes = list(writes)
+    failures: dict[str, Failure] = {}
+    last: list[str | None] | None = None
+    for _ in range(MAX_PASSES):
+        failures = {}
+        wrote = False
+        # as long as nothing is written again, the look after the last pass still holds
+        for kind, group in groupby(enumerate(writes), lambda item: registry.joins(item[1].target)):
+            due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
+            for write, failure in (_several if kind else _each)(host, due, before, after):
+                wrote = True
+                if failure is not None:
+                    failures[write.target] = failure
+        now = last if last is not None and not wrote else [_look(host, write) for write in writes]
+        if not wrote or now == last:
+            break
+        last = now
+    for write, found in zip(writes, now, strict=True):
+        if not (write.clamps or write.target in failures or _holds(write, found)):
+            failures[write.target] = _different(write, found)
+    return list(failures.values())
+
+
+def _look(host: Host, write: Write) -> str | None:
+    return registry.get(host, write.target)
+
+
+def _holds(write: Write, found: str | None) -> bool:
+    return value_types.same(write.kind, found, write.wanted) or (found is None and registry.ends(write.target))
+
+
+def _different(write: Write, found: str | None) -> Failure:
+    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it is not there afterwards")
+
+
+def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
+    for write in due:
+        yield write, _one(host, write, before, after)
+
+
+def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
+    """In one go; one by one where that fails, to learn which of them it was."""
+    due = list(due)
+    if len(due) < 2:
+        yield from _each(host, due, before, after)
+        return
+    for write in due:
+        before(write)
+    try:
+        registry.together(host, [(write.target, write.wanted) for write in due])
+    except OSError:
+        yield from _each(host, (w for w in due if not _holds(w, registry.get(host, w.target))), before, after)
+    else:
+        yield from ((write, _found(host, write, after)) for write in due)
+
+
+def _one(host: Host, write: Write, before: Before, after: After) -> Failure | None:
+    before(write)
+    try:
+        registry.put(host, write.target, write.wanted)
+    except OSError as error:
+        number = error.errno or errno.EIO
+        if number == errno.ESRCH and registry.ends(write.target):
+            return None
+        return Failure(write, number, error.strerror or os.strerror(number))
+    return _found(host, write, after)
+
+
+def _found(host: Host, write: Write, after: After) -> Failure | None:
+    found = registry.get(host, write.target)
+    after(write, found)
+    return None if write.clamps or _holds(write, found) else _different(write, found)

@@ -1,0 +1,140 @@
+"""The plan: every change from what is to what the profile wants, and every skip with its reason. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from quiet.host.reader import Reader
+from quiet.knobs.knob import Knob, RuleContext, Skip
+from quiet.knobs.registry import KNOBS
+from quiet.machine import write_access
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.settings.profile import Profile
+from quiet.targets import registry, value_types
+
+
+class Change(NamedTuple):
+    """One write to come: `current` and `wanted` as raw values; `current` is None when the target is to be made."""
+
+    knob: str
+    target: str
+    current: str | None
+    wanted: str
+    why: str
+    kind: str
+    label: str = ""  # what the target's number stands for: an interrupt's device, a task's name
+
+
+class Skipped(NamedTuple):
+    """A target that the plan leaves alone, and why."""
+
+    knob: str
+    target: str
+    reason: str
+    label: str = ""
+
+
+Targets = tuple[tuple[str, str], ...]  # (knob, target)
+
+
+class Plan:
+    """Everything that `apply` would do, in order."""
+
+    def __init__(
+        self,
+        profile: str,
+        cpus: CpuPartition,
+        changes: tuple[Change, ...],
+        skips: tuple[Skipped, ...],
+        missing_boot: tuple[str, ...],
+        disturbed: Callable[[], Targets],
+    ) -> None:
+        self.profile, self.cpus, self.changes, self.skips = profile, cpus, changes, skips
+        self.missing_boot = missing_boot
+        self._disturbed = disturbed
+
+    @cached_property
+    def entangled(self) -> Targets:
+        """The targets that these changes would change in passing: looked for when asked, so only who writes waits."""
+        return self._disturbed()
+
+
+def make(
+    reader: Reader,
+    profile: Profile,
+    cpus: CpuPartition,
+    settled: Mapping[str, str] | None = None,
+    refused: Mapping[str, str] | None = None,
+    facts: Facts | None = None,
+) -> Plan:
+    """Compare the host with the profile.
+
+    `settled` are values that the kernel made of what an earlier apply wrote, `refused` reasons with which it declined:
+    neither is asked for again.
+    """
+    facts = facts or Facts(reader)
+    changes: list[Change] = []
+    skips: list[Skipped] = []
+    changed: list[tuple[Knob, RuleContext]] = []
+    taken_back: set[str] = set()
+    outside = write_access.whole(facts)
+    closed = None if outside else write_access.places(facts)
+    for knob in KNOBS:
+        choice = profile.knobs.get(knob.name, "leave")
+        if choice == "leave":
+            continue
+        scene = RuleContext(facts, cpus, choice, profile.services)
+        before, skipped = len(changes), len(skips)
+        _compare(reader, knob, scene, settled or {}, refused or {}, closed, changes, skips)
+        if outside and len(changes) > before:
+            more = len(changes) - before - 1
+            skips.append(Skipped(knob.name, changes[before].target, outside, f"and {more} more" if more else ""))
+            del changes[before:]
+        if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):
+            taken_back.add(knob.name)
+        if knob.needs in taken_back:
+            reason = f"makes no sense without the knob {knob.needs}, which the kernel refused"
+            skips += [Skipped(c.knob, c.target, reason, c.label) for c in changes[before:]]
+            del changes[before:]
+        if len(changes) > before:
+            changed.append((knob, scene))
+    missing = profile.missing_boot(facts, cpus)
+
+    def disturbed() -> Targets:
+        return tuple((knob.name, target) for knob, scene in changed for target in knob.entangled(scene))
+
+    return Plan(profile.name, cpus, tuple(changes), tuple(skips), missing, disturbed)
+
+
+def _compare(
+    reader: Reader,
+    knob: Knob,
+    scene: RuleContext,
+    settled: Mapping[str, str],
+    refused: Mapping[str, str],
+    closed: write_access.Places | None,
+    changes: list[Change],
+    skips: list[Skipped],
+) -> None:
+    for item in knob.rule(scene):
+        if isinstance(item, Skip):
+            skips.append(Skipped(knob.name, item.target, item.reason, item.label))
+            continue
+        kind = item.kind or knob.kind
+        current = item.current if item.current is not None else registry.get(reader, item.target)
+        if current is None and not item.creates:
+            skips.append(Skipped(knob.name, item.target, "not there"))
+        elif value_types.same(kind, current, item.wanted):
+            continue
+        elif item.target in refused:
+            skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
+        elif item.target in settled and value_types.same(kind, current, settled[item.target]):
+            skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
+        elif closed and (shut := write_access.shut(closed, item.target)):
+            skips.append(Skipped(knob.name, item.target, shut, item.label))
+        else:
+            why = item.why or knob.why
+            changes.append(Change(knob.name, item.target, current, item.wanted, why, kind, item.label))

@@ -1,0 +1,175 @@
+"""Profiles: which knobs, which CPUs. TOML, bundled by name or the user's own file; wrong ones get the key named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from quiet import cpulist
+from quiet.boot.parameters import cmdline, merge
+from quiet.boot.parameters import placeholders as wish
+from quiet.errors import Refused, UsageError
+from quiet.knobs import services
+from quiet.knobs.registry import BY_NAME
+from quiet.machine.cpu_selection import CpuPartition, choose
+from quiet.machine.facts import Facts
+from quiet.noise import budgets
+from quiet.noise.budgets import Budgets
+
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
+_SECTIONS = {
+    "": ("name", "summary", "cpus", "knobs", "services", "noise", "boot"),
+    "cpus": ("isolated", "housekeeping", "max_cores"),
+    "noise": budgets.KEYS,
+    "boot": ("wanted",),
+    "services": ("stop", "keep"),
+}
+
+
+class Profile(NamedTuple):
+    """A profile as read and checked. `knobs` maps a knob's name to one of its choices or to a number as text."""
+
+    name: str
+    summary: str
+    source: str
+    isolated: str
+    housekeeping: str
+    max_cores: int
+    knobs: Mapping[str, str]
+    boot: tuple[str, ...]
+    budgets: Budgets = budgets.NONE
+    services: Mapping[str, tuple[str, ...]] = {}  # units to stop, units to keep
+
+    def choose(self, facts: Facts, wish: str | None = None) -> CpuPartition:
+        """The CPUs for this host; `wish` is the command line's --cpus."""
+        source = "--cpus" if wish is not None else f"profile {self.name}: cpus.isolated"
+        smt = self.knobs.get("smt", "leave")
+        isolated = self.isolated if wish is None else wish
+        return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
+
+    def missing_boot(self, facts: Facts, cpus: CpuPartition) -> tuple[str, ...]:
+        """The kernel parameters that the profile wants, that work here, and that the running kernel was not given."""
+        if not self.boot:
+            return ()
+        wanted = wish.words(self.boot, cpus, f"profile {self.name}: key 'boot.wanted'")
+        try:
+            return merge.merge(cmdline.parse(facts.command_line), wanted, facts).add
+        except Refused:  # what is there leaves no CPU beside the wish: `quiet boot plan` says so
+            return tuple(wanted)
+
+
+def bundled() -> list[str]:
+    """The names of the profiles that come with the package."""
+    return sorted(name[:-5] for name in os.listdir(_FOLDER) if name.endswith(".toml"))
+
+
+def load(name: str) -> Profile:
+    """Read a bundled profile by its name, or a file by its path. Raises UsageError naming file and key."""
+    import tomllib
+
+    own = "/" in name or name.endswith(".toml")
+    path = name if own else os.path.join(_FOLDER, name + ".toml")
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.load(file)
+    except FileNotFoundError:
+        known = ", ".join(bundled())
+        hint = "no such file" if own else f"no such profile; there are: {known}; or give the path of your own file"
+        raise UsageError(f"profile {name}: {hint}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"profile {name}: {error}") from None
+    return check(data, f"profile {name}", os.path.abspath(path) if own else name)
+
+
+def check(data: Mapping[str, object], label: str, name: str) -> Profile:
+    """Check a profile's content; the first wrong key is named."""
+    for section, keys in _SECTIONS.items():
+        table = data if not section else _table(data, section, label)
+        for key in table:
+            if key not in keys:
+                where = f"{section}.{key}" if section else key
+                raise UsageError(f"{label}: unknown key '{where}'; known here are: {', '.join(keys)}")
+    cpus = _table(data, "cpus", label)
+    max_cores = cpus.get("max_cores", 4)
+    if not isinstance(max_cores, int) or isinstance(max_cores, bool) or max_cores < 1:
+        raise UsageError(f"{label}: key 'cpus.max_cores' must be a whole number from 1, not {max_cores!r}")
+    sets = {key: _text(cpus, "cpus", key, "auto", label) for key in ("isolated", "housekeeping")}
+    _check_cpus(sets, label)
+    boot = _table(data, "boot", label).get("wanted", [])
+    if not isinstance(boot, list) or not all(isinstance(item, str) for item in boot):
+        raise UsageError(f"{label}: key 'boot.wanted' must be a list of kernel parameters")
+    return Profile(
+        name=_text(data, "", "name", os.path.basename(name), label),
+        summary=_text(data, "", "summary", "", label),
+        source=name,
+        isolated=sets["isolated"],
+        housekeeping=sets["housekeeping"],
+        max_cores=max_cores,
+        knobs=_knobs(_table(data, "knobs", label), label),
+        boot=tuple(boot),
+        budgets=budgets.parse(_table(data, "noise", label), f"{label}: key 'noise.{{}}'"),
+        services=_services(_table(data, "services", label), label),
+    )
+
+
+def _services(table: Mapping[str, object], label: str) -> dict[str, tuple[str, ...]]:
+    lists: dict[str, tuple[str, ...]] = {}
+    for key in ("stop", "keep"):
+        names = table.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise UsageError(f"{label}: key 'services.{key}' must be a list of units' names")
+        lists[key] = tuple(names)
+    try:
+        services.check_names(lists["stop"], lists["keep"])
+    except UsageError as error:
+        raise UsageError(f"{label}: {error}") from None
+    return lists
+
+
+def _check_cpus(sets: Mapping[str, str], label: str) -> None:
+    found = {}
+    for key, text in sets.items():
+        try:
+            found[key] = frozenset() if text == "auto" else cpulist.parse(text)
+        except UsageError as error:
+            raise UsageError(f"{label}: key 'cpus.{key}': {error}") from None
+        if text != "auto" and not found[key]:
+            raise UsageError(f'{label}: key \'cpus.{key}\' names no CPU; use "auto" or a list such as "2-3"')
+    if both := found["isolated"] & found["housekeeping"]:
+        names = cpulist.format(both)
+        raise UsageError(f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU {names}")
+
+
+def _table(data: Mapping[str, object], key: str, label: str) -> Mapping[str, object]:
+    table = data.get(key, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{label}: '{key}' must be a table: write [{key}] on a line of its own")
+    return table
+
+
+def _text(table: Mapping[str, object], section: str, key: str, default: str, label: str) -> str:
+    value = table.get(key, default)
+    if not isinstance(value, str):
+        where = f"{section}.{key}" if section else key
+        raise UsageError(f"{label}: key '{where}' must be a text in quotes, not {value!r}")
+    return value
+
+
+def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
+    knobs: dict[str, str] = {}
+    for name, value in table.items():
+        knob = BY_NAME.get(name)
+        if isinstance(value, dict) and value:
+            whole = f"{name}.{next(iter(value))}"
+            raise UsageError(f'{label}: a knob with a dot in its name stands in quotes: write "{whole}" = ...')
+        if knob is None:
+            raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        if not (value in knob.choices or (knob.numeric and number)):
+            allowed = ", ".join(f'"{choice}"' for choice in knob.choices) + (
+                " or a number from 1" if knob.numeric else ""
+            )
+            raise UsageError(f"{label}: key 'knobs.{name}' must be {allowed}, not {value!r}")
+        knobs[name] = str(value)
+    return knobs

@@ -1,0 +1,38 @@
+"""Verify: plan again. No change left means that every setting still holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quiet.host.reader import Reader
+from quiet.machine.cpu_selection import parse_wish
+from quiet.machine.facts import Facts
+from quiet.settings import journal, plan
+from quiet.settings.plan import Plan
+from quiet.settings.profile import Profile, load
+
+if TYPE_CHECKING:
+    from quiet.settings.applied_state import AppliedState
+
+
+def plan_now(
+    reader: Reader, profile: Profile, wish: str | None, facts: Facts | None = None
+) -> tuple[Plan, AppliedState | None]:
+    """The plan for the host as it is, and the record when this profile is applied to these CPUs.
+
+    With it applied, its CPUs stay the same ones, and what the kernel refused or rounded then is not asked for again.
+    """
+    facts = facts or Facts(reader)
+    record = journal.load(reader)
+    ours = record is not None and (record.profile, record.source) == (profile.name, profile.source)
+    if record is not None and ours and (wish is None or parse_wish(wish, "--cpus") == record.cpus.isolated):
+        return plan.make(reader, profile, record.cpus, record.accepted(), record.refused, facts), record
+    return plan.make(reader, profile, profile.choose(facts, wish), facts=facts), None
+
+
+def applied_profile(reader: Reader, name: str | None) -> Profile:
+    """The profile to verify against: the named one, else the applied one, else "bench"."""
+    if name is not None:
+        return load(name)
+    record = journal.load(reader)
+    return load(record.source if record else "bench")

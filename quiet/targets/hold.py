@@ -1,0 +1,27 @@
+"""held:cpu_dma_latency - a number in a device that lasts only while somebody has the device open.
+
+held:timestamps - a socket whose packets get time stamps: while there is one, the kernel's code for them stays on.
+
+Absent is None: nobody holds it for us. What others hold is theirs; of all that is asked for the kernel takes the
+strictest (power/pm_qos_interface.rst).
+"""
+
+from __future__ import annotations
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets.target_type import TargetType
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    return reader.held(name)
+
+
+def _put(host: Host, name: str, value: str | None) -> None:
+    if value is None:
+        host.release(name)
+    else:
+        host.hold(name, int(value))
+
+
+KIND = TargetType(_get, _put)

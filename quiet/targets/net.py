@@ -1,0 +1,127 @@
+"""Network interfaces of the own namespace: `net:eth0/...`.
+
+    net:eth0/queues/rx-0/rps_cpus   a file below /sys/class/net/eth0
+    net:eth0/channels    how many channels of each sort: "combined 4", "rx 2 tx 2"
+    net:eth0/rss         the receive queue for each value of the flows' hash, once around: "128: 0 1 2 3"
+    net:eth0/adaptive    whether the driver changes the rate of interrupts with the load: "rx 1 tx 0"
+    net:eth0/rules       the queues that rules send flows to, by their numbers: "1023 3"; only read
+    net:eth0/interrupts  the device's interrupts; only read
+
+The last five are no files; a recorded tree has them as such. Sources: networking/scaling.rst,
+networking/ethtool-netlink.rst, ABI/testing/sysfs-class-net-queues.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets import ethtool
+from quiet.targets.target_type import TargetType
+
+CLASS = "/sys/class/net"
+
+
+def folder(interface: str) -> str:
+    """The interface's folder in sysfs."""
+    return f"{CLASS}/{interface}"
+
+
+def counts(text: str) -> dict[str, int]:
+    """{"rx": 2, "tx": 2} of "rx 2 tx 2"."""
+    words = text.split()
+    return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True)}
+
+
+def spell(found: dict[str, int]) -> str:
+    """The other way."""
+    return " ".join(f"{name} {count}" for name, count in found.items())
+
+
+def queues(text: str) -> list[int]:
+    """The table that is written "128: 0 1 2 3"."""
+    size, _, once = text.partition(":")
+    around = [int(queue) for queue in once.split()]
+    return [around[at % len(around)] for at in range(int(size))]
+
+
+def spell_queues(table: Sequence[int]) -> str:
+    """The table as "SIZE: QUEUES", with the queues as often as it takes until they come again."""
+    size = len(table)
+    once = next((n for n in range(1, size + 1) if all(table[at] == table[at - n] for at in range(n, size))), 0)
+    return f"{size}: {' '.join(str(queue) for queue in table[:once])}" if size else ""
+
+
+def _ask(reader: Reader, interface: str, what: str) -> str | None:
+    base = folder(interface)
+    try:
+        match what:
+            case "channels":
+                return spell(ethtool.channels(interface)) or None
+            case "adaptive":
+                return spell(ethtool.adaptive(interface))
+            case "rules":
+                return spell(ethtool.rules(interface))
+            case "rss":
+                return spell_queues(ethtool.table(interface)) or None
+    except OSError:
+        return None
+    # of the device itself, or of the one that a virtio device is on
+    found = reader.numbered(f"{base}/device/msi_irqs") or reader.numbered(f"{base}/device/../msi_irqs")
+    return " ".join(str(number) for number in found)
+
+
+_ASKED = ("channels", "rss", "adaptive", "rules", "interrupts")
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    interface, _, what = name.partition("/")
+    if what not in _ASKED:
+        return reader.text(f"{folder(interface)}/{what}")
+    if not reader.exists(f"{folder(interface)}/ifindex"):
+        return None
+    return reader.asked(f"net/{interface}/{what}", lambda: _ask(reader, interface, what))
+
+
+def _put(host: Host, name: str, value: str | None) -> None:
+    interface, _, what = name.partition("/")
+    if value is None or what in ("rules", "interrupts"):
+        raise OSError(errno.EINVAL, f"net:{name} cannot be written")
+    if what not in _ASKED:
+        host.write(f"{folder(interface)}/{what}", value)
+    elif not host.live:
+        host.answer(f"net/{interface}/{what}", value)
+    elif what == "rss":
+        _put_table(interface, queues(value))
+    else:
+        from quiet.targets import netlink
+
+        put = netlink.set_channels if what == "channels" else netlink.set_adaptive
+        put(interface, counts(value))
+
+
+def _put_table(interface: str, wanted: list[int]) -> None:
+    # The driver's own table is asked for as such: one that was set by hand stands in the way of fewer channels.
+    if wanted == [at % (max(wanted) + 1) for at in range(len(wanted))]:
+        ethtool.set_table(interface, ())
+        if ethtool.table(interface) == wanted:
+            return
+    ethtool.set_table(interface, wanted)
+
+
+def _identity(reader: Reader, name: str) -> str | None:
+    # a number that no other device gets while the machine runs: names are given again
+    return reader.text(f"{folder(name.partition('/')[0])}/ifindex")
+
+
+def _now(reader: Reader, name: str, identity: str) -> str:
+    if _identity(reader, name) == identity:
+        return name
+    renamed = (new for new in reader.names(CLASS) if _identity(reader, new) == identity)
+    interface, _, what = name.partition("/")
+    return f"{next(renamed, interface)}/{what}"
+
+
+NET = TargetType(_get, _put, _identity, ends=True, now=_now)

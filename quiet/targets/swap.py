@@ -1,0 +1,54 @@
+r"""swap:/dev/sda2: a swap device or file, "off", "on" (with a priority of the kernel's choice) or "on 5".
+
+Source: proc_swaps(5), swapon(2). /proc/swaps writes a space in a path as \040.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets.target_type import TargetType
+
+
+class Area(NamedTuple):
+    """A line of /proc/swaps; sizes in KiB. A priority below 0 is one that the kernel chose."""
+
+    path: str
+    kind: str
+    size: int
+    used: int
+    priority: int
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a file without a name by now: nobody could swap to it again."""
+        return self.path.endswith(" (deleted)")
+
+
+def areas(reader: Reader) -> list[Area]:
+    """What the host swaps to, in the kernel's order."""
+    found = []
+    for line in (reader.text("/proc/swaps") or "").splitlines()[1:]:
+        fields = line.split()
+        if len(fields) == 5:
+            path = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[0])
+            found.append(Area(path, fields[1], *(int(number) for number in fields[2:])))
+    return found
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    for area in areas(reader):
+        if area.path == name:
+            return "on" if area.priority < 0 else f"on {area.priority}"
+    return "off"
+
+
+def _put(host: Host, name: str, value: str | None) -> None:
+    state, _, priority = (value or "off").partition(" ")
+    host.swap(name, None if state == "off" else int(priority or -1))
+
+
+KIND = TargetType(_get, _put)

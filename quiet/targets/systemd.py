@@ -1,0 +1,118 @@
+"""systemd by its files: where units lie, what masks and enables them, and which run. Source: systemd.unit(5).
+
+A service is seen to run by its cgroup. Timers, paths and services that have ended but count as active have none: by
+files alone they are presumed active when they are enabled. A Host, which is what applies, asks systemd itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+
+RUNTIME = "/run/systemd/system"
+CONTROL = "/run/systemd/system.control"
+PATHS = (  # the first one wins
+    *("/etc/systemd/system.control", CONTROL, "/run/systemd/transient", "/run/systemd/generator.early"),
+    *("/etc/systemd/system", "/etc/systemd/system.attached", RUNTIME, "/run/systemd/system.attached"),
+    *("/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"),
+    "/run/systemd/generator.late",
+)
+_CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
+_WITHOUT_CGROUP = (".timer", ".path", ".socket")
+_INSTALL = {
+    "WantedBy": "{other}.wants/{name}",
+    "RequiredBy": "{other}.requires/{name}",
+    "UpheldBy": "{other}.upholds/{name}",
+    "Alias": "{other}",
+}
+# what takes this unit along when it stops
+_NEEDED_BY = ("RequiredBy", "BoundBy", "ConsistsOf")
+
+
+def booted(reader: Reader) -> bool:
+    """Whether systemd is the init: sd_booted(3), or its cgroups in a recorded tree."""
+    return reader.exists(RUNTIME) or any(reader.exists(f"{root}/system.slice") for root in _CGROUPS)
+
+
+def places(reader: Reader) -> list[str]:
+    """The folders of unit files that are there, the first one winning. They are not listed: they are long."""
+    return [folder for folder in PATHS if reader.exists(folder)]
+
+
+def files(reader: Reader, name: str, folders: Sequence[str] | None = None) -> list[str]:
+    """The files of a unit, the one in force first; an instance may have its template's. `folders`: see places()."""
+    names = dict.fromkeys((name, template(name)))
+    where = places(reader) if folders is None else folders
+    return [path for folder in where for each in names if reader.exists(path := f"{folder}/{each}")]
+
+
+def template(name: str) -> str:
+    """ "foo@.service" for "foo@bar.service"; other names as they are."""
+    stem, at, rest = name.partition("@")
+    return f"{stem}@.{rest.rpartition('.')[2]}" if at else name
+
+
+def runs(reader: Reader, name: str) -> bool:
+    """Whether a service has processes, by its cgroup: needs no systemctl, so it also holds for a recorded tree."""
+    stem, at, _ = name.partition("@")
+    inner = f"system-{stem.replace('-', chr(92) + 'x2d')}.slice/" if at else ""
+    return any(reader.exists(f"{root}/system.slice/{inner}{name}") for root in _CGROUPS)
+
+
+def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> str | None:
+    """Such as "active enabled" or "inactive static masked"; None when there is no such unit. `folders`: see places().
+
+    "stale": systemd has not read its files since they changed.
+    """
+    found = files(reader, name, folders)
+    running = runs(reader, name)
+    loaded = reader.unit_states() if isinstance(reader, Host) and reader.live else {}
+    if not found and not running and name not in loaded:
+        return None
+    texts = [reader.text(path) for path in found]
+    masked = bool(texts) and texts[0] == ""
+    install = _enablement(reader, name, next(filter(None, texts), None))
+    stale = False
+    if loaded:
+        load, active = loaded.get(name, ("", "inactive"))
+        stale = bool(load) and (load == "masked") is not masked
+        activity = active if active in ("active", "inactive", "failed") else "active"
+    else:
+        presumed = name.endswith(_WITHOUT_CGROUP) and install == "enabled" and not masked
+        activity = "active" if running or presumed else "inactive"
+    return " ".join(filter(None, (activity, install, "masked" if masked else "", "stale" if stale else "")))
+
+
+def _enablement(reader: Reader, name: str, text: str | None) -> str:
+    """As systemctl is-enabled, by the links that the unit's [Install] section asks for."""
+    if text is None:
+        return ""
+    links = []
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if folder := _INSTALL.get(key.strip()):
+            links += [folder.format(other=other, name=name) for other in value.split()]
+    if any(reader.exists(f"{base}/{link}") for base in ("/etc/systemd/system", RUNTIME) for link in links):
+        return "enabled"
+    return "disabled" if links else "static"
+
+
+def needed_by(host: Host, names: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    """The active units that would stop with each of these, directly or one through another."""
+    asked: dict[str, frozenset[str]] = {}
+    todo = set(names)
+    while todo:
+        shown = host.unit_properties(sorted(todo), _NEEDED_BY)
+        asked |= {name: frozenset(" ".join(shown.get(name, {}).values()).split()) for name in todo}
+        todo = {each for found in asked.values() for each in found} - asked.keys()
+    states = host.unit_states()
+    whole = {}
+    for name in names:
+        closure, more = set[str](), {name}
+        while more:
+            closure |= more
+            more = {each for member in more for each in asked[member]} - closure
+        whole[name] = frozenset(n for n in closure - {name} if states.get(n, ("", ""))[1] == "active")
+    return whole

@@ -1,0 +1,104 @@
+"""Targets of the word "slice": the CPUs that systemd lets a slice (or init.scope) have.
+
+    slice:system.slice   its live cpuset.cpus: "0-2", "" when nothing restricts it, "0-1 by drop-in" when we do
+
+Put writes a drop-in of our own (AllowedCPUs=, systemd.resource-control(5)) beside whatever else sets the slice's CPUs,
+and reloads: what systemd knows survives its reloads, new units, and its switching off of controllers that nobody needs.
+To put another value back the drop-in is removed; systemd then may leave the live value as it is (systemd issue 43846),
+so that is written.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from quiet import cpulist
+from quiet.errors import UsageError
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets import systemd
+from quiet.targets.target_type import TargetType
+
+MOUNT = "/sys/fs/cgroup"  # where systemd has it, when version 2 has all controllers
+_POSSIBLE = "/sys/devices/system/cpu/possible"
+_NAME = "zz-quiet.conf"  # after 50-AllowedCPUs.conf of systemctl set-property
+BY = " by drop-in"
+_HEAD = "# by quiet; `quiet restore` removes it"
+
+
+def _folder(name: str) -> str:
+    return f"{systemd.RUNTIME}/{name}.d"
+
+
+def _live(reader: Reader, name: str) -> str:
+    """What the kernel has; a list of all CPUs restricts nothing, as none does."""
+    live = reader.text(f"{MOUNT}/{name}/cpuset.cpus") or ""
+    return "" if _same(live, reader.text(_POSSIBLE) or "") else live
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    if not reader.exists(f"{MOUNT}/{name}"):
+        return None
+    live = _live(reader, name)
+    text = reader.text(f"{_folder(name)}/{_NAME}")
+    if text is None:
+        return live
+    ours = text.rpartition("AllowedCPUs=")[2].strip()
+    return ours + BY if _same(ours, live) else f"{live or 'all'}, not {ours}{BY}"
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return cpulist.parse(one) == cpulist.parse(other)
+    except UsageError:
+        return False
+
+
+def _put(host: Host, name: str, value: str | None) -> None:
+    _together(host, [(name, value)])
+
+
+def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
+    if not host.live:
+        raise OSError(errno.EOPNOTSUPP, "a recorded tree has no systemd to change")
+    for name, value in items:
+        if value is None:
+            raise OSError(errno.EINVAL, f"{name} cannot be made absent")
+        if value.endswith(BY):
+            _add(host, name, value.removesuffix(BY))
+        else:
+            _remove(host, name)
+    host.systemctl("daemon-reload")
+    for name, value in items:
+        _set_live(host, name, (value or "").removesuffix(BY))
+
+
+def _set_live(host: Host, name: str, value: str) -> None:
+    path = f"{MOUNT}/{name}/cpuset.cpus"
+    if not host.exists(path) or _same(_live(host, name), value):
+        return
+    try:
+        host.write(path, value)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or value:
+            raise
+        host.write(path, host.text(_POSSIBLE) or "")  # with processes in it the kernel lets nobody empty it
+
+
+def _add(host: Host, name: str, value: str) -> None:
+    if not host.exists(_folder(name)):
+        host.mkdir(_folder(name))
+    section = "Scope" if name.endswith(".scope") else "Slice"
+    # settings of several files add up: the empty one takes back what was allowed before
+    host.create(f"{_folder(name)}/{_NAME}", f"{_HEAD}\n[{section}]\nAllowedCPUs=\nAllowedCPUs={value}\n")
+
+
+def _remove(host: Host, name: str) -> None:
+    if host.exists(f"{_folder(name)}/{_NAME}"):
+        host.unlink(f"{_folder(name)}/{_NAME}")
+    if host.exists(_folder(name)) and not host.names(_folder(name)):
+        host.rmdir(_folder(name))
+
+
+KIND = TargetType(_get, _put, together=_together)

@@ -1,0 +1,102 @@
+"""Targets of the word "unit": whether a systemd unit is active, and whether it is masked for this boot.
+
+    unit:cron.service    "active enabled", "inactive static masked"; put: the words active and masked count
+
+Only a mask holds: what is merely stopped is started again by D-Bus, a socket, a timer or a path. The mask is a link in
+/run, which a reboot clears: in system.control where a file of the unit goes before those of /run/systemd/system.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets import systemd
+from quiet.targets.target_type import TargetType
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    return systemd.state(reader, name)
+
+
+def _put(host: Host, name: str, value: str | None) -> None:
+    _together(host, [(name, value)])
+
+
+def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
+    """One reload, one stop and one start for all: each call of systemctl costs about as much as all the rest."""
+    if not host.live:
+        raise OSError(errno.EOPNOTSUPP, "a recorded tree has no services to change")
+    now = {name: (systemd.state(host, name) or "").split() for name, _ in items}
+    wanted = {name: (value or "").split() for name, value in items}
+    if absent := [name for name, words in wanted.items() if not words]:
+        raise OSError(errno.EINVAL, f"{absent[0]} cannot be made absent")
+    stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
+    needed = _needed(host, stop)
+    stop = [name for name in stop if name not in needed]
+    if stop:  # ahead of the mask: a timer that finds itself masked has failed
+        host.systemctl("stop", *stop)
+    reload = any("stale" in words for words in now.values())
+    for name, words in wanted.items():
+        if name not in needed and ("masked" in words) is not ("masked" in now[name]):
+            reload = True
+            (_mask if "masked" in words else _unmask)(host, name)
+    if reload:
+        host.systemctl("daemon-reload")
+    start = [name for name in now if "active" in wanted[name] and "active" not in now[name]]
+    again = _listened_for(host, start)
+    back = [name for name in stop if host.unit_states().get(name, ("", ""))[1] == "active"]  # started in between
+    if back or again:
+        host.systemctl("stop", *back, *again)
+    if start:
+        host.systemctl("start", *sorted([*start, *again], key=_starting))
+    for name, others in needed.items():
+        raise OSError(errno.EBUSY, f"{', '.join(sorted(others))} would stop with {name}")
+
+
+def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
+    """Those of the units to stop that would take along one which is not to be stopped, with that."""
+    needed: dict[str, frozenset[str]] = {}
+    users = systemd.needed_by(host, stop) if stop else {}
+    while more := {
+        name: others
+        for name in users.keys() - needed.keys()
+        if (others := users[name] - users.keys() | users[name] & needed.keys())
+    }:
+        needed.update(more)
+    return needed
+
+
+def _listened_for(host: Host, start: list[str]) -> list[str]:
+    """The services that run, and have to start anew for a socket of theirs: no socket starts beside its service."""
+    sockets = [name for name in start if name.endswith(".socket")]
+    shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
+    services = {service for each in shown.values() for service in each.get("Triggers", "").split()}
+    states = host.unit_states() if services else {}
+    return sorted(service for service in services if states.get(service, ("", ""))[1] == "active")
+
+
+def _starting(name: str) -> int:
+    """The order in which units start: sockets before what they listen for, then what begins further jobs."""
+    return (".socket", ".service", ".path", ".timer").index("." + name.rpartition(".")[2])
+
+
+def _mask(host: Host, name: str) -> None:
+    before = systemd.PATHS[: systemd.PATHS.index(systemd.RUNTIME) + 1]
+    first = any(host.exists(f"{folder}/{name}") for folder in before)
+    if first and not host.exists(systemd.CONTROL):
+        host.mkdir(systemd.CONTROL)
+    host.symlink(f"{systemd.CONTROL if first else systemd.RUNTIME}/{name}", "/dev/null")
+
+
+def _unmask(host: Host, name: str) -> None:
+    for folder in (systemd.CONTROL, systemd.RUNTIME):
+        if host.text(f"{folder}/{name}") == "":
+            host.unlink(f"{folder}/{name}")
+    if not host.names(systemd.CONTROL) and host.exists(systemd.CONTROL):
+        host.rmdir(systemd.CONTROL)
+
+
+KIND = TargetType(_get, _put, together=_together)

@@ -1,0 +1,80 @@
+"""`cbench compare`: what cannot be compared is one line."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cbench.store.store import Store
+from tests.cbench.compare.comparing import fails
+from tests.cbench.store.storing import CYCLES, HOST, facts, noisy, stored, trials
+
+
+@pytest.fixture
+def a(tmp_path: Path) -> Path:
+    return stored(tmp_path / "a.db", noisy(1e6, 8, 40, seed=1))
+
+
+def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE mine (a)")
+    connection.close()
+    fails(a, tmp_path / "other.db", "an SQLite file, but not a store of cbench")
+
+
+def test_what_cannot_be_compared_is_one_line(a: Path, tmp_path: Path) -> None:
+    cycles = stored(tmp_path / "c.db", [[5, 5]], counter=CYCLES)
+    fails(a, cycles, "hash n=1000: A is in TSC ticks, B in cycles")
+    fails(a, stored(tmp_path / "s.db", [[5, 5]], workload="sieve"), "no test is in both")
+    fails(a, f"{a}:sieve", "no 'sieve' in it; it has 'hash n=1000'")
+    fails(a, tmp_path / "none", "no such file")
+    fails(a, tmp_path / "none:hash", "no such file")
+    fails(a, tmp_path, "is a directory")
+    fails(a, stored(tmp_path / "z.db", [[0, 5]]), "ratios need values above 0")
+    fails(a, stored(tmp_path / "f.db", [[6, 5]]), "has no floor; use --headline median", headline="floor")
+    Store.create(tmp_path / "e.db", HOST, []).close()
+    fails(a, tmp_path / "e.db", "no trials in it")
+
+
+def test_without_undisturbed_trials_there_is_nothing_to_compare_by_them(a: Path, tmp_path: Path) -> None:
+    path = tmp_path / "p.db"
+    with Store.create(path, HOST, []) as store:
+        store.add(store.begin(facts()), trials([5], {0: "interrupt LOC"}))
+    fails(a, path, "no undisturbed trial in B", clean_only=True)
+
+
+MALFORMED = [
+    "",
+    "{",
+    "{}",
+    "[]",
+    "not JSON",
+    '{"version": "1.0"}',
+    '{"version": "7.5", "benchmarks": []}',
+    '{"version": "1.0", "benchmarks": []}',
+    '{"version": "1.0", "benchmarks": 5}',
+    '{"version": "1.0", "benchmarks": [{"runs": []}]}',
+    '{"version": "1.0", "benchmarks": [{"runs": [{"values": [1]}]}]}',
+    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": [-1]}]}]}',
+    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": [NaN]}]}]}',
+    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": [Infinity]}]}]}',
+    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"values": ["1"]}]}]}',
+    '{"version": "1.0", "metadata": {"name": "x"}, "benchmarks": [{"runs": [{"warmups": [[1, 2]]}]}]}',
+    '{"version": "1.0", "metadata": {"name": "x", "unit": "parsec"}, "benchmarks": [{"runs": [{"values": [1]}]}]}',
+    '{"version": "1.0", "metadata": 5, "benchmarks": [{"runs": [{"values": [1]}]}]}',
+]
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_a_malformed_file_is_one_line(text: str, a: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    fails(a, path, str(path))
+    fails(path, a, str(path))
+
+
+def test_a_file_in_another_encoding_is_one_line(a: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_bytes(b'{"version": "\xff\xfe"}')
+    fails(a, tmp_path / "bad.json", "not a JSON file of pyperf")

@@ -1,0 +1,84 @@
+"""What a report says of its host, and which CPU is chosen."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from cbench.machine import describe
+from cbench.machine.cpus import choose_cpus, default_cpu
+from cbench.model import Counter, Result, Session, Settling, Trial
+from cbench.workloads.registry import find
+from quiet.machine.affinity import reachable
+
+GUEST = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor sse\n"
+SETTLED = Settling((1,) * 20, (), True)
+SESSION = Session(
+    Counter("tsc", "TSC ticks", True, "a clock", "read", 25, 49), (Trial(1, 1),), SETTLED, "all", "fixed", "none",
+    "/proc/interrupts", 0,
+)  # fmt: skip
+
+
+def result(isolated: bool, session: Session = SESSION) -> Result:
+    return Result(find("hash"), {"n": 1}, 0, isolated, (session,))
+
+
+def test_fields_of_cpuinfo_are_found_by_name() -> None:
+    assert describe.cpuinfo_field(GUEST, "model name", "CPU part") == "AMD EPYC"
+    assert describe.cpuinfo_field("CPU part\t: 0xd0c\n", "model name", "CPU part") == "0xd0c"
+    assert describe.cpuinfo_field("", "model name") == ""
+
+
+def test_the_hypervisor_flag_gives_a_guest_away() -> None:
+    assert describe.is_virtual(GUEST)
+
+
+def test_the_host_counts_as_quiet_only_when_all_tested_cpus_are_isolated() -> None:
+    assert describe.describe([2, 3], frozenset({2, 3}))["quiet"] is True
+    assert describe.describe([0, 3], frozenset({2, 3}))["quiet"] is False
+    assert describe.describe([0], frozenset())["quiet"] is False
+
+
+def test_measuring_on_ordinary_cpus_only_is_said_with_the_way_out() -> None:
+    assert "not isolated: sudo quiet run --profile bench -- cbench ..." in describe.missing([result(False)])
+    assert not any("not isolated" in line for line in describe.missing([result(False), result(True)]))
+
+
+def test_memory_that_could_not_be_locked_and_random_addresses_are_said() -> None:
+    session = Session(
+        SESSION.counter, SESSION.trials, SESSION.settling, "none (Cannot allocate memory)",
+        "random (Operation not permitted)", "none", "Permission denied", 0,
+    )  # fmt: skip
+    said = "\n".join(describe.missing([result(True, session)]))
+    assert "RLIMIT_MEMLOCK" in said
+    assert "addresses random" in said
+    assert "interrupts not seen" in said
+
+
+@pytest.mark.parametrize(
+    ("isolated", "allowed", "chosen"),
+    [({2, 3}, {0, 1, 2, 3}, 2), ({2, 3}, {0, 3}, 3), ({2}, {0, 1}, 1), (set(), {0, 1, 5}, 5), (set(), {0}, 0)],
+)
+def test_the_first_usable_isolated_cpu_is_chosen_else_the_last(
+    isolated: set[int], allowed: set[int], chosen: int
+) -> None:
+    assert default_cpu(frozenset(isolated), frozenset(allowed)) == chosen
+
+
+def test_cpus_keep_the_order_in_which_they_were_asked_for() -> None:
+    last = max(os.sched_getaffinity(0))
+    assert choose_cpus([str(last), "0", str(last)], frozenset()) == list(dict.fromkeys([last, 0]))
+
+
+def test_a_cpu_outside_of_the_own_affinity_is_reachable_and_the_affinity_stays() -> None:
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        return
+    last = max(before)
+    try:
+        os.sched_setaffinity(0, before - {last})
+        assert reachable(frozenset({last})) == {last}
+        assert os.sched_getaffinity(0) == before - {last}
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,68 @@
+"""Comparisons between tests that change with the order: against all pairs one by one."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cbench.order.stats.pairwise import ABOVE, BELOW, OPEN, Changed, across
+
+END = st.integers(0, 6)
+INTERVAL = st.one_of(st.none(), st.tuples(END, END).map(sorted))
+SERIES = st.lists(st.tuples(INTERVAL, INTERVAL), max_size=12)
+
+
+def says(a: list[int], b: list[int]) -> int:
+    return ABOVE if a[0] > b[1] else BELOW if a[1] < b[0] else OPEN
+
+
+@given(SERIES, st.integers(1, 100))
+def test_every_pair_is_looked_at_once(series: list[tuple[list[int] | None, list[int] | None]], most: int) -> None:
+    bounds = [
+        tuple(np.array([nan if each[order] is None else each[order][end] for each in series]) for end in (0, 1))
+        for order in (0, 1)
+    ]
+    halves = [list(range(0, len(series), 2)), list(range(1, len(series), 2))]
+    found = across((bounds[0][0], bounds[0][1]), (bounds[1][0], bounds[1][1]), halves, most)
+    pairs, wanted = 0, []
+    for members in halves:
+        for place, a in enumerate(members):
+            for b in members[place + 1 :]:
+                if None in (*series[a], *series[b]):
+                    continue
+                pairs += 1
+                fixed, random = (says(series[a][order], series[b][order]) for order in (0, 1))
+                if fixed != random:
+                    wanted.append(Changed(a, b, fixed, random))
+    wanted.sort(key=lambda pair: (not pair.reversed, pair.a, pair.b))
+    assert found.pairs == pairs
+    assert found.changed == len(wanted)
+    assert found.reversed == sum(pair.reversed for pair in wanted)
+    assert list(found.first) == wanted[:most]
+
+
+def test_of_many_pairs_those_that_are_reversed_are_named_first() -> None:
+    n = 700
+    low = np.arange(n, dtype=float)
+    turned = low.copy()
+    turned[[-2, -1]] = turned[[-1, -2]]
+    wide = np.where(np.arange(n) < 600, 1000.0, 0.25)
+    found = across((low, low + 0.25), (turned - (wide > 1), turned + wide), [range(n)], most=10)
+    assert found.pairs == n * (n - 1) // 2
+    assert found.reversed == 1
+    assert found.first[0] == Changed(n - 2, n - 1, BELOW, ABOVE)
+    assert [(each.a, each.b) for each in found.first[1:]] == [(0, b) for b in range(1, 10)]
+    assert found.changed > 100_000
+
+
+@pytest.mark.slow
+def test_ten_thousand_tests_take_seconds() -> None:
+    rng = np.random.default_rng(1)
+    low = rng.normal(size=10_000)
+    found = across((low, low + 0.1), (low + 0.01, low + 0.12), [range(10_000)])
+    assert found.pairs == 49_995_000
+    assert len(found.first) == 1000

@@ -1,0 +1,190 @@
+"""What an analysis says of itself: what failed, what was not compared, what nothing is known of."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from cbench.cli import app
+from cbench.order import verdict
+from quiet.errors import UsageError
+from tests.cbench.order.pages import analysed
+from tests.cbench.order.pages import study as made_up
+from tests.cbench.order.studies import analyze, refused, write
+from tests.cbench.study.storing import stored
+
+PLAIN = "test,order,value"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "study.csv"
+
+
+def rows(*tests: str, orders: tuple[str, ...] = ("fixed", "random"), n: int = 8) -> list[str]:
+    return [f"{test},{order},{10 + number % 5}" for test, order, number in product(tests, orders, range(n))]
+
+
+def shown(path: Path, *options: str) -> Any:
+    return CliRunner().invoke(app, ["order", "analyze", str(path), *options])
+
+
+def test_failed_trials_of_a_table_are_told(path: Path) -> None:
+    write(path, [*rows("a", "b"), "a,fixed,", "b,random,NA"], PLAIN)
+    made, _ = analyze(path)
+    assert made["design"]["warnings"] == ["2 of 34 trials failed"]
+    assert "beware: 2 of 34 trials failed" in shown(path).stdout
+    columns = {"test": ["a"] * 4, "order": ["fixed", "fixed", "random", "random"], "value": [1.0, None, 2.0, 3.0]}
+    pq.write_table(pa.table(columns), path.with_suffix(".parquet"))
+    assert analyze(path.with_suffix(".parquet"))[0]["design"]["warnings"] == ["1 of 4 trials failed"]
+
+
+def test_of_several_metrics_results_are_missing(path: Path) -> None:
+    write(path, ["a,fixed,1,m", "a,random,,m", "a,random,3,m"], f"{PLAIN},metric")
+    assert analyze(path)[0]["design"]["warnings"] == ["1 of 3 results are missing"]
+
+
+def test_tests_that_were_not_compared_are_named_with_the_order_that_is_missing(path: Path) -> None:
+    six = [f"t{number}" for number in range(6)]
+    write(path, [*rows("a"), *rows(*six, orders=("fixed",)), *rows("z", orders=("random",)), "none,fixed,"], PLAIN)
+    assert analyze(path)[0]["design"]["warnings"] == [
+        "1 of 73 trials failed",
+        "t0, t1, t2, t3, t4 and 1 more (all in --json) were not compared: no results in random order",
+        "z was not compared: no results in fixed order",
+        "none was not compared: no results in fixed or random order",
+    ]
+
+
+@pytest.mark.parametrize("lines", [rows("a", "b", orders=("fixed",)), ["a,fixed,", "a,random,"], ["a,random,1"]])
+def test_where_nothing_was_compared_it_ends_with_2_and_one_line(path: Path, lines: list[str]) -> None:
+    made, code = analyze(write(path, lines, PLAIN))
+    assert code == 2
+    assert verdict.NOTHING in made["design"]["warnings"]
+    assert made["verdict"].count(verdict.NOTHING) == 1
+    assert f"beware: {verdict.NOTHING}" not in made["verdict"]
+    done = shown(path)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == f"{path}: nothing to compare: no test has results in both orders"
+    assert "no interval (-)" not in done.stdout or lines[0] == "a,random,1"
+
+
+def test_a_page_of_nothing_is_written_and_ends_with_2(path: Path, tmp_path: Path) -> None:
+    write(path, rows("a", orders=("fixed",)), PLAIN)
+    done = CliRunner().invoke(app, ["order", "report", str(path), "-o", str(tmp_path / "page.html")])
+    assert isinstance(done.exception, UsageError)
+    assert verdict.NOTHING in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("design", ["random", "williams"])
+def test_a_study_without_a_fixed_order_has_its_answer_from_position_and_predecessor(
+    tmp_path: Path, design: str
+) -> None:
+    store = stored(tmp_path / "s.db", 3, design, 24, lambda test, place, _b, draw: 100 + draw.gauss(0, 1) + 9 * place)
+    made, code = analyze(store)
+    assert (code, made["design"]["warnings"]) == (1, [])
+    refused(store, "--value a: chooses a table's column, and", "--value", "a")
+
+
+def test_fixed_trials_that_all_failed_are_no_design_without_a_fixed_order(path: Path) -> None:
+    lines = [f"{test},random,{run},{(run + at) % 3},{run % 5}" for run in range(9) for at, test in enumerate("abc")]
+    head = "test,order,run,position,value"
+    assert analyze(write(path, lines, head))[1] in (0, 1)
+    made, code = analyze(write(path, [*lines, "a,fixed,99,0,"], head))
+    assert (code, made["order_matters"], made["verdict"][0]) == (2, False, verdict.NOTHING)
+
+
+def test_how_many_results_an_interval_takes_is_that_of_its_rule(path: Path) -> None:
+    write(path, [*rows("a", n=7), *rows("b", orders=("fixed",))], PLAIN)
+    needs = [each["ci_needs"] for each in analyze(path, "--intervals", "normal")[0]["tests"].values()]
+    assert needs == [8, None]  # a: 7/2 - 1.96 sqrt(7)/2 < 1; b has enough, and in random order nothing at all
+    assert analyze(path)[0]["tests"]["a"]["ci_needs"] is None
+
+
+def test_every_rule_goes_with_json_only(path: Path) -> None:
+    refused(write(path, rows("a"), PLAIN), "--every-rule: goes with --json only", "--every-rule")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e308, 1e-310])
+def test_values_at_the_ends_of_what_numbers_can_be_give_no_infinity(path: Path, scale: float) -> None:
+    lines = [
+        f"{test},{order},{run},{at},{sign * scale * (1 + 0.05 * ((run * 7 + at) % 11))!r}"
+        for run, order in enumerate(["fixed", "random"] * 8)
+        for at, (test, sign) in enumerate([("a", 1), ("b", -1), ("c", 1 if order == "fixed" else -1)])
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made, _ = analyze(write(path, lines, "test,order,run,position,value"), "--every-rule")
+    assert json.dumps(made, allow_nan=False)
+    assert made["tests"]["c"]["significant"]
+    assert (made["tests"]["b"]["drift_p"] is None) == (scale > 1)  # the mean of its two middle values is no number
+    assert shown(path).exit_code == 1
+
+
+def test_one_is_not_said_as_many(path: Path) -> None:
+    made, _ = analyze(write(path, rows("a"), PLAIN))
+    assert " was found in 1 test;" in made["verdict"][0]
+    lines = [f"a,fixed,{number}" for number in range(9)] + [f"a,random,{number}" for number in range(100, 109)]
+    made, _ = analyze(write(path, lines, PLAIN))
+    assert made["verdict"][0].startswith("order matters: 1 of 1 test differs between")
+
+
+@pytest.mark.parametrize("value", ["7", "0"])
+def test_values_that_are_all_alike_are_called_so(path: Path, value: str) -> None:
+    lines = [f"{test},{order},{value}" for test, order, _ in product("ab", ("fixed", "random"), range(9))]
+    made, _ = analyze(write(path, lines, PLAIN))
+    assert made["verdict"][0].endswith("was found in 2 tests; all values of a test are alike")
+    assert all(each["runs_needed"] is each["detectable_pct"] is None for each in made["tests"].values())
+
+
+def test_one_result_of_each_order_tells_no_number_of_runs(path: Path) -> None:
+    made, _ = analyze(write(path, ["a,fixed,1", "a,random,2"], PLAIN))
+    assert made["tests"]["a"]["runs_needed"] is None
+
+
+@pytest.mark.parametrize(("random", "said"), [(105, "5.00 % higher"), (95, "5.00 % lower")])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_verdict_says_which_way_in_words(path: Path, random: int, said: str, sign: int) -> None:
+    """Of numbers below 0 the one that is nearer to 0 is higher."""
+    lines = [
+        f"a,{order},{sign * (each + (at - 4) / 100)}"
+        for order, each in (("fixed", 100), ("random", random))
+        for at in range(9)
+    ]
+    made, _ = analyze(write(path, lines, PLAIN))
+    if sign < 0:
+        share, word = said.rsplit(" ", 1)
+        said = f"{share} {'lower' if word == 'higher' else 'higher'}"
+    assert made["verdict"][0].endswith(f": a ({said} in random order)")
+
+
+def test_with_a_shift_the_runs_that_it_takes_are_shown(path: Path) -> None:
+    write(path, [*rows("a"), *rows("b")], PLAIN)
+    n = analyze(path, "--delta", "5")[0]["tests"]["a"]["runs_needed"]
+    assert f"runs of each order to see 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout
+    assert "runs of each order" not in shown(path).stdout
+    write(path, rows(*(f"t{number}" for number in range(12))), PLAIN)
+    assert " and 2 more (all in --json)\n" in shown(path, "--delta", "5").stdout
+
+
+def test_of_very_many_changed_pairs_those_that_are_not_named_are_counted() -> None:
+    names = [f"t{number}" for number in range(60)]
+    columns: dict[str, list[Any]] = {"test": [], "order": [], "value": []}
+    for at, name in enumerate(names):
+        for order, value in (("fixed", at), ("random", -at)):
+            for each in range(8):
+                for key, one in zip(columns, (name, order, 1000 + value + each / 100), strict=True):
+                    columns[key].append(one)
+    made, _ = analysed(columns)
+    assert (made["across"]["changed"], len(made["across"]["named"]), made["across"]["left_off"]) == (1770, 1000, 770)
+    assert any(line.endswith(" and 1,765 more (1,000 in --json)") for line in made["verdict"])
+    assert any(" and 54 more (all in --json)" in line for line in made["verdict"])
+    assert analysed(made_up(["x", "y", "z"]))[0]["across"]["left_off"] == 0

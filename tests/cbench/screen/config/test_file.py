@@ -1,0 +1,252 @@
+"""An experiment's file: what is wrong is named with file, line and key, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cbench.screen.config import treatments
+from cbench.screen.config.example import EXAMPLE
+from cbench.screen.config.file import load, parse
+from cbench.screen.config.model import Screen
+from quiet.errors import UsageError
+from tests.cbench.screen.running import experiment, factor
+
+A = factor("a", {"0": "found = true", "1": "environment = { A = '1' }"})
+B = factor("b", {"0": "aslr = false", "1": "aslr = true"})
+HARD = factor("h", {"0": "found = true", "1": "command = 'x'\nrestore = 'y'"}, "hard = true")
+BOOT = factor("k", {"0": "kernel = []", "1": "kernel = ['nosmt']"}, "hard = true")
+REBOOT = "[reset]\nkind = 'reboot'\ncommand = 'x'\n"
+
+
+def read(text: str) -> Screen:
+    return parse(text, "e.toml", "/tmp")
+
+
+def said(text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        read(text)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_example_is_an_experiment_with_eight_treatments() -> None:
+    screen = parse(EXAMPLE, "example.toml", "/somewhere")
+    assert [factor.names for factor in screen.factors] == [("O0", "O2"), ("off", "on"), ("small", "large")]
+    assert len(treatments.treatments(screen)) == 8
+    assert (screen.folder, screen.seed, screen.confidence) == ("/somewhere", 1, 0.95)
+
+
+def test_what_is_not_said_has_its_default() -> None:
+    screen = read(experiment(A, B))
+    assert (screen.batches, screen.seed, screen.alpha, screen.design, screen.reset.kind) == (1, 1, 0.05, "full", "none")
+    assert [response.metric.source for response in screen.responses] == ["last-float"]
+
+
+def test_treatments_are_numbered_with_the_last_factor_changing_first() -> None:
+    found = treatments.treatments(read(experiment(A, B)))
+    assert [each.name for each in found] == ["a=0 b=0", "a=0 b=1", "a=1 b=0", "a=1 b=1"]
+    assert [each.number for each in found] == [0, 1, 2, 3]
+
+
+def test_excluded_treatments_are_not_run_questionable_ones_are_marked_and_responses_may_be_unobtainable() -> None:
+    more = (
+        "[[response]]\nname = 'z'\n"
+        "[[constraint]]\nkind = 'excluded'\nwhere = 'a=0 b=0'\nreason = 'r1'\n"
+        "[[constraint]]\nkind = 'questionable'\nwhere = 'a=1 b=*'\nreason = 'r2'\n"
+        "[[constraint]]\nkind = 'unobtainable'\nwhere = 'b=1'\nreason = 'r3'\nresponses = ['z']\n"
+    )
+    found = treatments.treatments(screen := read(experiment(A, B, more=more)))
+    assert [each.name for each in found] == ["a=0 b=1", "a=1 b=0", "a=1 b=1"]
+    assert [each.questionable for each in found] == ["", "r2", "r2"]
+    assert [dict(each.unobtainable) for each in found] == [{"z": "r3"}, {}, {"z": "r3"}]
+    tests = treatments.study_tests(screen, found)
+    assert [[metric.name for metric in test.metrics] for test in tests] == [["y"], ["y", "z"], ["y"]]
+
+
+def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments() -> None:
+    os = factor("os", {"0": "found = true", "1": "command = 'x'\nrestore = 'y'"}, "hard = true")
+    fp = factor("fp", {"0": "flags = '-fomit-frame-pointer'", "1": "flags = '-fno-omit-frame-pointer'"})
+    prf = factor("prf", {"0": "profiler = 'none'", "1": "profiler = 'fp'", "2": "profiler = 'dwarf'"})
+    more = (
+        "[[response]]\nname = 'samples'\nread = 'samples:'\n"
+        "[[constraint]]\nkind = 'questionable'\nwhere = 'fp=0 prf=2'\nreason = 'dysfunctional'\n"
+        "[[abridgment]]\nname = 'first'\nminus = ['fp=0 prf=2']\n"
+        "[[abridgment]]\nname = 'second'\nminus = ['prf=2']\n"
+        "[[abridgment]]\nname = 'third'\nonly = ['fp=0 prf=1', 'fp=1 prf=2']\n"
+    )
+    screen = read(experiment(os, fp, prf, head="iterations = 1\nbuild = 'true'", more=more))
+    found = treatments.treatments(screen)
+    assert len(found) == 12
+    assert [sum(one.keeps(each.levels) for each in found) for one in screen.abridgments] == [10, 8, 4]
+    assert sum("samples" not in each.unobtainable for each in found) == 8
+    workload = screen.workloads[0]
+    sampled = [treatments.sampled(screen, each, workload) for each in found[:3]]
+    assert [each and each.call_graph for each in sampled] == [None, "fp", "dwarf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            experiment(factor("a", {"0": "", "1": "aslr = true"})),
+            "e.toml:6: factor[1].level[1]: the level '0' is set by nothing",
+        ),
+        (experiment(factor("a", {"0": "found = false", "1": "aslr = true"})), "is set by nothing"),
+        (experiment(factor("a", {"0": "found = true\ncpus = '0'", "1": "aslr = true"})), "found, and cpus sets it"),
+        (experiment(factor("a", {"0": "found = true"})), "'a' has 1: a factor has two levels or more"),
+        (experiment(A, A), "factor[2].name: 'a' is there twice"),
+        (experiment(A.replace("'1'\n", "'0'\n", 1)), "'0' is there twice"),
+        (experiment(), "factor: is missing: an experiment needs at least one [[factor]]"),
+        ("[screen]\n" + A, "workload: is missing"),
+        (f"[screen]\niterations = 1\n{A}[[workload]]\ncommand = 'x'\n", "response: is missing"),
+        (experiment(A, head=""), "e.toml:1: screen.iterations: is missing"),
+        (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: from 1 to 1,000,000"),
+        (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; here may be"),
+        (experiment(A.replace("'a'", "'a b'")), "a text without spaces and without = , * :"),
+        (experiment(A.replace("'a'", "'batch'")), "'batch' means something else in a table"),
+        (experiment(A.replace("'a'", "'y'")), "response[1].name: 'y' is a factor's name"),
+        (experiment(factor("a", {"0": "found = true", "1": "restore = 'x'\naslr = true"})), "has no command to undo"),
+        (experiment(factor("a", {"0": "found = true", "1": "cpus = 'x'"})), "factor[1].level[2].cpus"),
+        (
+            experiment(factor("a", {"0": "found = true", "1": "knob = 'nothing'"})),
+            "'nothing': unknown; `quiet explain`",
+        ),
+        (experiment(factor("a", {"0": "found = true", "1": "profile = 'nothing'"})), "nothing: no such profile"),
+        (experiment(factor("a", {"0": "found = true", "1": "profiler = 'gprof'"})), "profiler: 'gprof'"),
+        (experiment(factor("a", {"0": "found = true", "1": "profiler = 'hz=9'"})), "begin with the call graph"),
+        (experiment(factor("a", {"0": "found = true", "1": "command = ' '"})), "factor[1].level[2].command: is empty"),
+        (
+            experiment(factor("a", {"0": "found = true", "1": "flags = '-O2'"})),
+            "are for `build` in [screen], which is missing",
+        ),
+        (experiment(factor("a", {"0": "found = true", "1": "environment = { CBENCH_RUN = '1' }"})), "cbench sets it"),
+        (experiment(factor("a", {"0": "found = true", "1": "environment = { 'A=B' = '1' }"})), "no variable's name"),
+        (experiment(A, B, B.replace("'b'", "'c'")), "b and c both set aslr: that is one factor"),
+        (experiment(A, A.replace("'a'", "'c'")), "a and c both set the variable A"),
+        (experiment(A, more="[environment]\nA = '2'\n"), "a sets A, which [environment] sets too"),
+        (
+            experiment(*(factor(n, {"0": "found = true", "1": "knob = 'timer_migration'"}) for n in "ab")),
+            "a and b both set the knob timer_migration",
+        ),
+        (
+            experiment(
+                factor("a", {"0": "found = true", "1": "knob = 'timer_migration'"}),
+                head="iterations = 1\nprofile = 'bench'",
+            ),
+            "screen.profile: a (factor 1) applies settings of its own",
+        ),
+        (
+            experiment(
+                factor("a", {"0": "found = true", "1": "governor = 'powersave'"}),
+                factor("b", {"0": "found = true", "1": "knob = 'cpufreq.governor'"}),
+            ),
+            "a and b both set the knob cpufreq.governor",
+        ),
+        (
+            experiment(
+                factor("a", {"0": "found = true", "1": "profile = 'bench'"}),
+                factor("b", {"0": "found = true", "1": "governor = 'powersave'"}),
+            ),
+            "a applies a profile, which b's knobs would change",
+        ),
+        (
+            experiment(
+                factor("a", {"0": "found = true", "1": "knob = 'timer_migration'"}),
+                factor("b", {"0": "found = true", "1": "governor = 'powersave'"}, "hard = true"),
+            ),
+            "a applies settings of quiet's for a trial and b for a batch",
+        ),
+        (experiment(BOOT.replace("hard = true", "")), "only a boot changes it: write hard = true"),
+        (experiment(BOOT), 'reset: k is set by a boot: write kind = "reboot" in [reset]'),
+        (experiment(BOOT, more="[reset]\nkind = 'reboot'\n"), "needs a `command` in [reset] that boots with the words"),
+        (
+            experiment(BOOT.replace("kernel = []", "found = true"), more=REBOOT),
+            "'0' says nothing of the kernel's words",
+        ),
+        (experiment(A, head="iterations = 1\nsequence = ['0']"), "is for one hard factor, not for 0"),
+        (experiment(HARD, head="iterations = 1\nsequence = ['0', '2']"), "h has no level '2'"),
+        (experiment(HARD, head="iterations = 1\nsequence = ['0', '0', '1']"), "has the level '0' 2 times"),
+        (experiment(A, head="iterations = 1\nruns = 4"), 'runs: means nothing to design = "full"'),
+        (experiment(HARD, head="iterations = 1\ndesign = 'fraction'"), "has no batches; h is hard"),
+        (
+            experiment(
+                factor("a", {n: f"environment = {{ A = '{n}' }}" for n in "012"}),
+                head="iterations = 1\ndesign = 'plackett-burman'",
+            ),
+            "is for factors of two levels; a has more",
+        ),
+        (experiment(A, B, head="iterations = 1\ndesign = 'fraction'\ngenerators = ['x']"), "x"),
+        (experiment(A, more="[[constraint]]\nkind = 'bad'\n"), "one of excluded, questionable, unobtainable"),
+        (
+            experiment(A, more="[[constraint]]\nkind = 'excluded'\nwhere = 'c=1'\nreason = 'r'\n"),
+            "constraint[1].where: unknown factor 'c'; there are a",
+        ),
+        (
+            experiment(A, more="[[constraint]]\nkind = 'excluded'\nwhere = 'a=2'\nreason = 'r'\n"),
+            "a has no level '2'; there are 0, 1",
+        ),
+        (
+            experiment(A, more="[[constraint]]\nkind = 'excluded'\nwhere = 'a=0,1'\nreason = 'r'\n"),
+            "every treatment is excluded",
+        ),
+        (
+            experiment(A, B, more="[[constraint]]\nkind = 'excluded'\nwhere = 'a=0'\nreason = 'r'\n"),
+            "every treatment with a=0 is excluded: leave the level out",
+        ),
+        (
+            experiment(
+                A,
+                B,
+                more="".join(
+                    f"[[constraint]]\nkind = '{k}'\nwhere = 'a=0 b=0'\nreason = 'r'\n"
+                    for k in ("excluded", "questionable")
+                ),
+            ),
+            "constraint[2].where: means no treatment that is run",
+        ),
+        (
+            experiment(
+                A, more="[[constraint]]\nkind = 'unobtainable'\nwhere = 'a=0'\nreason = 'r'\nresponses = ['y']\n"
+            ),
+            "a=0 has no response left of 'workload': exclude it instead",
+        ),
+        (
+            experiment(A, more="[[constraint]]\nkind = 'unobtainable'\nwhere = 'a=0'\nreason = 'r'\n"),
+            "responses: is missing: which ones cannot be had",
+        ),
+        (experiment(A, more="[[abridgment]]\nname = 'x'\n"), "abridgment[1].minus: is missing"),
+        (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a=0,1']\n"), "'x' keeps no treatment"),
+        (experiment(A, more="[[abridgment]]\nname = 'x'\nonly = ['a=*']\n"), "'x' leaves out no treatment"),
+        (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a']\n"), "write FACTOR=LEVEL"),
+        (experiment(A, more="[[controlled]]\nname = 'x'\n"), "write one of both"),
+        (
+            experiment(
+                *(
+                    factor(f"f{n}", {str(level): f"environment = {{ V{n} = '{level}' }}" for level in range(10)})
+                    for n in range(5)
+                )
+            ),
+            "100000 treatments; at most 10000",
+        ),
+        (experiment(A, head="iterations = 1000000\nbatches = 10000"), "trials: at most 100,000,000"),
+        (experiment(A, more="[[response]]\nname = 'v'\nread = 'value'\n"), "cannot be read of commands"),
+        (experiment(A, more="[[response]]\nname = 'v'\nworkloads = ['w']\n"), "'w': one of workload"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_that_names_the_place(text: str, words: str) -> None:
+    assert words in said(text)
+    assert said(text).startswith("e.toml")
+
+
+def test_a_workload_of_cbenchs_can_have_neither_a_profiler_nor_several_cpus() -> None:
+    workload = "[[workload]]\nworkload = 'hash'\n[[response]]\nname = 'y'\n"
+    for way, words in (("profiler = 'fp'", "`perf record` is for commands"), ("cpus = '0-1'", "runs on one CPU")):
+        text = f"[screen]\niterations = 1\n{factor('a', {'0': 'found = true', '1': way})}{workload}"
+        assert words in said(text)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file or directory; `cbench screen init` writes an example"):
+        load(tmp_path / "e.toml")

@@ -1,0 +1,122 @@
+"""Levels of an experiment's file: each sets something, each something else, and none stays where another is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from cbench.screen.config import treatments
+from cbench.screen.config.file import parse
+from cbench.screen.config.model import Screen
+from quiet.errors import UsageError
+from tests.cbench.screen.running import experiment, factor
+
+SAMPLES = "[[response]]\nname = 'n'\nread = 'samples:'\n"
+
+
+def read(text: str) -> Screen:
+    return parse(text, "e.toml", "/tmp")
+
+
+def said(text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        read(text)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_command_that_nothing_undoes_is_refused_where_another_level_has_none() -> None:
+    text = experiment(factor("a", {"off": "found = true", "on": "command = 'touch marker'"}))
+    assert said(text).startswith(
+        "e.toml:11: factor[1].level[2].command: stays set at the level 'off', which has none: write `restore`, or "
+    )
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"off": "command = 'rm -f m'", "on": "command = 'touch m'"},
+        {"off": "found = true", "on": "command = 'touch m'\nrestore = 'rm m'"},
+        {"off": "found = true", "on": "command = 'touch m'\nrestore = ''"},
+    ],
+)
+def test_a_command_is_undone_or_said_to_stay_or_followed_by_that_of_every_other_level(levels: dict[str, str]) -> None:
+    assert [level.restore for level in read(experiment(factor("a", levels))).factors[0].levels] in (
+        ["", ""],
+        ["", "rm m"],
+    )
+
+
+def test_what_undoes_needs_a_command_also_where_it_is_empty() -> None:
+    text = experiment(factor("a", {"0": "found = true", "1": "aslr = true\nrestore = ''"}))
+    assert "level[2].restore: the level '1' has no command to undo" in said(text)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "found = true",
+        "environment = { A = '1' }",
+        "cpus = '0-1'",
+        "aslr = true",
+        "flags = '-O2'",
+        "build = 'x'",
+        "command = 'x'\nrestore = 'y'",
+        "knob = 'timer_migration'",
+        "governor = 'powersave'",
+        "profile = 'bench'",
+        "profiler = 'fp'",
+    ],
+)
+def test_two_levels_of_a_factor_that_set_the_same_are_refused(way: str) -> None:
+    text = experiment(factor("a", {"0": way, "1": "environment = { B = '1' }", "2": way}))
+    assert "level[3]: the level '2' sets the same as '0': nothing tells them apart" in said(text)
+
+
+def test_a_check_alone_makes_no_level_another_one() -> None:
+    ways = {"0": "command = 'x'\nrestore = 'y'", "1": "command = 'x'\nrestore = 'y'\ncheck = 'z'"}
+    assert "the level '1' sets the same as '0'" in said(experiment(factor("a", ways)))
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("environment = {}", "level[1].environment: names no variable"),
+        ("governor = ''", "level[1].governor: is empty"),
+        ("profile = ' '", "level[1].profile: is empty"),
+    ],
+)
+def test_a_level_that_names_a_way_and_nothing_to_set_is_refused(way: str, words: str) -> None:
+    assert words in said(experiment(factor("a", {"0": way, "1": "aslr = true"})))
+
+
+def test_a_level_as_found_has_no_profiler_where_another_level_has_one() -> None:
+    screen = read(experiment(factor("p", {"0": "found = true", "1": "profiler = 'fp'"}), more=SAMPLES))
+    found = treatments.treatments(screen)
+    assert [dict(each.unobtainable) for each in found] == [{"n": treatments.UNSAMPLED}, {}]
+    asked = [treatments.sampled(screen, each, screen.workloads[0]) for each in found]
+    assert [each and each.call_graph for each in asked] == [None, "fp"]
+    same = experiment(factor("p", {"0": "found = true", "1": "profiler = 'fp'", "2": "profiler = 'none'"}))
+    assert "the level '2' sets the same as '0'" in said(same)
+
+
+def test_a_level_as_found_is_sampled_where_only_the_response_asks_for_it() -> None:
+    screen = read(experiment(factor("a", {"0": "found = true", "1": "aslr = true"}), more=SAMPLES))
+    asked = [treatments.sampled(screen, each, screen.workloads[0]) for each in treatments.treatments(screen)]
+    assert [each and each.call_graph for each in asked] == ["none", "none"]
+
+
+def test_a_variable_of_a_level_is_one_that_a_process_can_have() -> None:
+    for value, words in (
+        ('"a\\u0000b"', "level[2].environment.A: has a null character in it"),
+        (f"'{'x' * 3_000_000}'", "3,000,003 bytes with its name: no process can have more than"),
+    ):
+        assert words in said(experiment(factor("a", {"0": "found = true", "1": f"environment = {{ A = {value} }}"})))
+
+
+def test_the_hint_for_an_unknown_key_names_every_way_to_set_a_level_and_every_key_of_the_experiment() -> None:
+    hint = said(experiment(factor("a", {"0": "found = true\nfoo = 1", "1": "aslr = true"}))).partition("here may be ")
+    ways = ["found", "environment", "cpus", "aslr", "profiler", "flags", "build", "knob", "profile", "governor"]
+    assert sorted(hint[2].split(", ")) == sorted([*ways, "name", "command", "restore", "check", "kernel"])
+    a = factor("a", {"0": "found = true", "1": "aslr = true"})
+    hint = said(experiment(a, head="iterations = 1\nfoo = 1")).partition("here may be ")
+    assert "runs" in hint[2].split(", ")

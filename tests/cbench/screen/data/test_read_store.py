@@ -1,0 +1,126 @@
+"""An experiment that ran, as the data of its analysis: everything that its file declares is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cbench.screen.data.read import Chosen, read
+from quiet.errors import UsageError
+from tests.cbench.screen.running import experiment, factor, screen, written
+from tests.cbench.study.running import Command
+
+ENV = factor("size", {"small": "environment = { S = '1' }", "large": "environment = { S = '3' }"})
+WAY = factor("way", {"a": "environment = { W = '0' }", "b": "environment = { W = '1' }"})
+MORE = """
+[[response]]
+name = "z"
+read = "regex:z=(.*)"
+unit = "ms"
+better = "higher"
+[[constraint]]
+kind = "questionable"
+where = "size=large way=b"
+reason = "nobody runs it so"
+[[constraint]]
+kind = "unobtainable"
+where = "way=a"
+responses = ["z"]
+reason = "there is none"
+[[abridgment]]
+name = "only small"
+only = ["size=small"]
+"""
+COMMAND = 'test "$W" = 1 && echo z=$((S * 2)); echo $((S * 10 + W))'
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("screen")
+    written(folder, experiment(ENV, WAY, command=COMMAND, head="iterations = 8\nseed = 5\nalpha = 0.1", more=MORE))
+    done = screen("run", "e.toml", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "e.db"
+
+
+def test_a_store_says_what_the_file_declared(store: Path) -> None:
+    data = read(store)
+    assert [(each.name, each.levels) for each in data.factors] == [("size", ("small", "large")), ("way", ("a", "b"))]
+    assert [each.name for each in data.series] == ["y", "z"]
+    assert (data.alpha, data.seed, len(data.treatments)) == (0.1, 5, 4)
+    assert {data.label(number): why for number, why in data.questionable.items()} == {
+        "size=large way=b": "nobody runs it so"
+    }
+    (chosen,) = data.filters
+    assert (chosen.name, chosen.words, chosen.keep.tolist()) == (
+        "only small",
+        "only size=small",
+        [True, True, False, False],
+    )
+    first, second = data.series
+    assert first.of(0).tolist() == [10.0] * 8
+    assert first.of(3).tolist() == [31.0] * 8
+    assert (second.unit, second.better, second.unobtainable) == ("ms", "higher", {0, 2})
+    assert second.of(3).tolist() == [6.0] * 8
+    assert first.sequence.tolist() == list(range(32))
+
+
+def test_what_is_exported_is_the_same_experiment(store: Path) -> None:
+    folder = store.parent
+    command = Command(("e.db", "--format", "csv", "-o", "e.csv"), folder, "export")
+    command.communicate()
+    assert command.returncode == 0
+    kept, table = read(store), read(folder / "e.csv")
+    assert [each.name for each in table.factors] == ["size", "way"]
+    assert [each.name for each in table.series] == ["y", "z"]
+    assert list(table.questionable.values()) == ["nobody runs it so"]
+    for one, other in zip(kept.series, table.series, strict=True):
+        names = [{data.label(number) for number in each.unobtainable} for data, each in ((kept, one), (table, other))]
+        assert names[0] == names[1]
+        for number in range(4):
+            same = next(at for at in range(4) if table.label(at) == kept.label(number))
+            assert one.of(number).tolist() == other.of(same).tolist()
+
+
+def test_an_experiment_is_analysed_with_its_own_alpha_and_its_filters(store: Path) -> None:
+    done = screen("analyze", "e.db", "--json", "--subsamples", "0", folder=store.parent)
+    made = json.loads(done.stdout)
+    assert (done.returncode, made["alpha"], made["factors_matter"]) == (1, 0.1, True)
+    assert [each["name"] for each in made["design"]["sets"]] == [
+        "complete",
+        "without questionable treatments",
+        "only small",
+    ]
+    assert made["responses"]["y"]["effects"]["size"]["effect"] == 20
+    assert made["responses"]["z"]["unobtainable"] == ["size=small way=a", "size=large way=a"]
+    small = screen("analyze", "e.db", "--json", "--abridgment", "only small", folder=store.parent)
+    assert json.loads(small.stdout)["filter"] == {"name": "only small", "words": "only size=small", "treatments": 2}
+
+
+@pytest.mark.slow
+def test_a_report_of_an_experiment_is_written(store: Path) -> None:
+    done = screen("report", "e.db", "-o", "e.html", folder=store.parent)
+    assert done.returncode == 1, done.stderr
+    text = (store.parent / "e.html").read_text()
+    assert "nobody runs it so" in text
+    assert "only small" in text
+
+
+def test_columns_are_for_tables_only(store: Path) -> None:
+    with pytest.raises(UsageError, match=r"choose a table's columns, and .* is a store"):
+        read(store, Chosen(values=("y",)))
+
+
+def test_failed_trials_are_named_with_their_reason(tmp_path: Path) -> None:
+    written(tmp_path, experiment(ENV, command='test "$S" = 1 && echo 1', head="iterations = 3"))
+    screen("run", "e.toml", folder=tmp_path)
+    data = read(tmp_path / "e.db")
+    (series,) = data.series
+    assert (series.of(0).size, series.of(1).size) == (3, 0)
+    assert any(line.startswith("trials of these failed: size=large (3); the first one: ") for line in data.warnings)
+    done = screen("analyze", "e.db", folder=tmp_path)
+    assert done.returncode == 2
+    assert "beware: y has no values of size=large" in done.stdout
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,281 @@
+"""An experiment that is cut short, or whose levels cannot be set or put back: the host restored, the data kept."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from cbench.screen.data.load_store import read
+from tests.cbench.screen.running import experiment, factor, screen, started, written
+
+HOLD = factor(
+    "c",
+    {
+        "off": "found = true",
+        "on": "command = 'echo on >>steps; touch set'\nrestore = 'rm -f set; echo off >>steps'\ncheck = 'test -e set'",
+    },
+)
+ENV = factor("e", {"0": "environment = { V = '10' }", "1": "environment = { V = '20' }"})
+WAITS = "echo $$ >>pids; until test -e go || rm once 2>/dev/null; do sleep 0.02; done; test -e set && echo 1 || echo 0"
+"""A trial that ends when it is told to: this one alone (`once`), or all from now on (`go`)."""
+LONG_S = 30.0
+
+
+def until(path: Path, lines: int = 1) -> None:
+    limit = time.monotonic() + LONG_S
+    while not path.exists() or len(path.read_text().splitlines()) < lines:
+        assert time.monotonic() < limit, f"{path.name} does not come"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether it runs; one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except FileNotFoundError:
+        return False
+
+
+def trials(folder: Path) -> list[tuple[int, int]]:
+    return [(trial.run, trial.position) for trial in read(folder / "e.db").trials]
+
+
+def begun(folder: Path, text: str) -> tuple[int, str]:
+    """Killed with -9 in its first trial with the level set; the number of that trial's process."""
+    written(folder, text)
+    process = started("run", "e.toml", folder=folder)
+    until(folder / "pids")
+    if not (folder / "set").exists():  # the first treatment is the other one
+        (folder / "once").touch()
+        until(folder / "pids", 2)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(LONG_S) == -signal.SIGKILL
+    return int((folder / "pids").read_text().split()[-1]), process.communicate()[1]
+
+
+def test_after_a_kill_9_in_a_trial_the_next_start_puts_its_level_back_and_goes_on_at_the_next_trial(
+    tmp_path: Path,
+) -> None:
+    left, _ = begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 3\nseed = 2"))
+    assert (tmp_path / "set").exists()
+    done_before = trials(tmp_path)
+    (tmp_path / "go").touch()
+    done = screen("resume", "e.db", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "put back what was left behind: c=on" in done.stderr
+    assert not (tmp_path / "set").exists()
+    assert not alive(left)
+    assert trials(tmp_path)[: len(done_before)] == done_before
+    assert trials(tmp_path) == [(run, position) for run in range(3) for position in range(2)]
+    found = read(tmp_path / "e.db")
+    assert {(t.treatment, t.values["y"]) for t in found.trials} == {(0, 0.0), (1, 1.0)}
+    steps = (tmp_path / "steps").read_text().split()
+    assert steps == ["on", "off"] * (len(steps) // 2)
+    assert not (tmp_path / "e.db.set").exists()
+
+
+def test_after_a_kill_9_between_iterations_of_a_batch_its_level_is_set_anew(tmp_path: Path) -> None:
+    hard = HOLD.replace("name = 'c'\n", "name = 'c'\nhard = true\n", 1)
+    text = experiment(hard, ENV, command=WAITS, head="iterations = 2\nsequence = ['on', 'off']")
+    begun(tmp_path, text)
+    (tmp_path / "go").touch()
+    done = screen("resume", "e.db", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "e.db")
+    assert [t.values["y"] for t in found.trials] == [1.0] * 4 + [0.0] * 4
+    assert (tmp_path / "steps").read_text().split() == ["on", "off", "on", "off"]
+
+
+def test_ctrl_c_puts_the_level_back_at_once(tmp_path: Path) -> None:
+    written(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 1\nseed = 1"))
+    process = started("run", "e.toml", folder=tmp_path)
+    until(tmp_path / "pids")
+    if not (tmp_path / "set").exists():
+        (tmp_path / "once").touch()
+        until(tmp_path / "pids", 2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LONG_S) == 130
+    assert "what has ended is kept; go on with: cbench screen resume e.db" in process.communicate()[1]
+    assert not (tmp_path / "set").exists()
+    assert not (tmp_path / "e.db.set").exists()
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("command = 'touch set; echo no such luck >&2; exit 3'\nrestore = 'rm set'", "ended with 3: no such luck"),
+        ("command = 'touch set'\nrestore = 'rm set'\ncheck = 'false'", "cannot be confirmed: false: ended with 1"),
+    ],
+)
+def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_and_the_data_kept(
+    tmp_path: Path, way: str, words: str
+) -> None:
+    text = experiment(factor("c", {"off": "found = true", "on": way}), head="iterations = 9\nseed = 1")
+    written(tmp_path, text)
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 3
+    assert "c=on cannot be" in done.stderr
+    assert words in done.stderr
+    assert "what has ended is kept; go on with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "set").exists()
+    assert all(found == (0, number) for number, found in enumerate(trials(tmp_path)))
+
+
+def test_a_level_that_cannot_be_put_back_ends_it_with_4_and_the_next_start_tries_again(tmp_path: Path) -> None:
+    way = "command = 'touch set'\nrestore = 'test -e may && rm -f set'"
+    written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}), head="iterations = 2"))
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 4
+    assert "c=on cannot be restored: test -e may && rm -f set: ended with 1" in done.stderr
+    before = trials(tmp_path)
+    assert before  # the trial itself is kept
+    assert screen("resume", "e.db", folder=tmp_path).returncode == 4
+    assert trials(tmp_path) == before
+    (tmp_path / "may").touch()
+    done = screen("resume", "e.db", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(trials(tmp_path)) == 4
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_restore_that_never_succeeds_is_told_with_its_file_and_the_way_out_which_leads_out(tmp_path: Path) -> None:
+    way = "command = 'true'\nrestore = 'false'"
+    head = "iterations = 1\nsequence = ['off', 'on']"
+    written(tmp_path, experiment(factor("c", {"off": "found = true", "on": way}, "hard = true"), ENV, head=head))
+    for arguments in (("run", "e.toml"), ("resume", "e.db")):
+        done = screen(*arguments, folder=tmp_path)
+        assert done.returncode == 4
+        assert "e.db.set says what is still set: put it back by hand and remove that file" in done.stderr
+    assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == ["c=on"]
+    said = screen("status", "e.db", folder=tmp_path).stdout
+    assert "still set on this host: c=on; `cbench screen resume e.db` puts it back first" in said
+    (tmp_path / "e.db.set").unlink()
+    assert screen("resume", "e.db", folder=tmp_path).returncode == 0
+    assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == []
+
+
+def test_after_a_kill_9_status_and_the_analysis_say_what_is_still_set(tmp_path: Path) -> None:
+    begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 3\nseed = 2"))
+    assert "still set on this host: c=on;" in screen("status", "e.db", folder=tmp_path).stdout
+    said = "c=on is still set on this host: `cbench screen resume` puts it back"
+    assert said in read(tmp_path / "e.db").warnings
+    (tmp_path / "go").touch()
+    assert screen("resume", "e.db", folder=tmp_path).returncode == 0
+    assert "still set" not in screen("status", "e.db", folder=tmp_path).stdout
+    assert said not in read(tmp_path / "e.db").warnings
+
+
+def test_what_does_not_build_leaves_no_store_and_names_the_level(tmp_path: Path) -> None:
+    levels = {"good": "build = 'true'", "bad": "build = 'echo not C >&2; exit 1'"}
+    written(tmp_path, experiment(factor("opt", levels)))
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 2
+    assert "opt=bad cannot be built: echo not C >&2; exit 1: ended with 1: not C" in done.stderr
+    assert not (tmp_path / "e.db").exists()
+    written(tmp_path, experiment(factor("opt", levels | {"bad": "build = 'touch $CBENCH_BUILD/x'"})))
+    assert screen("run", "e.toml", folder=tmp_path).returncode == 0
+
+
+def test_a_folder_with_other_things_in_it_is_not_taken_for_what_was_built(tmp_path: Path) -> None:
+    (tmp_path / "e.db.builds").mkdir()
+    (tmp_path / "e.db.builds" / "letter").touch()
+    written(tmp_path, experiment(factor("b", {"0": "build = 'true'", "1": "build = ':'"})))
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 3
+    assert "e.db.builds/letter: is none of what was built; move it away" in done.stderr
+    assert (tmp_path / "e.db.builds" / "letter").exists()
+
+
+def test_what_an_experiment_that_is_gone_has_left_set_is_put_back_by_the_next_of_its_name(tmp_path: Path) -> None:
+    begun(tmp_path, experiment(HOLD, command=WAITS, head="iterations = 1"))
+    (tmp_path / "go").touch()  # its trial ends: nobody knows it any more
+    (tmp_path / "e.db").unlink()
+    written(tmp_path, experiment(ENV))
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "put back what was left behind: c=on" in done.stderr
+    assert not (tmp_path / "set").exists()
+
+
+def test_artefacts_that_were_changed_since_they_were_built_are_not_gone_on_with(tmp_path: Path) -> None:
+    levels = {"0": "build = 'echo 1 >$CBENCH_BUILD/n'", "1": "build = 'echo 2 >$CBENCH_BUILD/n'"}
+    text = experiment(factor("b", levels), HOLD, command=f"{WAITS}; cat $CBENCH_BUILD/n")
+    begun(tmp_path, text)
+    (tmp_path / "go").touch()
+    (tmp_path / "e.db.builds" / "0001" / "n").write_text("3\n")
+    done = screen("resume", "e.db", folder=tmp_path)
+    assert done.returncode == 3
+    assert "e.db.builds/0001: has changed since it was built" in done.stderr
+    (tmp_path / "e.db.builds" / "0001" / "n").write_text("2\n")
+    assert screen("resume", "e.db", folder=tmp_path).returncode == 0
+    assert {(t.treatment // 2, t.values["y"]) for t in read(tmp_path / "e.db").trials} == {(0, 1.0), (1, 2.0)}
+
+
+def test_a_batch_that_could_not_be_reset_is_left_out_whole_and_the_others_run(tmp_path: Path) -> None:
+    hard = factor("h", {"0": "environment = { H = '0' }", "1": "environment = { H = '1' }"}, "hard = true")
+    more = "[reset]\nkind = 'command'\ncommand = 'echo x >>resets; test $CBENCH_LEVEL_H = 0'\n"
+    text = experiment(hard, ENV, command="echo $H", head="iterations = 3\nsequence = ['1', '0']", more=more)
+    written(tmp_path, text)
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "e.db")
+    assert {t.batch for t in found.trials} == {1}
+    assert len((tmp_path / "resets").read_text().split()) == 2
+    assert "3 of 6 iterations were left out: not reset: echo x" in found.warnings[0]
+
+
+def test_cpus_that_are_not_there_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    written(tmp_path, experiment(factor("cpu", {"0": "found = true", "1": "cpus = '4000'"})))
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 3
+    assert "e.toml: cpu=1 cannot be set here: CPUs 4000: Invalid argument" in done.stderr
+    assert not (tmp_path / "e.db").exists()
+
+
+def test_a_store_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    written(tmp_path, experiment(ENV))
+    assert screen("run", "e.toml", folder=tmp_path).returncode == 0
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 2
+    assert "e.db: is there already; `cbench screen resume e.db` goes on with it" in done.stderr
+    done = screen("status", "e.db", folder=tmp_path)
+    assert "4 of 4 trials, 2 of 2 runs\nfinished\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_moments_loses_nothing_doubles_nothing_and_leaves_nothing_set(tmp_path: Path) -> None:
+    """Each moment is drawn over some trials' time; who was killed is resumed until it is done."""
+    draw = random.Random(1855)
+    written(
+        tmp_path,
+        experiment(HOLD, ENV, command="sleep 0.02; test -e set && echo 1$V || echo $V", head="iterations = 40"),
+    )
+    kills, arguments = 0, ("run", "e.toml")
+    while kills < 20:
+        process = started(*arguments, folder=tmp_path)
+        try:
+            process.wait(draw.uniform(0.02, 0.6))
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait(LONG_S)
+            kills += 1
+        if screen("status", "e.db", folder=tmp_path).returncode == 0:
+            arguments = ("resume", "e.db")
+    assert kills >= 5
+    done = screen(*arguments, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "e.db")
+    assert [(t.run, t.position) for t in found.trials] == [
+        (run, position) for run in range(40) for position in range(4)
+    ]
+    expected = {0: 10.0, 1: 20.0, 2: 110.0, 3: 120.0}
+    assert all(t.values["y"] == expected[t.treatment] for t in found.trials)
+    assert not (tmp_path / "set").exists()
+    assert not (tmp_path / "e.db.set").exists()

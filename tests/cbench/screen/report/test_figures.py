@@ -1,0 +1,136 @@
+"""The figures of a screen's report: silhouettes by hand, and what each figure shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cbench.screen.report import figures, figures_effects
+from cbench.screen.report.figures_violin import HALF, bandwidth_factor, density, offsets, silhouette
+from tests.cbench.screen import screens
+from tests.cbench.screen.screens import BOTH, analysed, cross, table
+
+FEW = np.array([1.0, 2, 2, 3, 8])
+
+
+def test_the_silhouette_of_five_values_is_the_published_one() -> None:
+    assert bandwidth_factor(5) == pytest.approx(0.7247797, abs=5e-8)
+    assert density(FEW) == pytest.approx([0.1340803, 0.1499268, 0.1499268, 0.1357920, 0.0424964], abs=5e-8)
+    assert silhouette(FEW) == pytest.approx([0.894305, 1, 1, 0.905722, 0.283448], abs=5e-7)
+
+
+@pytest.mark.parametrize("tail", [0.0, 100.0, 1e6])
+def test_the_density_of_many_values_is_that_of_scipy(tail: float) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    draw = np.random.default_rng(3)
+    values = np.concatenate([draw.normal(size=1990), draw.normal(size=10) + tail])
+    found, wanted = density(values), stats.gaussian_kde(values)(values)
+    assert found == pytest.approx(wanted, rel=0.01)
+    assert silhouette(values).max() == 1
+
+
+@pytest.mark.parametrize("values", [[3.0], [3.0, 3.0, 3.0], []])
+def test_values_without_spread_have_no_silhouette(values: list[float]) -> None:
+    row = np.array(values)
+    assert silhouette(row).tolist() == [0.0] * row.size
+    assert offsets(row, np.random.default_rng(1)).tolist() == [0.0] * row.size
+
+
+def test_values_of_any_size_have_a_silhouette() -> None:
+    for scale in (1e-300, 1.0, 1e300):
+        assert silhouette(FEW * scale) == pytest.approx(silhouette(FEW))
+
+
+def test_points_stay_within_the_silhouette_and_lie_the_same_each_time() -> None:
+    values = np.random.default_rng(1).normal(size=500)
+    first, second = (offsets(values, np.random.default_rng(7)) for _ in range(2))
+    assert (first == second).all()
+    assert (np.abs(first) <= HALF * silhouette(values)).all()
+    assert np.abs(first).max() > 0.3
+
+
+def row(n: int, number: int = 0, **changes: Any) -> dict[str, Any]:
+    made = {"treatment": number, "name": f"a={number}", "questionable": None, "n": n, "mean": 5.0, "alike": False}
+    return made | {"bca_mid": [4.0, 6.0], "t": [3.9, 6.1], "min": 0.0, "max": 9.0} | changes
+
+
+LABEL = {"levels": [["0"], ["1"]], "factors": ["a"], "value": "s", "unit": "s"}
+
+
+def test_many_points_are_one_picture_and_few_are_shapes() -> None:
+    draw = np.random.default_rng(1)
+    many = figures.samples("k", [row(5000)], [draw.normal(size=5000)], LABEL, 1)
+    few = figures.samples("k", [row(50)], [draw.normal(size=50)], LABEL, 1)
+    assert many.count("data:image/png;base64,") == 1
+    assert len(many) < 200_000
+    assert "data:image" not in few
+    assert few.count("<use") > 50
+
+
+def test_a_sample_that_is_all_alike_is_a_line() -> None:
+    text = figures.samples("k", [row(9, alike=True)], [np.full(9, 5.0)], LABEL, 1)
+    assert "<use" not in re.sub(r'<g id="[^"]*tick.*?</g>', "", text).split("line2d")[0] or "L " in text
+
+
+def test_questionable_treatments_are_red() -> None:
+    good = figures.samples("k", [row(9)], [FEW], LABEL, 1)
+    bad = figures.samples("k", [row(9, questionable="broken")], [FEW], LABEL, 1)
+    assert figures.RED not in good
+    assert figures.RED in bad
+
+
+def test_an_interval_narrower_than_a_pixel_is_left_away() -> None:
+    wide = [row(9), row(9, 1, mean=6.0, bca_mid=[5.0, 7.0], t=[5.0, 7.0])]
+    narrow = [each | {"bca_mid": [each["mean"] - 1e-4, each["mean"] + 1e-4]} for each in wide]
+    shown = figures.means("k", [("x", wide, LABEL)])
+    assert "interval by BCa" in shown
+    assert "interval by t" in shown
+    assert "interval by BCa" not in figures.means("k", [("x", narrow, LABEL)])
+
+
+def test_responses_without_a_unit_have_scales_of_their_own() -> None:
+    small = [row(9), row(9, 1, mean=5.2, bca_mid=[5.0, 5.4], t=[5.0, 5.4])]
+    large = [row(9, mean=5e6, bca_mid=[4e6, 6e6], t=[4e6, 6e6])]
+    none = LABEL | {"unit": "", "value": "value"}
+    assert figures.spans([("x", small, none), ("y", large, none)]) == pytest.approx([2.2, 2e6])
+    assert figures.spans([("x", small, LABEL), ("y", large, LABEL)]) == [2e6, 2e6]
+    assert figures.spans([("x", small, none), ("y", large, LABEL)]) == pytest.approx([2.2, 2e6])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    path: Path = tmp_path_factory.mktemp("data") / "planted.csv"
+    return analysed(table(path, screens.planted(10)), chosen=BOTH)[0]
+
+
+def test_main_effects_are_on_one_axis(made: dict[str, Any]) -> None:
+    factors = {each["name"]: each["levels"] for each in made["design"]["factors"]}
+    text = figures_effects.main_effects("k", made["responses"]["wall"], "s", factors)
+    assert [f">{name}={level}<" in text for name in "abc" for level in "01"] == [True] * 6
+
+
+def test_a_level_without_values_is_left_blank(made: dict[str, Any]) -> None:
+    text = figures_effects.main_effects(
+        "k", made["responses"]["wall"], "s", {"a": ["0", "1", "2"], "b": ["0", "1"], "c": ["0", "1"]}
+    )
+    assert ">a=2<" in text
+
+
+def test_every_pair_has_a_panel_and_every_factor_its_boxes(made: dict[str, Any]) -> None:
+    pairs = figures_effects.interactions("k", made["responses"]["wall"]["interactions"], "s")
+    assert all(name in pairs for name in (cross("a", "b"), cross("a", "c"), cross("b", "c")))
+    boxes = figures_effects.block_plots("k", made["responses"]["wall"]["blocks"], "s")
+    assert boxes.count(">one order in 4, chance 0.12<") >= 1
+    assert all(f">{name}=1<" in boxes for name in "abc")
+
+
+def test_of_very_many_pairs_those_with_the_smallest_p_are_drawn() -> None:
+    rows = [
+        {"name": str(p), "effect": 1.0, "magnitude": 1.0, "p": p / 100, "significant": False} for p in range(30, 0, -1)
+    ]
+    shown = figures_effects.drawable(rows)
+    assert [each["p"] for each in shown] == [p / 100 for p in range(1, figures_effects.MOST_PAIRS + 1)]

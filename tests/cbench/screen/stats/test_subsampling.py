@@ -1,0 +1,138 @@
+"""Widths and coverage of samples of a population: all subsets counted out, and drawn ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cbench.screen.stats.subsampling import every_subset, subsampling
+from cbench.stats.batched_intervals import bca_ends, t_ends
+from cbench.stats.bca import bca, generator
+from cbench.stats.interval import BCA, MID, STRICT, T
+from cbench.stats.student import t_interval
+
+SIX = (1, 2, 2, 3, 3, 13)
+COUNTED = [
+    # n, subsets, covered, coverage, quartiles of the widths
+    (2, 15, 13, 0.866667, (12.706205, 12.706205, 127.062047)),
+    (3, 20, 17, 0.85, (4.443315, 17.210611, 30.553826)),
+    (4, 15, 10, 0.666667, (3.046960, 17.039219, 17.695279)),
+    (5, 6, 5, 0.833333, (11.823986, 12.114976, 12.285181)),
+]
+
+
+@pytest.mark.parametrize("row", COUNTED, ids=lambda row: f"n={row[0]}")
+def test_all_subsets_of_six_values_give_the_table(row: tuple) -> None:
+    n, subsets, covered, coverage, quartiles = row
+    found = every_subset(SIX, n)
+    assert (found.subsamples, found.covered, found.without) == (subsets, covered, 0)
+    assert found.coverage == pytest.approx(coverage, abs=5e-7)
+    assert (found.q1, found.q2, found.q3) == pytest.approx(quartiles, abs=5e-7)
+
+
+@pytest.mark.parametrize("row", COUNTED, ids=lambda row: f"n={row[0]}")
+def test_drawn_subsamples_come_near_all_subsets(row: tuple) -> None:
+    n, _, _, coverage, _ = row
+    (found,) = subsampling(SIX, [n], subsamples=4000, methods=[T], seed=1).sizes
+    assert found.coverage == pytest.approx(coverage, abs=5 * found.error)
+    assert found.error == pytest.approx(np.sqrt(coverage * (1 - coverage) / 4000), rel=0.1)
+
+
+def test_with_replacement_samples_repeat_values_and_may_be_larger_than_the_population() -> None:
+    (found,) = subsampling((0, 1), [50], 200, methods=[T], replace=True).sizes
+    assert found.coverage > 0.85
+    without = subsampling((0, 1), [2, 50], 200, methods=[T])
+    assert [each.n for each in without.sizes] == [2]
+    assert without.why == "not possible with 2 values: n = 50"
+
+
+POPULATION = np.random.default_rng(6).lognormal(size=1000)
+
+
+def test_the_intervals_of_many_samples_are_those_of_each_of_them() -> None:
+    samples = np.stack([POPULATION[start : start + 40] for start in (0, 40, 80)])
+    low, high = t_ends(samples, 0.95)
+    alone = [t_interval(each) for each in samples]
+    assert low.tolist() == pytest.approx([each.low for each in alone])
+    assert high.tolist() == pytest.approx([each.high for each in alone])
+    for ties in (MID, STRICT):
+        low, high = bca_ends(samples, 0.9, 200_000, ties, generator(1))
+        single = [bca(each, 0.9, 200_000, ties=ties) for each in samples]
+        near = 0.01 * (high - low).min()
+        assert low.tolist() == pytest.approx([each.low for each in single], abs=near)
+        assert high.tolist() == pytest.approx([each.high for each in single], abs=near)
+
+
+@pytest.mark.parametrize("ties", [MID, STRICT])
+def test_ties_in_many_samples_are_counted_as_in_one(ties: str) -> None:
+    low, high = bca_ends(np.array([[0, 1, 5.0]] * 3), 0.8, 100_000, ties, generator(1))
+    assert low.tolist() == pytest.approx([1 / 3] * 3)
+    assert high.tolist() == pytest.approx([{MID: 11 / 3, STRICT: 10 / 3}[ties]] * 3)
+
+
+def test_a_study_has_an_entry_of_each_method_by_size_and_narrower_intervals_of_larger_samples() -> None:
+    found = subsampling(POPULATION, [80, 5, 20, 20], 300, replicates=2000, seed=3)
+    assert [(each.n, each.method) for each in found.sizes] == [(n, m) for n in (5, 20, 80) for m in (T, BCA)]
+    for method in (T, BCA):
+        entries = found.of(method)
+        widths = [each.q2 for each in entries]
+        assert widths == sorted(widths, reverse=True)
+        assert all(each.q1 < each.q2 < each.q3 for each in entries)
+        assert entries[-1].coverage > entries[0].coverage - 0.05
+    assert (found.population, found.mean) == (1000, pytest.approx(POPULATION.mean()))
+
+
+def test_other_sizes_do_not_change_what_is_drawn() -> None:
+    alone = subsampling(POPULATION, [10], 50, replicates=500, seed=3)
+    among = subsampling(POPULATION, [5, 10, 30], 50, replicates=500, seed=3)
+    assert [each for each in among.sizes if each.n == 10] == list(alone.sizes)
+    assert alone != subsampling(POPULATION, [10], 50, replicates=500, seed=4)
+
+
+def test_samples_of_values_that_are_all_alike_have_width_0_and_miss() -> None:
+    population = [1.0] * 99 + [100.0]
+    t, bca_entry = subsampling(population, [5], 400, replicates=500).sizes
+    for found in (t, bca_entry):
+        assert (found.q1, found.q2, found.without) == (0, 0, 0)
+        assert found.coverage < 0.15
+
+
+def test_a_sample_of_two_has_no_bca_interval_and_counts_as_a_miss() -> None:
+    _, found = subsampling(SIX, [2], 30, replicates=100).sizes
+    assert (found.q2, found.covered, found.without, found.subsamples) == (None, 0, 30, 30)
+
+
+def test_progress_goes_from_0_to_1() -> None:
+    told = list[float]()
+    subsampling(POPULATION, [5, 50], 100, replicates=100_000, progress=told.append)
+    assert told == sorted(told)
+    assert len(told) > 4
+    assert told[-1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("values", "sizes", "more", "why"),
+    [
+        ((1, 2, 3), [1, 4], {}, "no size from 2 to 3"),
+        ((1,), [2], {}, "2 values or more"),
+        ((1, 2, float("nan")), [2], {}, "no finite"),
+        (SIX, [3], {"level": 1.0}, "level"),
+        (SIX, [3], {"methods": ["z"]}, "methods"),
+        (SIX, [3], {"ties": "half"}, "ties"),
+        (SIX, [3], {"subsamples": 0}, "at least one"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused(values: tuple, sizes: list, more: dict, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        subsampling(values, sizes, **more)
+
+
+def test_too_many_subsets_are_not_counted_out() -> None:
+    with pytest.raises(ValueError, match="at most 1,000,000"):
+        every_subset(range(60), 30)
+
+
+@pytest.mark.slow
+def test_a_study_of_the_published_size_takes_seconds_a_size() -> None:
+    found = subsampling(np.random.default_rng(1).lognormal(size=5000), [40], 15_000)
+    assert 0.88 < found.of(BCA)[0].coverage < 0.93

@@ -1,0 +1,158 @@
+"""Commands are run to their end or the end of their time; numbers are read from what they left."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cbench.study.instruments.output import NoNumber, read
+from cbench.study.model import Metric
+from cbench.study.run_command import MOST_OUTPUT, Execution, execute
+
+
+def printed(text: str) -> Execution:
+    return Execution(0, text.encode(), b"", 0, 0, 1, 1.5, 0.5, 0.25)
+
+
+def number(source: str, text: str, detail: str = "", folder: str = "/") -> tuple[float, str]:
+    return read(Metric("", source, detail), printed(text), folder)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_the_last_number_of_the_output_is_read_and_its_text_is_kept(value: float) -> None:
+    assert number("last-float", f"first 3\nthen {value!r} s\n") == (value, repr(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("12ms", "12"), ("sha256 -3", "-3"), ("a=.5e-3,", ".5e-3"), ("1.2.3 7", "7"), ("5.", "5.")]
+)
+def test_a_number_may_have_a_unit_behind_it_but_is_no_part_of_a_word(text: str, found: str) -> None:
+    assert number("last-float", text)[1] == found
+
+
+NUMBERS = [
+    ("12,345.6 ops/s", 12345.6),
+    ("-1,234,567", -1234567),
+    ("$1,234.50.", 1234.5),
+    ("1 234", 234),
+    ("3, 5", 5),
+    ("run 3: latency nan, now 4", 4),
+    ("1.2.3 then 99%", 99),
+    ("3.5s", 3.5),
+    ("took 12ms.", 12),
+    ("5 \u00b5s", 5),
+    ("7\u00b5s", 7),
+    ("1.5e-3,", 0.0015),
+    ("2.E+3", 2000),
+    ("info nanosleep 3", 3),
+    ("3 info nanosleep", 3),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), NUMBERS)
+@pytest.mark.parametrize("source", ["last-float", "file"])
+def test_numbers_are_read_whole_or_not_at_all(source: str, text: str, value: float, tmp_path: Path) -> None:
+    (tmp_path / "result").write_text(text)
+    assert number(source, text, "result", str(tmp_path))[0] == value
+
+
+AMBIGUOUS = ["1,234", "1,5", "1_000", "0x10", "0xff", "1.2.3", "\u22125", "1.234,5", "1,23,456", "1234,567.8", "12h30m"]
+AMBIGUOUS += ["1:02.5", "2024-01-31", "3/4", "1'234", "1\u202f234", "1.5\u00d710^6", "1,5ms", "12.5\u00b10.3"]
+
+
+@pytest.mark.parametrize("token", AMBIGUOUS)
+@pytest.mark.parametrize("around", ["{}", "run 3: {} ms\n", "5\na={},\n"])
+def test_a_number_that_may_mean_another_one_is_refused_with_what_was_printed(token: str, around: str) -> None:
+    with pytest.raises(NoNumber) as caught:
+        number("last-float", around.format(token))
+    assert str(caught.value) == f"{token!r} is no plain number; use regex:"
+
+
+@pytest.mark.parametrize("word", ["nan", "-nan", "NaN", "inf", "-Infinity", "nanms", "infs"])
+def test_a_number_before_what_is_no_number_is_not_the_last_one(word: str) -> None:
+    for text in (f"run 3: latency {word}", f"5\nresult={word}\n", f"3 {word}%"):
+        with pytest.raises(NoNumber, match=rf"^'{word}' is no finite number$"):
+            number("last-float", text)
+    with pytest.raises(NoNumber, match=r"^'1e999' is no finite number$"):
+        number("last-float", "1e999")
+
+
+def test_an_expression_takes_its_last_match() -> None:
+    assert number("regex", "lat=1 lat=2.50 x=3", r"lat=([0-9.]+)") == (2.5, "2.50")
+
+
+def test_a_path_leads_through_json_and_digits_are_kept_as_printed() -> None:
+    text = json.dumps({"jobs": [{"iops": 1}, {"iops": 2}]}).replace("2}", "2.5000}")
+    assert number("json", text, "jobs.-1.iops") == (2.5, "2.5000")
+
+
+def test_a_file_is_read_where_the_command_ran(tmp_path: Path) -> None:
+    (tmp_path / "result").write_text("total 17\n")
+    assert number("file", "", "result", str(tmp_path)) == (17.0, "17")
+
+
+def test_times_are_those_of_the_command() -> None:
+    assert [number(source, "")[0] for source in ("wall", "user", "sys")] == [1.5, 0.5, 0.25]
+
+
+WHY = [
+    ("last-float", "", "nothing", "no number in its output"),
+    ("regex", "x=([a-z]+)", "x=y", "'y' is no number"),
+    ("regex", "x=([0-9]+)", "y", "nothing in its output is like"),
+    ("regex", "x=(.*)", "x=inf", "'inf' is no finite number"),
+    ("json", "a.b", "{", "its output is not JSON"),
+    ("json", "a.b", '{"a": []}', "nothing at 'a.b' in its output"),
+    ("json", "a", '{"a": true}', "'a' in its output is no number"),
+    ("file", "missing", "", "No such file"),
+]
+
+
+@pytest.mark.parametrize(("source", "detail", "text", "why"), WHY, ids=[why for *_, why in WHY])
+def test_what_cannot_be_read_says_why(source: str, detail: str, text: str, why: str) -> None:
+    with pytest.raises(NoNumber, match=why):
+        number(source, text, detail)
+
+
+def test_a_command_has_its_folder_its_environment_and_its_times(tmp_path: Path) -> None:
+    busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+    done = execute(f"pwd; echo $A >&2; {busy}; exit 3", str(tmp_path), {"A": "b", "PATH": os.environ["PATH"]}, 60)
+    assert (done.code, done.output.decode().strip(), done.errors) == (3, str(tmp_path), b"b\n")
+    assert 0 < done.user_s + done.sys_s <= done.wall_s + 0.02
+    assert done.ended_ns > done.begun_ns
+
+
+def test_a_signal_is_told_as_a_shell_tells_it() -> None:
+    assert execute("kill -TERM $$", "/", {}, 60).code == 128 + 15
+
+
+def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    done = execute("sleep 300 & echo $!; sleep 300", "/", {"PATH": os.environ["PATH"]}, 0.3)
+    assert done.code is None
+    assert time.monotonic() - begun < 30
+    limit = time.monotonic() + 10
+    while psutil.pid_exists(int(done.output)) and time.monotonic() < limit:
+        if psutil.Process(int(done.output)).status() == psutil.STATUS_ZOMBIE:
+            break
+        time.sleep(0.05)
+    assert not psutil.pid_exists(int(done.output)) or psutil.Process(int(done.output)).status() == psutil.STATUS_ZOMBIE
+
+
+def test_of_much_output_the_end_is_kept() -> None:
+    done = execute(f"head -c {MOST_OUTPUT + 10} /dev/zero; echo 7", "/", {"PATH": os.environ["PATH"]}, 60)
+    assert (len(done.output), done.cut) == (MOST_OUTPUT, 12)
+    assert done.output.endswith(b"7\n")
+
+
+def test_what_a_command_leaves_running_does_not_hold_it_up() -> None:
+    begun = time.monotonic()
+    done = execute("sleep 5 & echo 1", "/", {"PATH": os.environ["PATH"]}, 60)
+    assert (done.code, done.output) == (0, b"1\n")
+    assert time.monotonic() - begun < 4

@@ -1,0 +1,221 @@
+"""A command under `perf record`, and the counters that perf_event gives: what is read, and what cannot be had."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cbench.study import model
+from cbench.study.config import parse
+from cbench.study.instruments import perf_record, perf_stat
+from cbench.study.instruments.output import read
+from cbench.study.instruments.perf_data import Samples
+from cbench.study.instruments.perf_record import Sampling
+from cbench.study.model import Metric
+from cbench.study.run_command import execute
+from cbench.study.trial import command
+from quiet.errors import UsageError
+from tests.cbench.study.instruments.perf import BUSY, EXCLUDE_KERNEL, NEEDS_PERF, file, record
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+STUDY = '[study]\nrepetitions = 1\n[[test]]\nname = "a"\ncommand = "true"\n'
+
+
+@pytest.mark.parametrize(
+    ("detail", "made"),
+    [
+        ("", Sampling("")),
+        ("none", Sampling("none")),
+        ("fp", Sampling("fp", "cpu-clock", 1000, None)),
+        ("dwarf,hz=99", Sampling("dwarf", "cpu-clock", 99, None)),
+        ("fp,event=cycles:u,period=1000000", Sampling("fp", "cycles:u", None, 1_000_000)),
+        ("event=task-clock", Sampling("", "task-clock", 1000, None)),
+    ],
+)
+def test_how_to_sample_is_read_from_a_few_words(detail: str, made: Sampling) -> None:
+    assert perf_record.parse(detail) == made
+
+
+@pytest.mark.parametrize("detail", ["x", "fp,dwarf", "hz=0", "hz=1,period=2", "event=", "event=-a", "period=x", "fp,"])
+def test_other_words_are_refused_with_the_line_and_the_key(detail: str) -> None:
+    with pytest.raises(UsageError, match=rf"^s\.toml:6: test\[1\]\.read: 'samples:{re.escape(detail)}': "):
+        parse(f'{STUDY}read = "samples:{detail}"\n', "s.toml", "/")
+
+
+def test_a_test_is_sampled_in_one_way_for_all_of_its_metrics() -> None:
+    metric = '[[test.metric]]\nname = "{}"\nread = "{}"\n'
+    text = STUDY + metric.format("wall", "wall") + metric.format("n", "samples:fp,hz=50")
+    assert parse(text, "s.toml", "/").tests[0].sampling == Sampling("fp", "cpu-clock", 50, None)
+    assert parse(STUDY + metric.format("n", "samples"), "s.toml", "/").tests[0].sampling == Sampling()
+    with pytest.raises(UsageError, match="is sampled in two ways: a command runs under one `perf record`"):
+        parse(text + metric.format("m", "samples:dwarf"), "s.toml", "/")
+
+
+def test_units_of_what_is_read_are_known() -> None:
+    for name, unit in (("task-clock", "s"), ("perf-elapsed", "s"), ("cycles", "cycles"), ("samples:fp", "samples")):
+        assert parse(f'{STUDY}read = "{name}"\n', "s.toml", "/").tests[0].metrics[0].unit == unit
+
+
+@pytest.mark.slow
+@NEEDS_PERF
+@pytest.mark.parametrize("graph", ["none", "fp", "dwarf"])
+def test_samples_are_about_as_many_as_the_frequency_says(graph: str, tmp_path: Path) -> None:
+    test = model.Test("a", BUSY, metrics=(Metric("n", "samples"),), sampling=Sampling(graph))
+    made = command(test, 0, 0, 0, study_folder=str(tmp_path), environment=ENVIRONMENT)
+    assert made.failure is None
+    used = execute(BUSY, str(tmp_path), ENVIRONMENT, 60, ["cpu-clock"]).counts["cpu-clock"]
+    assert isinstance(used, int)
+    assert made.values["n"][0] == pytest.approx(used / 1e6, rel=0.5)
+    assert made.facts["samples"]["samples"] == made.values["n"][0]
+    assert list(tmp_path.iterdir()) == []  # perf's file is gone
+
+
+@pytest.mark.slow
+@NEEDS_PERF
+def test_a_command_under_perf_record_ends_as_it_ends(tmp_path: Path) -> None:
+    done = execute("echo 5; exit 3", str(tmp_path), ENVIRONMENT, 60, sampled=Sampling())
+    assert (done.code, done.output) == (3, b"5\n")
+    late = execute("sleep 60", str(tmp_path), ENVIRONMENT, 1.0, sampled=Sampling())
+    assert late.code is None
+
+
+@NEEDS_PERF
+def test_a_clock_that_perf_takes_in_place_of_an_event_is_no_count_of_it(tmp_path: Path) -> None:
+    """Where there is no PMU perf does so without a word."""
+    made = file(tmp_path / "p", record(9))
+    assert isinstance(perf_record.counted(Sampling(), made), Samples)
+    assert str(perf_record.counted(Sampling(event="cycles"), made)).startswith("cycles cannot be sampled here")
+    try:
+        perf_stat.check("cycles")
+    except UsageError:
+        assert "cannot be sampled" in perf_record.obstacle(Sampling(event="cycles"))
+
+
+def test_samples_of_user_mode_alone_are_none_of_the_kernel_too(tmp_path: Path) -> None:
+    """Who may not look into the kernel gets them from perf without a word."""
+    made = file(tmp_path / "p", record(9), flags=EXCLUDE_KERNEL)
+    said = "cpu-clock: the kernel may not be sampled without root; event=cpu-clock:u samples user mode alone"
+    assert perf_record.counted(Sampling(), made) == said
+    assert isinstance(perf_record.counted(Sampling(event="cpu-clock:u"), made), Samples)
+
+
+@pytest.mark.slow
+@NEEDS_PERF
+def test_user_mode_alone_is_sampled_where_it_is_asked_for(tmp_path: Path) -> None:
+    work = f"dd if=/dev/zero of=/dev/null bs=1 count=200000 2>/dev/null; {BUSY}"
+    counts = []
+    for event in ("cpu-clock", "cpu-clock:u"):
+        done = execute(work, str(tmp_path), ENVIRONMENT, 60, sampled=Sampling(event=event))
+        assert isinstance(done.samples, Samples)
+        assert done.samples.user_only == (event == "cpu-clock:u")
+        counts.append(done.samples.samples)
+    assert counts[1] < 0.9 * counts[0]
+
+
+def test_without_perf_a_study_that_samples_is_refused_in_one_line() -> None:
+    said = perf_record.obstacle(Sampling(), "/nowhere")
+    assert said == "perf is not installed (Debian: apt install linux-perf)"
+
+
+@NEEDS_PERF
+def test_what_perf_refuses_is_told_in_its_words() -> None:
+    assert "'nonsense'" in perf_record.obstacle(Sampling(event="nonsense"))
+    most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
+    if most < perf_record.MOST_HZ:
+        said = perf_record.obstacle(Sampling(hz=most + 1))
+        assert said == f"hz={most + 1}: the kernel permits {most} (sysctl kernel.perf_event_max_sample_rate)"
+
+
+def test_samples_in_a_file_that_the_command_leaves_are_counted_once(tmp_path: Path) -> None:
+    path = file(tmp_path / "made", record(9), record(9))
+    test = model.Test("a", f"cp {path} out", metrics=(Metric("n", "perf-data", "out"),))
+    for _ in range(2):
+        assert command(test, 0, 0, 0, study_folder=str(tmp_path), environment=ENVIRONMENT).values == {"n": (2.0, "2")}
+    old = command(
+        model.Test("a", "true", metrics=test.metrics), 0, 0, 0, study_folder=str(tmp_path), environment=ENVIRONMENT
+    )
+    assert old.failure == f"{tmp_path / 'out'}: was not written in this trial"
+
+
+def test_samples_of_a_command_that_was_not_sampled_are_no_number(tmp_path: Path) -> None:
+    made = command(
+        model.Test("a", "true", metrics=(Metric("n", "samples"),)),
+        *(0, 0, 0),
+        study_folder=str(tmp_path),
+        environment=ENVIRONMENT,
+    )
+    assert (made.values, made.failure) == ({}, "samples: was not sampled")
+
+
+def test_clocks_count_a_command_and_nothing_before_it() -> None:
+    done = execute(f"{BUSY}; ({BUSY})", "/", ENVIRONMENT, 60, ["task-clock", "cpu-clock"])
+    task, cpu = (read(Metric("", name), done, "/")[0] for name in ("task-clock", "cpu-clock"))
+    assert task == pytest.approx(cpu, rel=0.05)
+    assert task == pytest.approx(done.user_s + done.sys_s, rel=0.1)
+    idle = execute("sleep 0.3", "/", ENVIRONMENT, 60, ["task-clock"])
+    assert read(Metric("", "task-clock"), idle, "/")[0] < 0.1
+
+
+def test_elapsed_time_begins_with_the_command_and_ends_with_it() -> None:
+    done = execute("sleep 0.3", "/", ENVIRONMENT, 60)
+    elapsed = read(Metric("", "perf-elapsed"), done, "/")[0]
+    assert 0.3 <= elapsed <= done.wall_s
+    assert done.wall_s - elapsed < 0.2
+
+
+@NEEDS_PERF
+def test_what_we_count_is_what_perf_stat_counts() -> None:
+    """Of the same command twice: CPU time within what a machine with other work makes of it."""
+    ours = execute(BUSY, "/", ENVIRONMENT, 60, ["task-clock", "cpu-clock"])
+    stat = ["perf", "stat", "-x,", "-e", "task-clock,cpu-clock,duration_time", "--", "/bin/sh", "-c", BUSY]
+    done = subprocess.run(stat, capture_output=True, text=True, env={**ENVIRONMENT, "LC_ALL": "C"}, check=True)
+    theirs = {line.split(",")[2].split(":")[0]: float(line.split(",")[0]) for line in done.stderr.splitlines() if line}
+    for name in ("task-clock", "cpu-clock"):
+        assert read(Metric("", name), ours, "/")[0] == pytest.approx(theirs[name] / 1e3, rel=0.3)
+    assert theirs["duration_time"] / 1e9 > theirs["task-clock"] / 1e3
+
+
+@NEEDS_PERF
+def test_cycles_are_those_of_perf_stat_where_there_is_a_pmu() -> None:
+    try:
+        perf_stat.check("cycles:u")
+    except UsageError as error:
+        pytest.skip(str(error))
+    counted = execute(BUSY, "/", ENVIRONMENT, 60, ["cycles:u"]).counts["cycles:u"]
+    stat = ["perf", "stat", "-x,", "-e", "cycles:u", "--", "/bin/sh", "-c", BUSY]
+    done = subprocess.run(stat, capture_output=True, text=True, env={**ENVIRONMENT, "LC_ALL": "C"}, check=True)
+    assert int(counted) == pytest.approx(float(done.stderr.split(",")[0]), rel=0.1)
+
+
+@NEEDS_PERF
+def test_perf_stat_within_a_trial_agrees_to_a_share_of_a_percent() -> None:
+    """Nested: our counters have the shell, perf and the command; perf's has the command alone, so it is lower."""
+    loop = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+    inner = f"perf stat -x, -e task-clock -o /dev/stdout -- /bin/sh -c '{loop}'"
+    done = execute(inner, "/", {**ENVIRONMENT, "LC_ALL": "C"}, 60, ["task-clock"])
+    line = next(line for line in done.output.decode().splitlines() if "task-clock" in line)
+    ours, theirs = read(Metric("", "task-clock"), done, "/")[0], float(line.split(",")[0]) / 1e3
+    assert theirs < ours < theirs + 0.2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody who may less")
+def test_clocks_are_had_by_who_may_not_look_into_the_kernel() -> None:
+    limit = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if limit > 2:
+        pytest.skip(f"kernel.perf_event_paranoid is {limit}: nobody may count anything")
+    pid = os.fork()
+    if pid == 0:  # everything is imported: as nobody the files here may not be readable
+        status = 1
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            done = execute(BUSY, "/", ENVIRONMENT, 60, ["task-clock", "cpu-clock"])
+            used = done.user_s + done.sys_s
+            status = int(any(not 0.8 * used < int(each) / 1e9 < 1.2 * used for each in done.counts.values()))
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -1,0 +1,97 @@
+"""What the instruments resolve on this host, and what is said where one is missing."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cbench.study import model
+from cbench.study.config import parse
+from cbench.study.instruments import registry
+from cbench.study.run_command import execute
+from quiet.host.reader import Reader
+from tests.cbench.study.instruments.perf import BUSY
+
+FULL = "sys/devices/system/cpu/nohz_full"
+
+
+def host(root: Path, options: str, nohz_full: str) -> Reader:
+    for path, content in (("proc/config.gz", gzip.compress(options.encode())), (FULL, nohz_full.encode())):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    return Reader(str(root))
+
+
+@pytest.mark.parametrize(
+    ("options", "nohz_full", "accounting"),
+    [
+        ("CONFIG_TICK_CPU_ACCOUNTING=y\n", "(null)\n", "tick"),
+        ("CONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n", "(null)\n", "tick"),
+        ("CONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n", "\n", "tick"),
+        ("CONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n", "2-3\n", "generic"),
+        ("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE=y\n", "(null)\n", "native"),
+    ],
+)
+def test_how_cpu_time_is_divided_depends_on_the_kernel(
+    options: str, nohz_full: str, accounting: str, tmp_path: Path
+) -> None:
+    found = registry.cpu_time(host(tmp_path, options, nohz_full))
+    assert found.accounting == accounting
+    assert found.sum_s == 1e-6
+    assert found.split_s == (found.tick_s if accounting == "tick" else 1e-6)
+    assert "/proc/config.gz" in found.why
+
+
+def test_a_kernel_that_hides_its_configuration_is_taken_for_one_that_ticks_and_that_is_said(tmp_path: Path) -> None:
+    found = registry.cpu_time(Reader(str(tmp_path)))
+    assert (found.accounting, found.split_s) == ("tick", found.tick_s)
+    assert "is taken for granted" in found.why
+
+
+def test_the_tick_is_that_of_the_clock_that_moves_with_it() -> None:
+    seen = set()
+    limit = time.monotonic() + 0.1
+    while time.monotonic() < limit:
+        seen.add(time.clock_gettime_ns(registry.MONOTONIC_COARSE))
+    ordered = sorted(seen)
+    steps = [b - a for a, b in pairwise(ordered)]
+    tick = registry.cpu_time().tick_s * 1e9
+    assert steps
+    assert all(step > 0.99 * tick for step in steps)
+
+
+def test_the_sum_of_user_and_system_time_is_no_multiple_of_the_tick() -> None:
+    """It is the scheduler's own count: ticks only divide it."""
+    tick = round(registry.cpu_time().tick_s * 1e6)
+    done = [execute(BUSY, "/", {"PATH": os.environ["PATH"]}, 60) for _ in range(5)]
+    sums = [round(1e6 * (each.user_s + each.sys_s)) for each in done]
+    assert sum(bool(each % tick) for each in sums) >= 4
+
+
+def test_user_and_system_time_are_those_that_a_shell_prints() -> None:
+    said = subprocess.run(
+        ["bash", "-c", f"TIMEFORMAT='%R %U %S'; time sh -c '{BUSY}'"], capture_output=True, text=True, check=True
+    )
+    elapsed, user, system = map(float, said.stderr.split())
+    done = execute(BUSY, "/", {"PATH": os.environ["PATH"]}, 60)
+    assert done.user_s + done.sys_s == pytest.approx(user + system, rel=0.5)
+    assert elapsed + 0.01 > user + system
+
+
+@pytest.mark.slow
+def test_every_instrument_can_be_read_or_says_why_not() -> None:
+    for each in registry.instruments():
+        text = f'[study]\nrepetitions = 1\n[[test]]\nname = "a"\ncommand = "true"\nread = "{each.read}"\n'
+        metric = parse(text, "s.toml", "/").tests[0].metrics[0]
+        assert metric.unit == each.unit
+        assert each.what
+        assert each.why
+        assert each.resolution_s is None or each.resolution_s > 0
+        if each.read in model.TIMES:
+            assert each.missing == ""

@@ -1,0 +1,194 @@
+"""`cbench screen validate` for real: measured, stored at once, gone on with, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cbench.study import lifecycle
+from cbench.study.config import parse
+from cbench.validate import plan, run
+from cbench.validate.plan import ValidationRequest
+from quiet.errors import QuietError, UsageError
+from tests.cbench.running import CBENCH
+from tests.cbench.study.instruments.perf import NEEDS_PERF
+
+FEW = ["--quick", "--samples", "3", "--workload", "copy", "--workload", "etalon"]
+PLAIN = ["--instrument", "wall", "--instrument", "perf-elapsed", "--instrument", "cpu-clock", "--instrument", "ticks"]
+
+
+def validate(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [*CBENCH, "screen", "validate", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=200, check=False)
+
+
+def trials(store: Path) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = sqlite3.connect(store).execute("SELECT run, position FROM study_trial").fetchall()
+    return found
+
+
+@pytest.mark.slow
+def test_a_validation_is_measured_stored_and_judged_and_asked_again_without_measuring(tmp_path: Path) -> None:
+    done = validate(*FEW, *PLAIN, "--json", folder=tmp_path)
+    assert done.returncode in (0, 1), done.stderr  # another program may be in the way of one of three trials
+    made = json.loads(done.stdout)
+    assert made["trials_done"] == made["trials"] == 6
+    assert [each["workload"] for each in made["workloads"]] == ["copy", "etalon"]
+    copy, etalon = (each["metrics"] for each in made["workloads"])
+    assert set(copy) == {"wall", "perf-elapsed", "cpu-clock", "ticks", *plan.CLOCKS}
+    assert {each["n"] for each in (*copy.values(), *etalon.values())} == {3}
+    assert etalon["raw_s"]["median"] == pytest.approx(0.5, abs=0.1)
+    assert etalon["perf-elapsed"]["median"] > 0.5
+    assert (tmp_path / "validate.toml").read_text().startswith("# Made by `cbench screen validate`")
+    before = trials(tmp_path / "validate.db")
+    again = validate(folder=tmp_path)
+    assert again.returncode == done.returncode
+    assert again.stdout.splitlines()[0] == made["verdict"][0]
+    assert trials(tmp_path / "validate.db") == before
+
+
+@pytest.mark.slow
+def test_what_was_interrupted_goes_on_at_the_next_trial(tmp_path: Path) -> None:
+    command = [*CBENCH, "screen", "validate", *FEW, *PLAIN]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+        limit = time.monotonic() + 60
+        while not (tmp_path / "validate.db").exists() or not counted(tmp_path / "validate.db"):
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        assert running.stderr is not None
+        said = running.stderr.read()
+    assert running.returncode == 130
+    assert "interrupted; what has ended is kept; go on with: cbench screen validate -o validate.db\n" in said
+    before = trials(tmp_path / "validate.db")
+    assert 0 < len(before) < 6
+    so_far = json.loads(validate("--no-run", "--json", folder=tmp_path).stdout)
+    assert so_far["verdict"][-1] == f"So far: {len(before)} of 6 trials."
+    done = validate("--json", folder=tmp_path)
+    assert json.loads(done.stdout)["trials_done"] == 6
+    assert trials(tmp_path / "validate.db")[: len(before)] == before
+
+
+def test_what_an_interruption_says_is_the_command_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lifecycle.Runner, "run", interrupt)
+    few = ValidationRequest(samples=2, workloads=("copy",), instruments=("wall",), quick=True)
+    for _ in ("begun", "gone on with"):
+        with pytest.raises(QuietError, match=r"; go on with: cbench screen validate -o v\.db$"):
+            run.validated(run.Validate("v.db", few), lambda _: None)
+
+
+def counted(store: Path) -> int:
+    try:
+        return len(trials(store))
+    except sqlite3.Error:  # being made
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--workload", "x"], "--workload x: one of aliquot, competing, perfect, copy, etalon"),
+        (["--instrument", "x"], "--instrument x: one of wall, user, sys, perf-elapsed, cycles"),
+        (["--watch", "x"], "--watch x: seconds, such as 10.07,9.99"),
+        (["--watch", "-1"], "--watch -1: seconds above 0"),
+        (["--quick", "--watch", "1" + 10 * ",1"], "--watch: 11 readings of 10 trials of the etalon"),
+        (["--workload", "copy", "--watch", "1"], "--watch: 1 reading of 0 trials of the etalon"),
+        (["--no-run"], "validate.db: no such file; without --no-run it is measured"),
+        (["-o", "text"], "text: is there already and is no store; choose another name (-o)"),
+        (["-o", "other.db"], "other.toml: is there already, and another study's; choose another name (-o)"),
+        (["-o", "order.db"], "order.db: is no validation, but another study; choose another name (-o)"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_nothing_is_measured(arguments: list[str], line: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("x")
+    (tmp_path / "other.toml").write_text("x")
+    if "order.db" in arguments:
+        (tmp_path / "s.toml").write_text('[study]\nrepetitions = 1\n[[test]]\nname = "a"\ncommand = "echo 1"\n')
+        subprocess.run([*CBENCH, "order", "run", "s.toml", "-o", "order.db"], cwd=tmp_path, check=True)
+    done = validate(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"cbench: error: {line}")
+    assert not (tmp_path / "validate.db").exists()
+    assert (tmp_path / "text").read_text() == "x"
+
+
+def test_without_numpy_there_is_one_line_before_anything_is_measured(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['numpy'] = None\n"
+        "sys.argv = ['cbench', 'screen', 'validate', '--quick']\n"
+        "import cbench.start; cbench.start.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "cbench: error: cbench screen needs numpy: pip install 'quiet-cbench[order]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_watch_has_no_more_readings_than_there_are_trials_and_differing_from_it_ends_with_1(tmp_path: Path) -> None:
+    few = ["--quick", "--samples", "3", "--workload", "etalon", "--instrument", "wall"]
+    store = tmp_path / "validate.db"
+    done = validate(*few, "--watch", "1,1,1,1", folder=tmp_path)
+    assert (done.returncode, store.exists()) == (2, False)
+    done = validate(*few, "--watch", "1,1,1", "--json", folder=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["watch_differs"]) == (1, True)
+    before = trials(store)
+    for watch, differs in (("0.5,0.5,0.5", False), ("1,2", None), ("1,1,1", True)):
+        done = validate("--no-run", "--watch", watch, "--json", folder=tmp_path)
+        assert json.loads(done.stdout)["watch_differs"] is differs
+    assert validate("--no-run", "--watch", "1,1,1,1", folder=tmp_path).returncode == 2
+    assert trials(store) == before
+
+
+@pytest.mark.slow
+def test_other_options_than_it_was_begun_with_are_refused(tmp_path: Path) -> None:
+    few = ["--quick", "--samples", "2", "--workload", "copy", "--instrument", "wall"]
+    assert validate(*few, folder=tmp_path).returncode in (0, 1)
+    done = validate("--samples", "3", folder=tmp_path)
+    assert done.returncode == 2
+    assert "validate.db: was begun with other options: leave them out to go on with it" in done.stderr
+    assert validate(*few, folder=tmp_path).returncode in (0, 1)
+
+
+@pytest.mark.slow
+@NEEDS_PERF
+def test_all_instruments_and_workloads_work_together(tmp_path: Path) -> None:
+    done = validate("--quick", "--samples", "3", "--json", folder=tmp_path)
+    made = json.loads(done.stdout)
+    assert made["trials_failed"] == 0, made["failures"]
+    assert {each["workload"] for each in made["workloads"]} == set(plan.NAMES)
+    assert {each["kind"] for each in made["workloads"]} == {"", "samples:fp", "samples:dwarf"}
+    assert not list(tmp_path.glob("*.load"))
+
+
+@pytest.mark.slow
+def test_a_validations_text_is_a_study_that_loads_with_every_workload_by_every_instrument() -> None:
+    text = plan.text(ValidationRequest())
+    study = parse(text, "v.toml", "/")
+    assert study.repetitions == 1000
+    assert study.design == "random"
+    kinds = len({test.name.partition(" ")[2] for test in study.tests})
+    assert len(study.tests) == 5 * kinds
+    found = plan.about(text)
+    assert found.etalon_s == 10
+    read = {metric.source for test in study.tests for metric in test.metrics}
+    assert {each.read.partition(":")[0] for each in found.instruments if not each.missing} - {"ticks"} <= read
+    assert os.linesep not in study.name
+
+
+def test_another_studys_text_is_no_validation() -> None:
+    with pytest.raises(UsageError, match="is no validation, but another study"):
+        plan.about("[study]\n")

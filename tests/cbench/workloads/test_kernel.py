@@ -1,0 +1,40 @@
+"""The C that also runs in the kernel uses nothing but the kernel's own types."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import CHECKOUT
+from tests.c_code import EVERY_COMPILER, STRICT
+
+FOLDER = CHECKOUT / "cbench" / "c" / "workloads"
+IN_KERNEL = ["hash.c", "sieve.c", "aliquot.c", "perfect.c", "branch_run.c", "chase_run.c", "memory_run.c"]
+HEADERS = {
+    "types.h": "typedef unsigned char uint8_t; typedef unsigned int uint32_t; typedef unsigned long size_t;\n"
+    "typedef unsigned long long uint64_t; typedef unsigned long uintptr_t;\n",
+    "stddef.h": "#define NULL ((void *)0)\n",
+}
+"""What linux/types.h and linux/stddef.h have of it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IN_KERNEL)
+@EVERY_COMPILER
+def test_what_runs_in_the_kernel_needs_no_library_and_no_floating_point(
+    compiler: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "linux").mkdir()
+    for header, text in HEADERS.items():
+        (tmp_path / "linux" / header).write_text(text)
+    made = tmp_path / "made.o"
+    freestanding = ["-D__KERNEL__", "-ffreestanding", "-nostdinc", "-mgeneral-regs-only", "-std=gnu11"]
+    command = [compiler, "-O2", *STRICT, "-Wdeclaration-after-statement", *freestanding, "-isystem", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "-c", "-o", str(made), str(FOLDER / name)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    missing = subprocess.run(["nm", "-u", str(made)], capture_output=True, text=True, check=True).stdout.split()[1::2]
+    assert set(missing) <= {"memset", "memcpy"}

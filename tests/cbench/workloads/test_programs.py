@@ -1,0 +1,160 @@
+"""The Technical Note's five workloads as commands: their results are checked, and a competing load is no child's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cbench.study.run_command import execute
+from cbench.workloads import competing, programs
+from cbench.workloads.programs import WrongResult, program
+from quiet.errors import QuietError
+
+PYTHON = [sys.executable, "-P", "-m"]
+
+
+def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*PYTHON, "cbench.workloads.programs", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
+
+
+@contextlib.contextmanager
+def load(folder: Path) -> Iterator[str]:
+    """A competing load that can be asked for."""
+    path = str(folder / "load")
+    subprocess.run([*PYTHON, "cbench.workloads.competing", "begin", path], check=True, timeout=60)
+    try:
+        yield path
+    finally:
+        subprocess.run([*PYTHON, "cbench.workloads.competing", "end", path], check=True, timeout=60)
+
+
+def loads(path: str) -> list[int]:
+    """The processes that serve a socket, and what they have started."""
+    found = subprocess.run(["pgrep", "-f", f"competing begin {path}$"], capture_output=True, text=True, check=False)
+    servers = [int(pid) for pid in found.stdout.split()]
+    children = [
+        int(pid) for server in servers for pid in Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    ]
+    return servers + children
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize(
+    ("which", "arguments", "said"),
+    [
+        ("0", ["times=2"], {"workload": 0, "times": 2}),
+        ("aliquot", ["times=1", "start=276", "times=3"], {"workload": 0, "times": 3}),
+        ("2", ["exponent=13", "processes=3"], {"workload": 2, "processes": 3, "exponent": 13}),
+        ("3", ["blocks=3", "mib=1"], {"workload": 3, "blocks": 3, "mib": 1}),
+        ("4", ["ms=50"], {"workload": 4, "ms": 50}),
+    ],
+)
+def test_a_workload_does_its_work_and_says_how_long_it_took(
+    which: str, arguments: list[str], said: dict[str, int]
+) -> None:
+    made = program(which, arguments)
+    clocks = [made.pop(name) for name in programs.CLOCKS]
+    assert made.pop("ticks") > 0
+    assert made == said
+    assert clocks[1:] == pytest.approx([clocks[0]] * 3, rel=0.01, abs=1e-4)
+
+
+def test_the_etalon_ends_when_its_time_is_over() -> None:
+    assert program("4", ["ms=120"])["raw_s"] == pytest.approx(0.12, abs=0.05)
+    assert program("4", ["ms=120"])["raw_s"] >= 0.12
+
+
+def test_a_perfect_number_is_perfect_whatever_the_number_of_processes() -> None:
+    for processes in (1, 2, 7):
+        assert program("perfect", [f"processes={processes}", "exponent=17"])["processes"] == processes
+
+
+def test_a_wrong_result_is_an_error_and_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs.screening, "perfect_number", lambda exponent: 1)
+    with pytest.raises(WrongResult, match="the result is wrong: "):
+        program("2", ["exponent=13"])
+
+
+def test_a_process_that_ends_badly_is_an_error() -> None:
+    def bad() -> int:
+        os._exit(3)
+
+    with pytest.raises(WrongResult, match="a process of it did not end well"):
+        programs._forked([lambda: 1, bad])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "which one? 0 to 4, or aliquot, competing, perfect, copy, etalon"),
+        (["5"], "'5': 0 to 4, or aliquot, competing, perfect, copy, etalon"),
+        (["0", "times=0"], "times=0: from 1 to 1,000,000"),
+        (["0", "n=3"], "n: unknown; aliquot takes times, start"),
+        (["1"], "load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`"),
+        (["1", "load=no"], "no: No such file or directory; begin it: python -m cbench.workloads.competing begin no"),
+        (["2", "exponent=11"], "perfect: exponent=11: one of 2, 3, 5, 7, 13, 17, 19, 31, of which the numbers are"),
+    ],
+)
+def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: str, tmp_path: Path) -> None:
+    done = run(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"cbench.workloads.programs: error: {line}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_competing_load_runs_while_it_is_asked_for_and_is_counted_with_nobody(tmp_path: Path) -> None:
+    with load(tmp_path) as path:
+        command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=20"
+        done = execute(command, str(tmp_path), dict(os.environ), 60, ["task-clock"])
+        made: dict[str, Any] = json.loads(done.output)
+        assert made["load_s"] > 0.05
+        counted = int(done.counts["task-clock"]) / 1e9
+        assert counted < done.running_s - 0.5 * made["load_s"]  # the load has had a part of the same CPU
+        dd = loads(path)[-1]
+        assert Path(f"/proc/{dd}/comm").read_text() == "dd\n"
+        assert os.sched_getaffinity(dd) == {made["cpu"]}
+        time.sleep(0.05)
+        assert state(dd) == "T"
+    assert not Path(path).exists()
+    assert not Path(f"/proc/{dd}").exists()
+
+
+def test_a_trial_that_is_killed_stops_its_load(tmp_path: Path) -> None:
+    with load(tmp_path) as path:
+        command = [*PYTHON, "cbench.workloads.programs", "1", f"load={path}", "times=100000"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as trial:
+            dd = loads(path)[-1]
+            wait_for(lambda: state(dd) == "R")
+            trial.kill()
+        wait_for(lambda: state(dd) == "T")
+
+
+def test_a_load_that_is_not_there_any_more_is_an_error(tmp_path: Path) -> None:
+    with load(tmp_path) as path, competing.load(path, min(os.sched_getaffinity(0))) as asked:
+        assert asked.used_s() >= 0
+        for pid in loads(path):
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not loads(path))
+        with pytest.raises(QuietError, match="the competing load has ended"):
+            asked.used_s()
+
+
+def wait_for(what: Any) -> None:
+    limit = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < limit
+        time.sleep(0.01)

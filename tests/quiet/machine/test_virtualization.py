@@ -1,0 +1,182 @@
+"""Containers, virtual machines, WSL: what they are, what cannot be set there, and what nobody can stop from inside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quiet.errors import Refused
+from quiet.host.reader import Reader
+from quiet.machine import hypervisor_effects, virtualization
+from quiet.machine.facts import Facts
+from tests.quiet.commands import Quiet
+from tests.quiet.kernels import Kernel, profile, settings, tree
+from tests.trees import contents, machine, plant
+
+DOCKER = (
+    "overlay / overlay rw 0 0\nproc /proc proc rw 0 0\nsysfs /sys sysfs ro,nosuid 0 0\n"
+    "cgroup /sys/fs/cgroup cgroup2 ro 0 0\nproc /proc/irq proc ro 0 0\nproc /proc/sys proc ro 0 0"
+)
+PRIVILEGED = "proc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0"
+FLAGS = {"proc/cpuinfo": "model name : X\nflags\t\t: fpu hypervisor"}
+
+
+def known(root: Path, files: dict[str, str]) -> Facts:
+    return Facts(Reader(str(plant(root, machine(cgroup=0) | files))))
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({".dockerenv": ""}, "container (Docker)"),
+        ({"run/.containerenv": ""}, "container (Podman)"),
+        ({"run/systemd/container": "systemd-nspawn"}, "container (systemd-nspawn)"),
+        ({"run/host/container-manager": "lxc"}, "container (lxc)"),
+        ({"dev/lxd/sock": ""}, "container (LXD)"),
+        ({"var/run/secrets/kubernetes.io/serviceaccount/": ""}, "container (Kubernetes)"),
+        ({".dockerenv": "", "proc/1/cgroup": "0::/kubepods/besteffort/pod1"}, "container (Docker in Kubernetes)"),
+        ({"proc/1/cgroup": "11:cpuset:/docker/ab12\n0::/docker/ab12"}, "container (Docker)"),
+        ({"proc/1/cgroup": "0::/init.scope"}, ""),
+        ({"proc/version": "Linux version 4.4.0-19041-Microsoft (x@y)"}, "WSL 1"),
+        ({"proc/version": "Linux version 5.15.153.1-microsoft-standard-WSL2 (x@y)"}, "WSL"),
+        ({"proc/version": "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"}, "gVisor"),
+        ({"proc/version": "Linux version 4.19.0-gvisor #1 SMP"}, "gVisor"),
+        ({"sys/hypervisor/type": "xen", "sys/hypervisor/guest_type": "PV"}, "hypervisor xen PV"),
+        (
+            {"sys/hypervisor/type": "xen", "sys/hypervisor/guest_type": "PV", "proc/xen/capabilities": "control_d"},
+            "hypervisor xen PV dom0",
+        ),
+        (FLAGS | {"sys/bus/platform/drivers/virtio-mmio/d0/x": "1"}, "hypervisor (a microVM)"),
+        (
+            {"sys/class/dmi/id/sys_vendor": "Amazon EC2", "sys/class/dmi/id/product_name": "m6g.large"},
+            "hypervisor (Amazon EC2 m6g.large)",
+        ),
+        ({"sys/class/dmi/id/sys_vendor": "Amazon EC2", "sys/class/dmi/id/product_name": "m6g.metal"}, ""),
+        (
+            {"sys/class/dmi/id/sys_vendor": "Microsoft Corporation", "sys/class/dmi/id/product_name": "Surface Laptop"},
+            "",
+        ),
+    ],
+)
+def test_a_machine_is_known_by_what_is_there(tmp_path: Path, files: dict[str, str], kind: str) -> None:
+    assert virtualization.virtual(known(tmp_path, files)) == kind
+
+
+WHOLE = [
+    ({".dockerenv": "", "proc/mounts": DOCKER}, "/sys and /proc/sys are read-only in this container (Docker): run"),
+    ({"proc/self/uid_map": "         0       1000          1"}, "root of a user namespace is not root of the kernel"),
+    (
+        {"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536"},
+        "root of this container (Podman) is not",
+    ),
+    ({"proc/version": "Linux version 4.4.0-19041-Microsoft"}, "WSL 1 is no Linux kernel"),
+    ({"proc/version": "Linux version 4.19.0-gvisor"}, "gVisor is no Linux kernel"),
+]
+
+
+@pytest.mark.parametrize(("files", "reason"), WHOLE)
+def test_where_nothing_can_be_written_a_plan_has_one_reason_and_apply_refuses_with_it(
+    quiet: Quiet, tmp_path: Path, files: dict[str, str], reason: str
+) -> None:
+    root = tree(tmp_path / "machine", settings() | files)
+    found = contents(root)
+    made = quiet("plan", "--root", root, "--json").json
+    assert made["changes"] == []
+    said = {skip["reason"] for skip in made["skips"] if skip["reason"].startswith(reason)}
+    assert len(said) == 1
+    assert len({skip["knob"] for skip in made["skips"] if skip["reason"] in said}) > 10
+    assert len([skip for skip in made["skips"] if skip["knob"] == "irq" and skip["reason"] in said]) == 1
+    done = quiet("apply", "--profile", "bench", "--root", root)
+    assert (done.code, said) == (3, {done.err.removeprefix("quiet: error: ").strip()})
+    assert contents(root) == found
+    assert reason in quiet("status", "--root", root).out
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {".dockerenv": "", "proc/mounts": PRIVILEGED, "proc/self/uid_map": "0 0 4294967295"},
+        {"proc/version": "Linux version 5.15.153.1-microsoft-standard-WSL2"},
+        # systemd on cgroup v1 mounts a read-only folder with writable hierarchies in it
+        {
+            "proc/mounts": "sysfs /sys sysfs rw 0 0\ntmpfs /sys/fs/cgroup tmpfs ro 0 0\n"
+            "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0"
+        },
+    ],
+)
+def test_where_the_kernel_can_be_reached_the_plan_is_that_of_a_host(tmp_path: Path, files: dict[str, str]) -> None:
+    from quiet.settings.verify import plan_now
+
+    host, inside = tree(tmp_path / "host"), tree(tmp_path / "inside", settings() | files)
+    knobs = profile()
+    assert plan_now(Reader(str(inside)), knobs, None)[0].changes == plan_now(Reader(str(host)), knobs, None)[0].changes
+
+
+def test_what_alone_is_read_only_is_left_with_its_reason_and_never_written(tmp_path: Path) -> None:
+    from quiet.settings.apply import apply
+    from quiet.settings.restore import restore
+
+    mounts = "sysfs /sys sysfs rw 0 0\nproc /proc proc rw 0 0\nproc /proc/sys proc ro 0 0\nproc /proc/irq proc ro 0 0"
+    root = tree(tmp_path / "machine", settings() | {"proc/mounts": mounts})
+    found = contents(root)
+    host = Kernel(root)
+    done = apply(host, profile())
+    assert done.failures == ()
+    shut = [skip for skip in done.skips if "mounted read-only in this mount namespace" in skip.reason]
+    assert {skip.target.partition(":")[0] for skip in shut} == {"file", "irq"}
+    assert not [path for path, _ in host.written if path.startswith("/proc/")]
+    assert [path for path, _ in host.written if path.startswith("/sys/")]
+    assert restore(host).complete
+    assert contents(root) == found
+
+
+def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_path: Path) -> None:
+    from quiet.settings.apply import apply
+
+    root = tree(tmp_path / "machine", settings() | {"proc/self/uid_map": "0 0 65536"})
+    with pytest.raises(Refused, match="not root of the kernel"):
+        apply(Kernel(root), profile())
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (FLAGS, "may take a CPU away at any time; it tells of no stolen time"),
+        (FLAGS | {"proc/stat": "cpu  10 0 10 70 0 0 0 10 0 0"}, "10.00% of the time since boot was stolen"),
+        (FLAGS | {"proc/stat": "cpu  1 2"}, "it tells of no stolen time"),
+        (FLAGS, "shows no performance counters"),
+        (FLAGS, "frequency, turbo and C-states are the host's"),
+        (FLAGS, "whether a CPU shares its core with another one"),
+        (FLAGS | {"sys/bus/virtio/drivers/virtio_balloon/virtio3/": ""}, "a memory balloon may take pages away"),
+        (FLAGS | {"sys/bus/vmbus/drivers/hv_balloon/1eccfd72/": ""}, "a memory balloon may take pages away"),
+        (
+            FLAGS | {"sys/devices/system/clocksource/clocksource0/current_clocksource": "acpi_pm"},
+            "the time comes from acpi_pm",
+        ),
+        ({"proc/version": "5.15.0-microsoft-standard-WSL2"}, "Windows schedules these CPUs"),
+        ({"sys/hypervisor/type": "xen", "proc/xen/capabilities": "control_d"}, "dom0_vcpus_pin"),
+        ({".dockerenv": ""}, "other containers run on the same kernel"),
+    ],
+)
+def test_status_says_what_no_knob_reaches(quiet: Quiet, tmp_path: Path, files: dict[str, str], said: str) -> None:
+    root = plant(tmp_path, machine() | files)
+    assert any(said in line for line in quiet("status", "--root", root, "--json").json["unreachable"])
+    assert said in quiet("status", "--root", root).out
+
+
+@pytest.mark.parametrize(
+    ("files", "unsaid"),
+    [
+        ({}, "hypervisor"),
+        (FLAGS | {"sys/bus/event_source/devices/cpu/type": "4"}, "performance counters"),
+        (FLAGS | {"sys/bus/virtio/drivers/virtio_balloon/bind": ""}, "balloon"),
+        (
+            FLAGS | {"sys/devices/system/clocksource/clocksource0/current_clocksource": "kvm-clock"},
+            "the time comes from",
+        ),
+        (FLAGS | {f"sys/devices/system/cpu/cpu{n}/topology/core_cpus_list": "0-1" for n in (0, 1)}, "shares its core"),
+    ],
+)
+def test_what_does_not_hold_is_not_said(tmp_path: Path, files: dict[str, str], unsaid: str) -> None:
+    assert not any(unsaid in line for line in hypervisor_effects.disturbances(known(tmp_path, files)))

@@ -1,0 +1,206 @@
+"""The merge of gaps and frames: every gap's time is somebody's, or is said to be nobody's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, STALL, UNKNOWN, Account, Cause, Gap, account
+from quiet.noise.call_nesting import FAULT, HRTIMER, IRQ, SOFTIRQ, THREAD, VECTOR, Frame, Share
+
+WINDOW = (0, 10_000_000_000)
+TICK = Cause(HRTIMER, "tick")
+
+
+def merged(gaps: list[Gap], frames: list[Frame], virtual: bool = False, whole_until: int = WINDOW[1]) -> Account:
+    def name(share: Share) -> Cause:
+        return Cause(share.kind, share.name)
+
+    return account(gaps, frames, WINDOW, name, round, whole_until, virtual)
+
+
+def tick(begin: int, length: int = 2_000) -> Frame:
+    inner = Frame(HRTIMER, "tick", begin + 100, begin + length - 100)
+    return Frame(VECTOR, "local_timer", begin, begin + length, inner=[inner])
+
+
+def causes(done: Account) -> list[Cause]:
+    return [each.parts[0][0] for each in done.explained]
+
+
+def test_what_lies_in_a_gap_beside_its_frame_is_the_way_there_and_back() -> None:
+    done = merged([Gap(1000, 2500)], [tick(1200)])
+    assert done.explained[0].parts == [(TICK, 2500)]
+    total = done.totals[TICK]
+    assert (total.count, total.total, total.longest, total.gaps) == (1, 2500, 2500, 1)
+
+
+def test_of_two_in_one_frame_the_outer_one_has_the_way_there_and_back() -> None:
+    frame = Frame(IRQ, "27 eth0", 1000, 5000, inner=[Frame(SOFTIRQ, "NET_RX", 2000, 5000)])
+    done = merged([Gap(900, 4200)], [frame])
+    assert done.explained[0].parts == [(Cause(SOFTIRQ, "NET_RX"), 3000), (Cause(IRQ, "27 eth0"), 1200)]
+
+
+def test_two_frames_in_one_gap_have_half_each_of_what_lies_beside_them() -> None:
+    frames = [Frame(IRQ, "27 eth0", 1000, 2000), Frame(IRQ, "28 nvme", 2500, 5500)]
+    done = merged([Gap(900, 5000)], frames)
+    assert done.explained[0].parts == [(Cause(IRQ, "28 nvme"), 3500), (Cause(IRQ, "27 eth0"), 1500)]
+
+
+def test_the_way_there_and_back_counts_for_each_outermost_frame_however_much_is_nested_in_it() -> None:
+    nested = [Frame(SOFTIRQ, "NET_RX", 1200, 1500), Frame(SOFTIRQ, "RCU", 1500, 1900)]
+    frames = [Frame(IRQ, "27 eth0", 1000, 2000, inner=nested), Frame(IRQ, "28 nvme", 2500, 5500)]
+    done = merged([Gap(900, 5000)], frames)
+    assert dict(done.explained[0].parts) == {
+        Cause(IRQ, "28 nvme"): 3500,
+        Cause(IRQ, "27 eth0"): 800,
+        Cause(SOFTIRQ, "NET_RX"): 300,
+        Cause(SOFTIRQ, "RCU"): 400,
+    }
+
+
+def test_what_carries_something_gives_it_the_way_there_and_back_too() -> None:
+    first = Frame(VECTOR, "local_timer", 1000, 2000, inner=[Frame(HRTIMER, "tick", 1200, 1800)])
+    first.inner.append(Frame(SOFTIRQ, "RCU", 1850, 1950))
+    done = merged([Gap(900, 1300)], [first])
+    assert done.explained[0].parts == [(TICK, 1200), (Cause(SOFTIRQ, "RCU"), 100)]
+
+
+def test_a_long_gap_without_a_frame_is_the_firmwares_or_the_hypervisors() -> None:
+    assert causes(merged([Gap(5000, 20_000)], [])) == [Cause(HOST, FIRMWARE)]
+    assert causes(merged([Gap(5000, 20_000)], [], virtual=True)) == [Cause(HOST, HYPERVISOR)]
+
+
+def test_a_short_gap_without_a_frame_is_the_processors() -> None:
+    assert causes(merged([Gap(5000, 300)], []))[0].kind == STALL
+
+
+def test_after_the_traces_end_nothing_is_claimed() -> None:
+    found = causes(merged([Gap(5000, 20_000), Gap(90_000, 20_000)], [], whole_until=50_000))
+    assert [cause.kind for cause in found] == [HOST, UNKNOWN]
+
+
+def test_what_a_frame_explains_is_explained_after_the_traces_end_too() -> None:
+    assert causes(merged([Gap(60_000, 3000)], [tick(60_100)], whole_until=50_000)) == [TICK]
+
+
+def test_far_more_than_usual_beside_a_frame_was_spent_elsewhere() -> None:
+    gaps = [Gap(number * 100_000, 2_400) for number in range(1, 20)] + [Gap(5_000_000, 500_000)]
+    frames = [tick(gap.begin + 200) for gap in gaps]
+    done = merged(gaps, frames)
+    last = dict(done.explained[-1].parts)
+    assert last == {Cause(HOST, FIRMWARE): 497_600, TICK: 2_400}
+    assert {cause for each in done.explained[:-1] for cause, _ in each.parts} == {TICK}
+
+
+def test_of_far_more_than_usual_each_of_two_frames_keeps_what_is_usual() -> None:
+    gaps = [Gap(number * 100_000, 2_400) for number in range(1, 20)] + [Gap(5_000_000, 500_000)]
+    frames = [tick(gap.begin + 200) for gap in gaps]
+    frames.append(Frame(IRQ, "27 eth0", 5_100_000, 5_103_000))
+    last = dict(merged(gaps, frames).explained[-1].parts)
+    assert last == {Cause(HOST, FIRMWARE): 500_000 - 2_400 - 3_400, Cause(IRQ, "27 eth0"): 3_400, TICK: 2_400}
+
+
+def test_frames_too_short_for_a_gap_are_counted_without_time() -> None:
+    done = merged([Gap(1000, 2400)], [tick(1200), tick(500_000, 300), tick(WINDOW[1] + 5, 300)])
+    total = done.totals[TICK]
+    assert (total.count, total.gaps, total.total) == (2, 1, 2400)
+
+
+def test_a_frame_over_two_gaps_is_with_the_one_that_it_shares_more_with() -> None:
+    for gaps, kinds in (
+        ([Gap(900, 500), Gap(1600, 3500)], [STALL, IRQ]),
+        ([Gap(900, 3500), Gap(4600, 500)], [IRQ, STALL]),
+    ):
+        done = merged(gaps, [Frame(IRQ, "27 eth0", 1000, 5000)])
+        assert [cause.kind for cause in causes(done)] == kinds
+        assert done.totals[Cause(IRQ, "27 eth0")].count == 1
+
+
+@pytest.mark.parametrize("at", [1000, 1300, 1599])
+def test_a_moment_in_a_gap_explains_all_of_it(at: int) -> None:
+    fault = Frame(FAULT, "page fault", at, at)
+    done = merged([Gap(100, 300), Gap(1000, 600), Gap(1700, 300)], [fault])
+    assert [each.parts for each in done.explained][1] == [(Cause(FAULT, "page fault"), 600)]
+    assert [cause.kind for cause in causes(done)] == [STALL, FAULT, STALL]
+    assert done.totals[Cause(FAULT, "page fault")].count == 1
+
+
+def test_a_moment_outside_of_every_gap_is_counted_without_time() -> None:
+    done = merged([Gap(100, 300)], [Frame(FAULT, "page fault", 700, 700)])
+    assert causes(done)[0].kind == STALL
+    total = done.totals[Cause(FAULT, "page fault")]
+    assert (total.count, total.total, total.gaps) == (1, 0, 0)
+
+
+def test_nothing_at_all_is_an_account_of_nothing() -> None:
+    assert merged([], []) == Account()
+
+
+KINDS = st.sampled_from([(IRQ, "27 a"), (IRQ, "28 b"), (SOFTIRQ, "RCU"), (VECTOR, "reschedule"), (THREAD, "bash")])
+LENGTH = st.one_of(st.integers(0, 300), st.integers(0, 20_000), st.integers(0, 5_000_000))
+# A gap: the time before it, and in it frames, each with the time before it, and the time after the last one.
+GAPS = st.lists(
+    st.tuples(st.integers(1, 10_000), st.lists(st.tuples(LENGTH, LENGTH, KINDS), max_size=3), LENGTH), max_size=8
+)
+
+
+def laid_out(drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]]) -> tuple[list[Gap], list[Frame]]:
+    time, gaps, frames = 0, [], []
+    for before, inner, after in drawn:
+        time += before
+        first = time
+        for distance, length, (kind, name) in inner:
+            frames.append(Frame(kind, name, time + distance, time + distance + length))
+            time += distance + length
+        time += after + 1
+        gaps.append(Gap(first, time - first))
+    return gaps, frames
+
+
+@given(GAPS, st.booleans(), st.integers(0, 30_000_000))
+def test_the_shares_of_a_gap_are_all_of_it_but_for_rounding(
+    drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]], virtual: bool, whole_until: int
+) -> None:
+    gaps, frames = laid_out(drawn)
+    done = merged(gaps, frames, virtual, whole_until)
+    assert [each.gap for each in done.explained] == gaps
+    for each in done.explained:
+        lengths = [length for _, length in each.parts]
+        assert all(length >= 0 for length in lengths)
+        assert lengths == sorted(lengths, reverse=True)
+        end = each.gap.begin + each.gap.length
+        outermost = sum(each.gap.begin <= frame.begin and frame.end <= end for frame in frames)
+        assert each.gap.length - max(outermost, 1) < sum(lengths) <= each.gap.length
+
+
+@given(GAPS, st.booleans())
+def test_the_totals_are_the_sum_of_the_gaps_and_every_frame_is_counted_once(
+    drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]], virtual: bool
+) -> None:
+    gaps, frames = laid_out(drawn)
+    done = merged(gaps, frames, virtual)
+    for cause, total in done.totals.items():
+        mine = [length for each in done.explained for found, length in each.parts if found == cause]
+        assert (total.total, total.longest, total.gaps) == (sum(mine), max(mine, default=0), len(mine))
+        if cause.kind not in (HOST, STALL, UNKNOWN):
+            assert total.count == sum(Cause(frame.kind, frame.name) == cause for frame in frames)
+
+
+@given(GAPS)
+def test_whoever_is_named_for_a_gap_was_in_it(
+    drawn: list[tuple[int, list[tuple[int, int, tuple[str, str]]], int]],
+) -> None:
+    gaps, frames = laid_out(drawn)
+    for each in merged(gaps, frames).explained:
+        end = each.gap.begin + each.gap.length
+        inside = {Cause(f.kind, f.name) for f in frames if each.gap.begin <= f.begin and f.end <= end}
+        assert all(cause in inside or cause.kind in (HOST, STALL) for cause, _ in each.parts)
+
+
+@pytest.mark.parametrize("late", [0, 400])
+def test_a_frame_that_only_partly_lies_in_a_gap_is_no_more_than_the_gap(late: int) -> None:
+    """The frame that the trace begins or ends with may reach out of the gap; its time there was not lost."""
+    done = merged([Gap(1000, 600)], [Frame(THREAD, "bash", 200 + late, 1500 + late)])
+    assert sum(length for _, length in done.explained[0].parts) <= 600

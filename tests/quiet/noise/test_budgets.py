@@ -1,0 +1,66 @@
+"""Budgets: from the command line, from a profile, and which goes before which."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quiet.errors import UsageError
+from quiet.noise import budgets
+from quiet.noise.budgets import Budgets
+from quiet.settings.profile import bundled, check, load
+
+LIMIT = st.one_of(st.none(), st.floats(0, 100))
+BUDGETS = st.builds(Budgets, LIMIT, LIMIT, LIMIT)
+
+
+def test_texts_become_a_percentage_nanoseconds_and_a_rate() -> None:
+    found = budgets.parse({"max_lost": "0.1%", "max_gap": "100us", "max_interrupts": 10})
+    assert (found.lost_pct, found.gap_ns, found.interrupts) == pytest.approx((0.1, 100_000, 10))
+
+
+def test_what_is_not_given_has_no_limit() -> None:
+    assert budgets.parse({}) == budgets.NONE == Budgets(None, None, None)
+
+
+def test_zero_is_a_limit_and_not_the_lack_of_one() -> None:
+    assert budgets.parse({"max_lost": "0", "max_interrupts": "0"}) == Budgets(0, None, 0)
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "many", ""])
+def test_a_wrong_rate_is_refused_by_the_options_name(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-interrupts"):
+        budgets.parse({"max_interrupts": text})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("max_lost", "2x"), ("max_gap", 100), ("max_gap", "0us"), ("max_interrupts", "-3"), ("max_lost", True)],
+)
+def test_a_wrong_budget_in_a_profile_is_named_by_its_key(key: str, value: object) -> None:
+    with pytest.raises(UsageError, match=f"profile mine: key 'noise.{key}'"):
+        check({"noise": {key: value}}, "profile mine", "mine")
+
+
+def test_an_unknown_budget_in_a_profile_is_named() -> None:
+    with pytest.raises(UsageError, match=r"unknown key 'noise\.max_noise'"):
+        check({"noise": {"max_noise": "1%"}}, "profile mine", "mine")
+
+
+@pytest.mark.parametrize("name", bundled())
+def test_a_bundled_profile_says_what_quiet_is(name: str) -> None:
+    assert load(name).budgets != budgets.NONE
+
+
+@given(BUDGETS, BUDGETS)
+def test_the_first_ones_limits_go_before_the_seconds(first: Budgets, second: Budgets) -> None:
+    merged = budgets.over(first, second)
+    for name in Budgets.__slots__:
+        mine, other = getattr(first, name), getattr(second, name)
+        assert getattr(merged, name) == (other if mine is None else mine)
+
+
+@given(BUDGETS)
+def test_without_limits_of_its_own_each_is_the_others(some: Budgets) -> None:
+    assert budgets.over(budgets.NONE, some) == budgets.over(some, budgets.NONE) == some

@@ -1,0 +1,144 @@
+"""The report for people says what it has to."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quiet.noise import report, table
+from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
+from quiet.noise.budgets import NONE, Budgets
+from quiet.noise.call_nesting import HRTIMER, IRQ, THREAD
+from quiet.noise.interrupt_crosscheck import Count
+from quiet.noise.measure import NoiseMeasurement
+from tests.quiet.noise.making import measured, on_cpu
+
+TICK = Cause(HRTIMER, "tick_nohz_handler")
+
+
+def said(made: NoiseMeasurement, limits: Budgets = NONE) -> str:
+    return "\n".join(table.lines(made, report.judge(made, limits), limits))
+
+
+def test_a_cause_stands_there_with_its_numbers_and_its_remedy() -> None:
+    text = said(measured({1: on_cpu([(TICK, 4_000), (TICK, 5_000)])}))
+    (line,) = [line for line in text.splitlines() if "tick_nohz_handler" in line]
+    assert all(word in line for word in ("2", "9.00 us", "5.00 us"))
+    assert "nohz_full=1" in text
+
+
+def test_what_it_rests_on_and_what_it_could_not_see_are_said() -> None:
+    text = said(measured())
+    assert "a made-up source" in text
+    assert "a made-up limit" in text
+    assert "not seen" in text
+
+
+def test_there_is_a_verdict_only_with_a_budget() -> None:
+    made = measured({1: on_cpu([(TICK, 4_000)])})
+    assert "no verdict" in said(made)
+    assert "**quiet**" in said(made, Budgets(gap_ns=4_000))
+    last = said(made, Budgets(gap_ns=3_999)).splitlines()[-1]
+    assert last.startswith("**not quiet**")
+    assert "CPU 1" in last
+
+
+def test_each_cpu_has_its_own_part_in_order() -> None:
+    text = said(measured({3: on_cpu([(TICK, 4_000)], 3), 1: on_cpu([(TICK, 4_000)])}))
+    assert re.findall(r"\*\*CPU (\d)\*\*", text) == ["1", "3"]
+    assert "nohz_full=3" in text
+
+
+def test_a_cpu_that_nothing_interrupted_says_so() -> None:
+    assert "nothing interrupted" in said(measured({1: on_cpu([])}))
+
+
+def test_a_full_ring_is_said_with_how_many_the_causes_are_of() -> None:
+    text = said(measured({1: on_cpu([(TICK, 4_000)] * 10, more=1_000)}))
+    (line,) = [line for line in text.splitlines() if "ring" in line]
+    assert "10" in line
+    assert "1,010 gaps" in text
+    assert "the ring" not in said(measured({1: on_cpu([(TICK, 4_000)] * 10)}))
+
+
+def test_in_a_virtual_machine_the_hosts_share_is_said() -> None:
+    on = on_cpu([(Cause(HOST, HYPERVISOR), 3_000_000), (TICK, 1_000_000)])
+    text = said(measured({1: on}, virtual="hypervisor (made up)"))
+    assert "0.3000 %" in text
+    assert "0.1000 %" in text
+    assert "in a virtual machine: made up" in text
+
+
+def test_gaps_without_a_cause_are_said() -> None:
+    assert "2 gaps above 1.00 us without a cause" in said(measured({1: on_cpu([(Cause(UNKNOWN, "short"), 1_500)] * 2)}))
+    assert "without a cause" not in said(measured({1: on_cpu([(TICK, 1_500)])}))
+
+
+def test_a_line_where_the_trace_and_the_kernel_disagree_is_said() -> None:
+    on = on_cpu([(TICK, 1_500)])
+    assert "eth0" not in said(measured({1: on}))
+    on.interrupts["27"] = Count("eth0", 9, 7, False)
+    (line,) = [line for line in said(measured({1: on})).splitlines() if "eth0" in line]
+    assert all(word in line for word in ("27", "9", "7"))
+
+
+def test_what_the_tracing_cost_is_said() -> None:
+    on = on_cpu([(TICK, 4_000)])
+    assert "tracing itself" not in said(measured({1: on}))
+    on.events = 20_000
+    assert "20,000 events, their cost was not measured" in said(measured({1: on}))
+    on.event_cost = 0
+    assert "20,000 events, too cheap to tell" in said(measured({1: on}))
+    on.event_cost = 150
+    assert "20,000 events, at 150 ns each, 0.3000 % of the time" in said(measured({1: on}))
+
+
+def test_why_the_tick_could_not_be_stopped_is_said_with_how_often() -> None:
+    on = on_cpu([(TICK, 4_000)])
+    assert "could not be stopped" not in said(measured({1: on}))
+    on.tick_kept = {"RCU needs it": 1_234, "a perf event needs it": 2}
+    text = said(measured({1: on}))
+    assert "could not be stopped 1,234 times: RCU needs it" in text
+    assert "could not be stopped 2 times: a perf event needs it" in text
+
+
+def test_what_is_in_place_already_is_not_advised() -> None:
+    cpus = {1: on_cpu([(TICK, 4_000)])}
+    assert "boot with nohz_full=1" in said(measured(cpus))
+    text = said(measured(cpus, in_place=["nohz_full"]))
+    assert "boot with" not in text
+    assert "the CPU is nohz_full" in text
+
+
+def test_of_many_causes_the_costliest_are_shown_and_the_rest_counted() -> None:
+    many = [(Cause(IRQ, f"{number} device"), 1_000 + number) for number in range(table.FEW + 5)]
+    text = said(measured({1: on_cpu(many)}))
+    assert f"{table.FEW + 4} device" in text
+    assert not re.search(r"\b4 device", text)
+    assert "5 more" in text
+
+
+def test_a_tasks_name_is_never_markup_that_is_lost() -> None:
+    text = said(measured({1: on_cpu([(Cause(THREAD, "[red]x[/red]", "7"), 5_000)])}))
+    assert "[red]x[/red]" in text
+
+
+@given(st.dictionaries(st.integers(0, 1 << 40), st.integers(1, 10_000), min_size=1, max_size=20))
+def test_the_histogram_counts_every_gap_once_in_rising_rows(counts: dict[int, int]) -> None:
+    _, *rows = table.histogram(counts)
+    numbers = [int(found[1]) if (found := re.search(r" (\d+)$", row)) else 0 for row in rows]
+    assert sum(numbers) == sum(counts.values())
+    bars = [row.count("#") for row in rows]
+    assert max(bars) == table.BAR
+    assert [bool(bar) for bar in bars] == [bool(number) for number in numbers]
+    assert len({len(row) for row in rows}) == 1
+
+
+def test_without_gaps_there_is_no_histogram() -> None:
+    assert list(table.histogram({})) == []
+
+
+def test_stalls_are_causes_like_others() -> None:
+    assert "processor stall" in said(measured({1: on_cpu([(Cause(STALL, "processor stall"), 200)])}))

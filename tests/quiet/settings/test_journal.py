@@ -1,0 +1,132 @@
+"""The journal: read back it is what was written, whatever became of its last line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quiet.errors import Refused
+from quiet.host.host import Host
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.settings import journal
+from quiet.settings.applied_state import AppliedState, TargetState
+from quiet.settings.journal import Journal
+from tests.quiet.kernels import small, tree
+
+CPUS = CpuPartition(frozenset({1, 2}), frozenset({0}), frozenset({3}), "")
+BEFORE = TargetState("ksm", "file:/a", "number", "1", None, False)
+PASSING = TargetState("ksm", "irq:3", "cpulist", None, "chip 3 eth0", True)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(str(tree(tmp_path / "machine", small())))
+
+
+def write(host: Host) -> str:
+    """A journal with a line of each kind; returns its text."""
+    with journal.locked(host):
+        log = Journal(host)
+        log.begin(host, "bench", "/x/bench.toml", CPUS, True)
+        log.before([BEFORE, PASSING])
+        log.intent("file:/a", "0")
+        log.done("file:/a", "0")
+        log.refused("irq:3", "managed")
+        log.settled({"file:/a": "0", "irq:3": None})
+        log.restore(["file:/a"], ["irq:3"])
+        log.close()
+    return Path(host.root, "run/quiet/journal.jsonl").read_text()
+
+
+def read(host: Host, lines: list[str]) -> AppliedState | None:
+    Path(host.root, "run/quiet/journal.jsonl").write_text("\n".join(lines))
+    return journal.load(host)
+
+
+def test_without_a_journal_nothing_is_applied(host: Host) -> None:
+    assert journal.load(host) is None
+
+
+def test_a_journal_reads_back_as_what_was_written(host: Host) -> None:
+    write(host)
+    record = journal.load(host)
+    assert record is not None
+    assert (record.profile, record.source, record.passing) == ("bench", "/x/bench.toml", True)
+    assert record.cpus[:3] == CPUS[:3]
+    assert list(record.entries) == ["file:/a", "irq:3"]
+    entry = record.entries["file:/a"]
+    assert (entry.before, entry.wanted, entry.after, entry.finished) == ("1", "0", "0", True)
+    assert record.entries["irq:3"].identity == "chip 3 eth0"
+    assert record.refused == {"irq:3": "managed"}
+    assert record.complete
+    assert record.restoring
+    assert (record.conflicts, record.foreign) == ({"file:/a"}, {"irq:3"})
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_a_last_line_that_is_torn_counts_as_not_written(host: Host, cut: int) -> None:
+    lines = write(host).splitlines()
+    whole = read(host, lines[: cut - 1])
+    assert read(host, [*lines[: cut - 1], lines[cut - 1][:-5]]) == whole
+    assert (whole is None) == (cut == 1)
+
+
+def test_every_line_is_one_object_with_an_operation_of_the_documented_ones(host: Host) -> None:
+    operations = [json.loads(line)["op"] for line in write(host).splitlines()]
+    assert operations == ["begin", "before", "intent", "done", "refused", "settled", "restore"]
+    assert journal.__doc__ is not None
+    assert all(f"    {name}" in journal.__doc__ or f" {name} " in journal.__doc__ for name in operations)
+
+
+def test_what_was_found_first_is_what_was_found(host: Host) -> None:
+    lines = write(host).splitlines()
+    later = json.dumps({"op": "before", "entries": [["ksm", "file:/a", "number", "77", None, False]]})
+    record = read(host, [*lines[:2], later])
+    assert record is not None
+    assert record.entries["file:/a"].before == "1"
+
+
+def test_a_value_that_differs_from_the_asked_one_is_accepted(host: Host) -> None:
+    lines = write(host).splitlines()
+    rounded = json.dumps({"op": "done", "target": "file:/a", "value": "5"})
+    record = read(host, [*lines[:3], rounded])
+    assert record is not None
+    assert record.accepted() == {"file:/a": "5"}
+
+
+def test_the_journal_of_another_boot_says_nothing_and_is_thrown_away(host: Host) -> None:
+    write(host)
+    host.write("/proc/sys/kernel/random/boot_id", "another")
+    assert journal.load(host) is None
+    log = Journal(host)
+    log.begin(host, "mine", "mine", CPUS, False)
+    log.close()
+    record = journal.load(host)
+    assert record is not None
+    assert (record.profile, record.entries) == ("mine", {})
+
+
+def test_the_journal_can_be_read_by_everybody_and_written_by_its_owner_only(host: Host) -> None:
+    write(host)
+    assert Path(host.root, "run/quiet/journal.jsonl").stat().st_mode & 0o777 == 0o644
+    assert Path(host.root, "run/quiet").stat().st_mode & 0o022 == 0
+
+
+def test_the_lock_is_for_one(host: Host) -> None:
+    with journal.locked(host), pytest.raises(Refused, match="wait until it has ended"), journal.locked(host):
+        pass
+    with journal.locked(host):
+        pass
+
+
+def test_values_with_any_bytes_survive(host: Host) -> None:
+    with journal.locked(host):
+        log = Journal(host)
+        log.begin(host, "bench", "bench", CPUS, False)
+        log.before([TargetState("ksm", "file:/a", "text", 'a "b"\n\tc\udcff é', None, False)])
+        log.close()
+    record = journal.load(host)
+    assert record is not None
+    assert record.entries["file:/a"].before == 'a "b"\n\tc\udcff é'

@@ -1,0 +1,126 @@
+"""Profiles: read, checked, and every wrong one refused with file and key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quiet.errors import UsageError
+from quiet.host.reader import Reader
+from quiet.knobs.registry import KNOBS
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.settings import profile
+from tests.trees import machine, plant
+
+
+def test_there_are_two_bundled_profiles() -> None:
+    assert profile.bundled() == ["bench", "strict"]
+
+
+@pytest.mark.parametrize("name", profile.bundled())
+def test_a_bundled_profile_names_every_knob_with_one_of_its_choices(name: str) -> None:
+    bundled = profile.load(name)
+    assert set(bundled.knobs) == {knob.name for knob in KNOBS}
+    assert bundled.isolated == "auto"
+    assert bundled.summary.endswith(".")
+
+
+def test_a_profile_of_ones_own_is_known_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[cpus]\nisolated = "2"\n[knobs]\nirq = "quiet"\n')
+    mine = profile.load(str(path))
+    assert (mine.name, mine.source, mine.isolated) == ("mine.toml", str(path), "2")
+    assert mine.knobs == {"irq": "quiet"}
+
+
+def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert profile.load("mine.toml").source == profile.load("./mine.toml").source == str(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("nmae = 'x'", "unknown key 'nmae'; known here are: name, summary"),
+        ("[cpus]\nisolate = '1'", "unknown key 'cpus.isolate'; known here are: isolated, housekeeping, max_cores"),
+        ("[boot]\nwant = []", "unknown key 'boot.want'"),
+        ("[knobs]\nturbo = 'quiet'", "unknown knob 'knobs.turbo'; `quiet explain` lists"),
+        ("[knobs]\nirq = 'off'", """key 'knobs.irq' must be "quiet", "leave", not 'off'"""),
+        ("[knobs]\nirq.default = 'quiet'", """in quotes: write "irq.default" ="""),
+        ("[knobs]\ncpufreq.turbo = 'all'", """in quotes: write "cpufreq.turbo" ="""),
+        ("[knobs]\nirq = true", "key 'knobs.irq' must be"),
+        ("[knobs]\nirq = 3", "key 'knobs.irq' must be"),
+        ('[knobs]\n"vm.stat_interval" = -1', "key 'knobs.vm.stat_interval' must be"),
+        ('[knobs]\n"vm.stat_interval" = true', "or a number from 1, not True"),
+        ('[knobs]\n"vm.stat_interval" = 1.5', "or a number from 1, not 1.5"),
+        ("cpus = 3", "'cpus' must be a table: write [cpus]"),
+        ("knobs = ['irq']", "'knobs' must be a table"),
+        ("name = 3", "key 'name' must be a text in quotes, not 3"),
+        ("[cpus]\nisolated = 3", "key 'cpus.isolated' must be a text in quotes, not 3"),
+        ("[cpus]\nisolated = ''", "key 'cpus.isolated' names no CPU"),
+        ("[cpus]\nisolated = '3-1'", "key 'cpus.isolated': '3-1' is not a CPU list"),
+        ("[cpus]\nhousekeeping = ','", "key 'cpus.housekeeping': ',' is not a CPU list"),
+        (
+            "[cpus]\nisolated = '2-3'\nhousekeeping = '0,3'",
+            "keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU 3",
+        ),
+        ("[cpus]\nmax_cores = 0", "key 'cpus.max_cores' must be a whole number from 1, not 0"),
+        ("[cpus]\nmax_cores = true", "key 'cpus.max_cores' must be a whole number from 1, not True"),
+        ("[cpus]\nmax_cores = 1.5", "key 'cpus.max_cores' must be"),
+        ("[boot]\nwanted = 'nohz_full=3'", "key 'boot.wanted' must be a list"),
+        ("[boot]\nwanted = [3]", "key 'boot.wanted' must be a list"),
+        ("[cpus\n", "line 1"),
+    ],
+)
+def test_a_wrong_profile_is_refused_with_its_file_and_key(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        profile.load(str(path))
+    assert str(caught.value).startswith(f"profile {path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match="profile bnech: no such profile; there are: bench, strict; or give the path"):
+        profile.load("bnech")
+    with pytest.raises(UsageError, match=r"profile \./none\.toml: no such file"):
+        profile.load("./none.toml")
+
+
+def test_a_folder_and_a_file_of_bytes_are_no_profiles(tmp_path: Path) -> None:
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    for path in (tmp_path, tmp_path / "bytes.toml"):
+        with pytest.raises(UsageError, match=f"profile {path}"):
+            profile.load(str(path))
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ("quiet", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"]),
+        ("nohz_full=2-3 rcu_nocbs=2,3", ["isolcpus=managed_irq,domain,2-3"]),
+        ("nohz_full=1-7 isolcpus=domain,managed_irq,1-7 rcu_nocbs=0-7", []),
+        ("nohz_full=2 isolcpus=2-3 rcu-nocbs=2-3", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3"]),
+        ("nohz-full=2-3 rcu_nocbs", ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3"]),
+        ("nohz_full=1-N isolcpus=managed_irq,domain,1-N rcu_nocbs=all", []),
+        ("xnohz_full=2-3 nohz_full=", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"]),
+    ],
+)
+def test_what_the_kernel_was_not_given_at_boot_is_named(tmp_path: Path, given: str, missing: list[str]) -> None:
+    files = {"proc/cmdline": f"{given} irqaffinity=0 skew_tick=1"}
+    facts = Facts(Reader(str(plant(tmp_path, machine() | files))))
+    cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
+    assert list(profile.load("bench").missing_boot(facts, cpus)) == missing
+
+
+def test_what_this_kernel_could_not_do_with_a_parameter_is_not_missing(tmp_path: Path) -> None:
+    without = {path: text for path, text in machine().items() if not path.endswith("/nohz_full")}
+    facts = Facts(Reader(str(plant(tmp_path, without | {"proc/cmdline": "irqaffinity=0-3"}))))
+    cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
+    wanted = ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1"]
+    assert list(profile.load("bench").missing_boot(facts, cpus)) == wanted

@@ -1,0 +1,60 @@
+"""An apply on top of an apply: what was killed in between, and what was refused before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quiet.host.host import Host
+from quiet.settings.apply import apply
+from quiet.settings.restore import restore
+from tests.quiet.kernels import killed, profile, settings, tree
+from tests.trees import CPU, contents
+
+PERCENT = f"{CPU}/intel_pstate/min_perf_pct"
+
+
+class Turbo(Host):
+    """Switching turbo changes min_perf_pct for good, as intel_pstate does."""
+
+    def write(self, path: str, value: str) -> None:
+        super().write(path, value)
+        if path.endswith("no_turbo"):
+            super().write("/" + PERCENT, "40")
+
+
+def test_a_killed_second_applys_side_effects_are_not_somebody_elses(tmp_path: Path) -> None:
+    for step in range(1, 30):
+        root = tree(tmp_path / str(step), settings() | {f"{CPU}/intel_pstate/no_turbo": "1"})
+        found = contents(root)
+        wanted = profile("cpufreq.turbo", "cpufreq.governor")
+        apply(Turbo(str(root)), wanted)
+        (root / f"{CPU}/intel_pstate/no_turbo").write_text("0\n")
+        died = killed(lambda root=root, wanted=wanted: apply(Turbo(str(root)), wanted), step)
+        apply(Turbo(str(root)), wanted)
+        restore(Turbo(str(root)))
+        assert contents(root)[PERCENT] == found[PERCENT], step
+        if not died:
+            break
+    assert step > 3
+
+
+class Busy(Host):
+    """Refuses the governor while `busy`."""
+
+    busy = True
+
+    def write(self, path: str, value: str) -> None:
+        if self.busy and path.endswith("scaling_governor"):
+            raise OSError(16, "Device or resource busy")
+        super().write(path, value)
+
+
+def test_what_was_refused_once_is_asked_for_again_by_the_next_apply(tmp_path: Path) -> None:
+    host = Busy(str(tree(tmp_path / "m", settings())))
+    wanted = profile("cpufreq.governor")
+    assert apply(host, wanted).failures
+    host.busy = False
+    again = apply(host, wanted)
+    assert not again.failures
+    assert [change.wanted for change in again.changes] == ["performance"] * len(again.changes) != []
+    assert restore(host).complete

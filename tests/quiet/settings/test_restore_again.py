@@ -1,0 +1,51 @@
+"""A restore that could not put back everything, and what happens on the host before the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quiet.host.host import Host
+from quiet.settings.apply import apply
+from quiet.settings.restore import restore
+from tests.quiet.kernels import profile, settings, tree
+
+STAT = "proc/sys/vm/stat_interval"
+KSM = "sys/kernel/mm/ksm/run"
+
+
+@pytest.mark.parametrize("option", ["", "force", "keep"])
+def test_what_was_put_back_and_then_changed_by_somebody_is_theirs(tmp_path: Path, option: str) -> None:
+    root = tree(tmp_path / "m", settings())
+    host = Host(str(root))
+    apply(host, profile("vm.stat_interval", "ksm"))
+    (root / STAT).write_text("9\n")
+    assert not restore(host).complete
+    (root / KSM).write_text("2\n")
+    restore(host, force=option == "force", keep=option == "keep")
+    assert (root / KSM).read_text() == "2\n"
+
+
+def test_keep_also_accepts_what_cannot_be_put_back(tmp_path: Path) -> None:
+    class Stuck(Host):
+        stuck = False
+
+        def write(self, path: str, value: str) -> None:
+            if self.stuck and path.endswith("ksm/run"):
+                raise OSError(16, "Device or resource busy")
+            super().write(path, value)
+
+    host = Stuck(str(tree(tmp_path / "m", settings() | {KSM: "1"})))
+    apply(host, profile("ksm"))
+    host.stuck = True
+    assert [failure.target for failure in restore(host).failures] == ["file:/" + KSM]
+    assert restore(host, keep=True).complete
+    assert restore(host).profile is None
+
+
+def test_a_journal_of_other_shapes_is_not_a_traceback(tmp_path: Path) -> None:
+    root = tree(tmp_path / "m", settings())
+    (root / "run/quiet").mkdir(parents=True)
+    (root / "run/quiet/journal.jsonl").write_text('123\n{}\n{"op":"begin"}\n[]\n{"op":"done"}\n')
+    assert restore(Host(str(root))).profile is None

@@ -1,0 +1,64 @@
+"""A real kernel's devices, in a network namespace that is made for the test and ends with it; nobody has to be root."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+ENTER = ("unshare", "--user", "--map-root-user", "--net")
+MAKE = """
+ip link add v0 numrxqueues 4 numtxqueues 4 type veth peer name v1 numrxqueues 4 numtxqueues 4 || exit 77
+exec "$@"
+"""
+TRY = """
+import json
+from quiet.targets import ethtool, netlink
+
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+    except OSError as error:
+        return [error.errno, error.strerror]
+
+said = {"found": ethtool.channels("v0")}
+netlink.set_channels("v0", {"rx": 2, "tx": 3})
+said["set"] = ethtool.channels("v0")
+said["too many"] = refused(netlink.set_channels, "v0", {"rx": 9, "tx": 3})
+said["no device"] = refused(netlink.set_channels, "v7", {"rx": 1})
+said["rates"] = refused(netlink.set_adaptive, "v0", {"rx": 1})
+said["table"] = refused(ethtool.set_table, "v0", [0, 1])
+print(json.dumps(said | {"after": ethtool.channels("v0")}))
+"""
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, Any]:
+    if not shutil.which("ip") or subprocess.run([*ENTER, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("not here: network namespaces: neither root, nor are user namespaces allowed (or no iproute2)")
+    program = [*ENTER, "sh", "-c", MAKE, "sh", sys.executable, "-c", TRY]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip(f"not here: virtual network devices: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_channels_are_set_and_read_back(said: dict[str, Any]) -> None:
+    assert said["found"] == {"rx": 4, "tx": 4}
+    assert said["set"] == said["after"] == {"rx": 2, "tx": 3}
+
+
+def test_the_kernel_says_in_words_why_it_refuses(said: dict[str, Any]) -> None:
+    assert said["too many"] == [22, "requested channel count exceeds maximum"]
+    assert said["no device"][0] == 19
+    assert "no device" in said["no device"][1]
+
+
+def test_what_a_driver_does_not_have_is_not_supported(said: dict[str, Any]) -> None:
+    assert said["rates"][0] == said["table"][0] == 95

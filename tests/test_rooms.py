@@ -1,0 +1,122 @@
+"""The rooms: who opens files and starts programs, and what a command loads. Who may import whom is in pyproject.toml.
+
+Read from the source; nothing is executed but the two commands whose loaded modules are counted.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests import CHECKOUT
+from tests.trees import hybrid, plant
+
+QUIET_OPENERS = {
+    *("quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.console"),
+    *("quiet.settings.journal", "quiet.settings.run", "quiet.settings.profile", "quiet.service.service"),
+    *("quiet.record.recorder", "quiet.boot.loaders.atomic_files", "quiet.boot.kexec", "quiet.kernel.fragments"),
+}
+OPENING = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "listdir", "scandir", "mkdir", "makedirs"}
+BOOT_FILES = ("/etc/default/grub", "/etc/kernel/", "/boot/grub", "/boot/loader")
+HEAVY = {
+    "quiet": (
+        *("dataclasses", "inspect", "typer", "rich", "psutil", "pyroute2", "pyperf", "ctypes", "tarfile", "sqlite3"),
+        *("numpy", "scipy", "cffi", "quiet.settings.apply", "quiet.settings.restore", "quiet.settings.run"),
+        *("quiet.record.recorder", "cbench"),
+    ),
+    "cbench": ("numpy", "pyarrow", "matplotlib", "scipy", "pandas", "pyperf", "pyroute2"),
+}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(CHECKOUT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+SOURCES = {
+    module_name(path): ast.parse(path.read_text())
+    for package in ("quiet", "cbench")
+    for path in sorted((CHECKOUT / package).rglob("*.py"))
+}
+
+
+def imported(name: str) -> set[str]:
+    found = set[str]()
+    for node in ast.walk(SOURCES[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module or ""}
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in SOURCES if name.startswith("quiet") and name not in QUIET_OPENERS)
+)
+def test_a_module_of_quiet_reaches_files_through_the_host_only(name: str) -> None:
+    calls = [node.func for node in ast.walk(SOURCES[name]) if isinstance(node, ast.Call)]
+    names = {f.id for f in calls if isinstance(f, ast.Name)}
+    on_os = {f.attr for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name)}
+    owned = {f.attr for f in calls if isinstance(f, ast.Attribute) and ast.unparse(f.value) == "host"}
+    assert not names & OPENING
+    assert not (on_os - owned) & OPENING
+
+
+def test_in_quiet_only_the_host_starts_programs() -> None:
+    starters = {name for name in SOURCES if name.startswith("quiet") and "subprocess" in imported(name)}
+    assert starters == {"quiet.host.programs", "quiet.host.hold"}
+
+
+def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
+    named = {
+        name
+        for name in SOURCES
+        for node in ast.walk(SOURCES[name])
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(BOOT_FILES)
+    }
+    assert {name for name in named if not name.startswith("quiet.boot.")} <= {
+        *("quiet.record.recorder", "quiet.record.redact_boot_files")  # which read only
+    }
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for name, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("quiet", ["plan", "--root", "TREE"]),
+        ("cbench", ["list"]),
+        ("cbench", ["order", "status", "/dev/null"]),
+        ("cbench", ["order", "init", "/dev/null"]),
+        ("cbench", ["screen", "init", "/dev/null"]),
+    ],
+)
+def test_a_command_loads_nothing_heavy_that_it_does_not_need(
+    program: str, arguments: list[str], tmp_path: Path
+) -> None:
+    plant(tmp_path, hybrid())
+    words = [program, *(str(tmp_path) if word == "TREE" else word for word in arguments)]
+    start = "quiet.cli.start" if program == "quiet" else "cbench.start"
+    code = (
+        f"import sys, {start}\n"
+        f"sys.argv = {words!r}\n"
+        f"try:\n    {start}.main()\n"
+        "except SystemExit:\n    print('\\n' + ' '.join(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert start in loaded
+    assert not [name for name in HEAVY[program] if name in loaded]
