@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable
 from cbench.model import Result
 from quiet import cpulist
 from quiet.host.reader import Reader
+from quiet.machine.facts import Facts
+from quiet.machine.virtualization import hypervisor
 
 CPUS = "/sys/devices/system/cpu"
 
@@ -26,18 +28,9 @@ def cpuinfo_field(text: str, *names: str) -> str:
     return ""
 
 
-def is_virtual(cpuinfo: str) -> bool:
-    """Whether the CPU says that a hypervisor runs it; arm64 does not, there the device tree or DMI does."""
-    if "hypervisor" in cpuinfo_field(cpuinfo, "flags").split():
-        return True
-    vendor = _text("/sys/class/dmi/id/sys_vendor") + _text("/sys/class/dmi/id/product_name")
-    names = ("QEMU", "KVM", "VMware", "VirtualBox", "Virtual Machine", "Amazon EC2", "Google Compute")
-    return Reader().exists("/proc/device-tree/hypervisor") or any(name in vendor for name in names)
-
-
-def virtual() -> bool:
-    """Whether this host is a virtual machine."""
-    return is_virtual(_text("/proc/cpuinfo"))
+def virtual(reader: Reader) -> bool:
+    """Whether this host runs under a hypervisor; the same answer as `quiet status` gives."""
+    return bool(hypervisor(Facts(reader)))
 
 
 def governors(cpus: Iterable[int]) -> list[str]:
@@ -57,7 +50,7 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> dict[str, objec
         "cpu": cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
         "machine": platform.machine(),
         "kernel": platform.release(),
-        "virtual": virtual(),
+        "virtual": virtual(Reader()),
         "governor": ", ".join(governors(cpus)) or None,
         "isolated_cpus": cpulist.format(isolated),
         "quiet": bool(isolated) and set(cpus) <= isolated,

@@ -18,6 +18,7 @@ from cbench.stats.clean import clean, rule_for
 from cbench.workloads import registry
 from quiet.errors import QuietError, UsageError
 from quiet.host.host import Host
+from quiet.host.reader import Reader
 from quiet.noise.follow import Follower
 
 MOST_TRIALS = 1_000_000
@@ -220,7 +221,7 @@ class One:
 
     def _until_clean(self) -> runner.Enough:
         """Whether the trials so far have as many clean ones as are wanted; looked at again after every 2 % more."""
-        virtual = describe.virtual()
+        virtual = describe.virtual(Reader())
         next_look = 0
 
         def enough(trials: Sequence[Trial], counter: Counter) -> bool:

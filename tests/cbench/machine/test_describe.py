@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,12 @@ from cbench.machine import describe
 from cbench.machine.cpus import choose_cpus, default_cpu
 from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.workloads.registry import find
+from quiet.host.reader import Reader
 from quiet.machine.affinity import reachable
+from tests.quiet.machine.test_hypervisor import CASES, Case
+from tests.trees import plant
 
-GUEST = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor sse\n"
+CPUINFO = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu sse\n"
 SETTLED = Settling((1,) * 20, (), True)
 SESSION = Session(
     Counter("tsc", "TSC ticks", True, "a clock", "read", 25, 49), (Trial(1, 1),), SETTLED, "all", "fixed", "none",
@@ -25,13 +29,14 @@ def result(isolated: bool, session: Session = SESSION) -> Result:
 
 
 def test_fields_of_cpuinfo_are_found_by_name() -> None:
-    assert describe.cpuinfo_field(GUEST, "model name", "CPU part") == "AMD EPYC"
+    assert describe.cpuinfo_field(CPUINFO, "model name", "CPU part") == "AMD EPYC"
     assert describe.cpuinfo_field("CPU part\t: 0xd0c\n", "model name", "CPU part") == "0xd0c"
     assert describe.cpuinfo_field("", "model name") == ""
 
 
-def test_the_hypervisor_flag_gives_a_guest_away() -> None:
-    assert describe.is_virtual(GUEST)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.machine)
+def test_cbench_and_quiet_agree_on_which_machines_are_virtual(case: Case, tmp_path: Path) -> None:
+    assert describe.virtual(Reader(str(plant(tmp_path, case.files)))) == bool(case.hypervisor)
 
 
 def test_the_host_counts_as_quiet_only_when_all_tested_cpus_are_isolated() -> None:

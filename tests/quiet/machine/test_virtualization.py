@@ -42,21 +42,6 @@ def known(root: Path, files: dict[str, str]) -> Facts:
         ({"proc/version": "Linux version 5.15.153.1-microsoft-standard-WSL2 (x@y)"}, "WSL"),
         ({"proc/version": "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"}, "gVisor"),
         ({"proc/version": "Linux version 4.19.0-gvisor #1 SMP"}, "gVisor"),
-        ({"sys/hypervisor/type": "xen", "sys/hypervisor/guest_type": "PV"}, "hypervisor xen PV"),
-        (
-            {"sys/hypervisor/type": "xen", "sys/hypervisor/guest_type": "PV", "proc/xen/capabilities": "control_d"},
-            "hypervisor xen PV dom0",
-        ),
-        (FLAGS | {"sys/bus/platform/drivers/virtio-mmio/d0/x": "1"}, "hypervisor (a microVM)"),
-        (
-            {"sys/class/dmi/id/sys_vendor": "Amazon EC2", "sys/class/dmi/id/product_name": "m6g.large"},
-            "hypervisor (Amazon EC2 m6g.large)",
-        ),
-        ({"sys/class/dmi/id/sys_vendor": "Amazon EC2", "sys/class/dmi/id/product_name": "m6g.metal"}, ""),
-        (
-            {"sys/class/dmi/id/sys_vendor": "Microsoft Corporation", "sys/class/dmi/id/product_name": "Surface Laptop"},
-            "",
-        ),
     ],
 )
 def test_a_machine_is_known_by_what_is_there(tmp_path: Path, files: dict[str, str], kind: str) -> None:
