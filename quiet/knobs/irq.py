@@ -78,6 +78,7 @@ KNOBS = (
         rule=_irqs,
         kind=value_types.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
+        recheck_on="device",
         after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,
     ),

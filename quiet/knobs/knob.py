@@ -7,7 +7,7 @@ The engine in plan.py and apply.py does the rest, alike for every knob.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from quiet.cpulist import CpuSet
 from quiet.machine.cpu_selection import CpuPartition
@@ -56,6 +56,7 @@ def moved_away(scene: RuleContext, allowed: CpuSet) -> CpuSet:
     return scene.cpus.housekeeping
 
 
+Trigger = Literal["", "service", "task", "device"]
 Rule = Callable[[RuleContext], Iterable[DesiredValue | Skip]]
 NOT_HERE = "this kernel does not have it"
 
@@ -76,6 +77,7 @@ class Knob(NamedTuple):
     choices: tuple[str, ...] = ("quiet", "leave")
     numeric: bool = False  # a number in the profile is a value of its own
     targets: str = ""  # for `explain`: which targets this knob has
+    recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
     after: tuple[str, ...] = ()
     clamps: bool = False  # the kernel may make another value of what is written, and that is the answer
     atomic: bool = False  # all of its targets or none: taken back when one is refused

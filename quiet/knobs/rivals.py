@@ -83,6 +83,7 @@ KNOBS = (
         choices=("quiet", "refuse", "leave"),
         targets="unit:NAME of power-profiles-daemon, auto-cpufreq and their like, stopped and masked; process:PID of "
         "tuned, and of all where systemd is not the init (held by SIGSTOP); with refuse nothing is applied beside one",
+        recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
         risk="Who asks a held daemon something waits until the restore.",
@@ -95,6 +96,7 @@ KNOBS = (
         rule=_irqbalance,
         kind=value_types.UNIT,
         targets="unit:irqbalance.service, or process:PID (held by SIGSTOP) where systemd is not the init",
+        recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
     ),
@@ -106,6 +108,7 @@ KNOBS = (
         rule=_thermald,
         kind=value_types.UNIT,
         targets="unit:thermald.service, or process:PID where systemd is not the init",
+        recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
         risk="The processor still protects itself, but later and harder; a machine without good cooling gets hotter.",

@@ -234,6 +234,7 @@ KNOBS = (
         targets="unit:NAME of every known background service and timer (with all also what users notice: printing, "
         "Bluetooth, monitoring), and those of the profile's services.stop without services.keep; "
         "process:PID where systemd is not the init",
+        recheck_on="service",
         refusals=REFUSALS,
         restore_last=True,
         risk="Scheduled jobs do not run meanwhile; timers that are due start right after the restore.",

@@ -62,6 +62,7 @@ KNOBS = (
         rule=_rps_default,
         kind=value_types.CPUMASK,
         targets=f"file:{_SYS}rps_default_mask",
+        recheck_on="device",
         after=("smt",),
         refusals=_KEPT_FREE,
     ),
@@ -73,6 +74,7 @@ KNOBS = (
         rule=_rps,
         kind=value_types.CPUMASK,
         targets="net:INTERFACE/queues/rx-N/rps_cpus of every queue that hands packets to an isolated CPU",
+        recheck_on="device",
         after=("smt", "net.channels", "net.rps_default"),
         refusals=_KEPT_FREE,
     ),
@@ -84,6 +86,7 @@ KNOBS = (
         rule=_xps,
         kind=value_types.CPUMASK,
         targets="net:INTERFACE/queues/tx-N/xps_cpus of every queue that is meant for an isolated CPU",
+        recheck_on="device",
         after=("smt", "net.channels"),
         risk="a measured program that sends then shares the other CPUs' queues",
     ),
@@ -95,6 +98,7 @@ KNOBS = (
         rule=file_rule(_SYS + "rps_sock_flow_entries", "0"),
         kind=value_types.NUMBER,
         targets=f"file:{_SYS}rps_sock_flow_entries; with 0 no interface does it, and no device is told where to send",
+        recheck_on="device",
     ),
     Knob(
         name="net.busy_poll",
@@ -104,5 +108,6 @@ KNOBS = (
         rule=_busy_poll,
         kind=value_types.NUMBER,
         targets=f"file:{_SYS}busy_poll and busy_read",
+        recheck_on="device",
     ),
 )

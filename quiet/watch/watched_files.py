@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from quiet.host.reader import Reader
-from quiet.knobs.knob import DesiredValue, RuleContext
+from quiet.knobs.knob import DesiredValue, RuleContext, Trigger
 from quiet.knobs.registry import KNOBS
 from quiet.machine.facts import CPU, Facts
 from quiet.settings.applied_state import AppliedState
@@ -14,7 +14,6 @@ from quiet.settings.profile import Profile
 from quiet.targets import registry
 
 _SERVICES = tuple(f"/sys/fs/cgroup/{name}system.slice" for name in ("", "systemd/", "unified/"))
-_DEVICES = ("irq:", "/net/", "net:")
 JOURNAL = FOLDER
 CPUS = "cpus"  # not a knob: CPUs of the profile that are no longer online
 
@@ -35,17 +34,21 @@ def folders() -> dict[str, set[str]]:
 
 def services() -> set[str]:
     """The knobs that hold off programs."""
-    return {knob.name for knob in KNOBS if "unit:" in knob.targets or "process:" in knob.targets}
+    return _rechecked_on("service")
 
 
 def tasks() -> set[str]:
     """The knobs that move tasks."""
-    return {knob.name for knob in KNOBS if "task:" in knob.targets or "cpuset:" in knob.targets}
+    return _rechecked_on("task")
 
 
 def devices() -> set[str]:
     """The knobs that a device's coming and going touches first of all: those of interrupts and of the network."""
-    return {knob.name for knob in KNOBS if any(word in knob.targets for word in _DEVICES)}
+    return _rechecked_on("device")
+
+
+def _rechecked_on(trigger: Trigger) -> set[str]:
+    return {knob.name for knob in KNOBS if knob.recheck_on == trigger}
 
 
 def wanted(profile: Profile, record: AppliedState, facts: Facts) -> Iterator[tuple[str, str]]:
