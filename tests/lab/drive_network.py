@@ -7,17 +7,20 @@ test.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import mmap
 import os
 import random
 import re
 import socket
+import struct
 import subprocess
 import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyroute2.netlink.generic.ethtool  # noqa: F401 - loaded once for all forks
@@ -30,7 +33,10 @@ from tests.lab import drive
 from tests.lab.drive import Report, called, quiet, quiet_json
 from tests.lab.tap import GUEST, PEER
 
-ISOLATED = (2, 3)
+ISOLATED, HOUSEKEEPING = (2, 3), (0, 1)
+PORTS = range(10000, 60000)
+MOVED, FEWEST = 100, 400  # connections: until each interrupt has moved, and then at least counted
+MOST_S = 120
 PROFILE = Path("/tmp/network.toml")
 KNOBS = (
     *("irq.default", "irq", "net.channels", "net.rss", "net.threaded", "net.adaptive", "net.defer"),
@@ -111,22 +117,34 @@ def disturb(name: str) -> None:
 
 
 @contextlib.contextmanager
-def traffic(cpus: set[int]) -> Iterator[None]:
-    """Connections that the peer refuses, from many ports: packets both ways through every queue."""
-    pid = os.fork()
-    if not pid:
-        os.sched_setaffinity(0, cpus)
-        for port in range(10000, 60000):
-            with socket.socket() as end, contextlib.suppress(OSError):
-                end.settimeout(0.2)
-                end.bind((GUEST, port))
-                end.connect((PEER, 9))
-        os._exit(0)
-    try:
-        yield
-    finally:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
+def traffic(cpus: tuple[int, ...]) -> Iterator[Callable[[], int]]:
+    """Connections that the peer refuses, from many ports: packets both ways through every queue.
+
+    The CPUs take turns, because the scheduler may leave a process on one CPU. Yields how many were made so far.
+    """
+    with mmap.mmap(-1, 8) as made:
+        pid = os.fork()
+        if not pid:
+            try:
+                connect(cpus, made)
+            finally:
+                os._exit(1)
+        try:
+            yield lambda: int(struct.unpack("q", made[:])[0])
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+
+
+def connect(cpus: tuple[int, ...], made: mmap.mmap) -> None:
+    """Connect again and again, until killed."""
+    for number, port in enumerate(itertools.cycle(PORTS), 1):
+        os.sched_setaffinity(0, {cpus[number % len(cpus)]})
+        with socket.socket() as end, contextlib.suppress(OSError):
+            end.settimeout(0.2)
+            end.bind((GUEST, port))
+            end.connect((PEER, 9))
+        made[:] = struct.pack("q", number)
 
 
 def counted(name: str) -> dict[str, Counter[int]]:
@@ -144,19 +162,31 @@ def counted(name: str) -> dict[str, Counter[int]]:
     return found
 
 
-def watched(name: str, cpus: set[int], seconds: float = 4) -> Report:
-    with traffic(cpus):
-        time.sleep(1)  # an interrupt moves when it next arrives, where it arrived before
-        before = counted(name)
-        time.sleep(seconds)
-    after = counted(name)
-    return {what: {str(cpu): after[what][cpu] - before[what][cpu] for cpu in range(4)} for what in after}
+def watched(name: str, cpus: tuple[int, ...], enough: Callable[[Report], bool]) -> Report:
+    """What so much traffic as is enough brings to each CPU; what was counted by then when that takes too long."""
+    limit, found = time.monotonic() + MOST_S, Report()
+    with traffic(cpus) as connections:
+        while connections() < MOVED and time.monotonic() < limit:
+            time.sleep(0.1)  # an interrupt moves when it next arrives, where it arrived before
+        first, before = connections(), counted(name)
+        while not (found and enough(found)) and time.monotonic() < limit:
+            time.sleep(0.1)
+            connected, after = connections() - first, counted(name)
+            found = {what: {str(cpu): after[what][cpu] - before[what][cpu] for cpu in range(4)} for what in after}
+            found["connections"] = connected
+    return found
+
+
+def reached(found: Report) -> bool:
+    """Every CPU had an interrupt of the device, an isolated one was handed a packet, and there was traffic."""
+    handed = any(found["handed"][str(cpu)] for cpu in ISOLATED)
+    return found["connections"] >= FEWEST and all(found["interrupts"].values()) and handed
 
 
 def round_trip(report: Report, name: str) -> None:
     before = snapshot()
     report["found"] = before
-    report["without"] = watched(name, {0, 1, 2, 3})
+    report["without"] = watched(name, (*HOUSEKEEPING, *ISOLATED), reached)
     report["left_by_traffic"] = differences(before)
     report["plan"] = quiet_json("plan", *WITH)
     report["plan_root"], report["plan_unprivileged"] = planned(), unprivileged()
@@ -164,7 +194,7 @@ def round_trip(report: Report, name: str) -> None:
     report["apply"] = quiet("apply", *WITH)
     report["applied"] = snapshot()
     report["changed"] = differences(before)
-    report["with"] = watched(name, {0, 1})
+    report["with"] = watched(name, HOUSEKEEPING, lambda found: found["connections"] >= report["without"]["connections"])
     report["plan_again"] = quiet_json("plan", *WITH)
     report["verify"] = quiet_json("verify", "--duration", "0")
     report["restore"] = quiet("restore")
