@@ -24,7 +24,10 @@ from tests.lab.threaded import threads
 CPU = 3
 THRESHOLD_NS = 1_000  # an emulated processor has many shorter gaps of its own
 LONGEST_S = 200
+TIMERS = 100
 STOP_ME = "stop me now"
+STOPS, STOP_S = 3, 0.5  # how often and how long the host then stops the machine, and rests as long in between
+CALM_S = 1.5
 Report = dict[str, Any]
 
 
@@ -61,6 +64,18 @@ def gaps(measured: measure.NoiseMeasurement) -> list[list[Any]]:
     return [[ns(each.gap.begin - on.watched.begin), ns(each.gap.length), each.parts[0][0].kind] for each in found]
 
 
+def stopped() -> None:
+    """Return after the last stop: for a sleeper, time jumps with each."""
+    seen, last = 0, time.monotonic()
+    calm_since, limit = last, last + LONGEST_S / 2
+    while (seen < STOPS or last < calm_since + CALM_S) and last < limit:
+        time.sleep(0.02)
+        now = time.monotonic()
+        if now - last >= 0.9 * STOP_S:
+            seen, calm_since = seen + 1, now
+        last = now
+
+
 def one_round() -> Report:
     folder = Path(os.environ["LAB_OUT"]).parent
     line = plant.busiest_interrupt(folder)
@@ -68,7 +83,7 @@ def one_round() -> Report:
 
     def apart() -> Report:
         done: Report = {"line": line, "task": task.pid}
-        done["timer"], done["timer_at_most"] = plant.timer(CPU, 100, 20)
+        done["timer"], done["timer_at_most"] = plant.timer(CPU, TIMERS, 20)
         done["switches"] = task.run()
         done["works"] = plant.works(CPU, 30)
         plant.interrupts(CPU, line, folder, 15)
@@ -78,7 +93,7 @@ def one_round() -> Report:
     def shared() -> Report:
         done: Report = {"shootdowns": plant.shootdowns(50), "barriers": plant.barriers(50)}
         print(STOP_ME, flush=True)
-        time.sleep(6)
+        stopped()
         return done
 
     try:

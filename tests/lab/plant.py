@@ -17,7 +17,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 TRACING = Path("/sys/kernel/tracing/instances/plant")
 TASK = "planted-task"
 PR_SET_NAME = 15
-SYS_MEMBARRIER = 324
+PATIENCE_S = 60
+SYS_READ, SYS_MEMBARRIER = 0, 324
 REGISTER_PRIVATE_EXPEDITED, PRIVATE_EXPEDITED = 1 << 4, 1 << 3
 SYS_PERF_EVENT_OPEN, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK = 298, 1, 0
 PERF_EVENT_IOC_DISABLE = 0x2401
@@ -49,22 +50,29 @@ def on_cpu(cpu: int) -> Iterator[None]:
 
 
 def timer(cpu: int, count: int, interval_ms: int) -> tuple[int, int]:
-    """A timer of the kernel's on the CPU: that of a profiler's clock.
+    """A timer of the kernel's on the CPU, that of a profiler's clock, until it has brought so many samples.
 
-    How often it fired: at least, by the profiler's samples (not each firing brings one); at most, by the time. A task's
-    own timer would not do: on a nohz_full CPU the kernel starts it elsewhere.
+    How often it fired: at least, by the profiler's samples (not each firing brings one); at most, by the time. Time
+    alone would not do: a host that takes the CPU away merges firings into one. Nor would a task's own timer: on a
+    nohz_full CPU the kernel starts it elsewhere.
     """
     attr = _Attr(PERF_TYPE_SOFTWARE, ctypes.sizeof(_Attr), PERF_COUNT_SW_CPU_CLOCK, interval_ms * 1_000_000)
     began = time.monotonic()
     fd = LIBC.syscall(SYS_PERF_EVENT_OPEN, ctypes.byref(attr), -1, cpu, -1, 0)
     check(fd)
     with mmap.mmap(fd, 9 * mmap.PAGESIZE) as ring:
-        time.sleep((count + 0.5) * interval_ms / 1e3)
+        while samples(ring) < count and time.monotonic() < began + PATIENCE_S:
+            time.sleep(interval_ms / 1e3)
         check(LIBC.ioctl(fd, PERF_EVENT_IOC_DISABLE, 0))
         os.close(fd)
-        (written,) = struct.unpack_from("Q", ring, RING_HEAD)
-    passed = time.monotonic() - began
-    return int(written) // SAMPLE_BYTES, int(passed * 1e3 / interval_ms) + 1
+        passed = time.monotonic() - began
+        return samples(ring), int(passed * 1e3 / interval_ms) + 1
+
+
+def samples(ring: mmap.mmap) -> int:
+    """How many the kernel has written."""
+    (written,) = struct.unpack_from("Q", ring, RING_HEAD)
+    return int(written) // SAMPLE_BYTES
 
 
 class Task:
@@ -82,14 +90,16 @@ class Task:
                     time.sleep(0.1)
                 os.write(tell, b"d")
             os._exit(0)
-        while self._asleep() is None:
+        while Path(f"/proc/{self.pid}/comm").read_text().strip() != TASK:
             time.sleep(0.05)
 
-    def _asleep(self) -> int | None:
-        """How often it has left the CPU so far, once it waits to be told; else None."""
-        fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines())
-        if not (fields["State"].startswith("S") and fields["Name"] == TASK):
-            return None
+    def _asleep(self) -> int:
+        """How often it has left the CPU so far, once it waits to be told."""
+        folder = Path(f"/proc/{self.pid}")
+        # "running" until it has left the CPU; its state is that of a sleeper a little earlier
+        while (folder / "syscall").read_text().split()[0] != str(SYS_READ):
+            time.sleep(0.05)
+        fields = dict(line.split(":\t", 1) for line in (folder / "status").read_text().splitlines())
         return sum(int(fields[name]) for name in ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"))
 
     def run(self) -> int:
@@ -97,11 +107,7 @@ class Task:
         before = self._asleep()
         os.write(self._say, b"g")
         os.read(self._told, 1)
-        time.sleep(0.5)
-        after = self._asleep()
-        assert before is not None
-        assert after is not None
-        return after - before
+        return self._asleep() - before
 
     def end(self) -> None:
         os.write(self._say, b"e")
