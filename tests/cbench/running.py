@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from cbench.run import run
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
+PATIENCE_S = 60  # for something to happen that happens at once on an idle machine
 
 
 def cbench(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -19,6 +22,21 @@ def cbench(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.
     return subprocess.run(
         [*CBENCH, *arguments], capture_output=True, text=True, env=environment, timeout=60, check=False
     )
+
+
+def comes(happened: Callable[[], object]) -> bool:
+    """Wait until it has happened; False when it does not."""
+    limit = time.monotonic() + PATIENCE_S
+    while not happened():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def queued() -> float:
+    """Seconds in which this thread could have run so far and others did (Documentation/scheduler/sched-stats.rst)."""
+    return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
 
 
 def error_line(done: subprocess.CompletedProcess[str]) -> str:

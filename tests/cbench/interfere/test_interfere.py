@@ -23,7 +23,7 @@ from cbench.machine.topology import CACHE, NODE, SIBLING, Place
 from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.workloads import registry
 from quiet.errors import QuietError, UsageError
-from tests.cbench.running import CBENCH, cbench, error_line
+from tests.cbench.running import CBENCH, cbench, comes, error_line
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("interfere")]  # one measurement is looked at by many
 
@@ -54,12 +54,7 @@ def children(pid: int) -> list[psutil.Process]:
 
 
 def gone(process: psutil.Process) -> bool:
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.02)
-    return False
+    return comes(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
 
 
 # The load
@@ -78,7 +73,7 @@ def test_a_load_runs_on_its_cpu_while_it_is_wanted_and_is_gone_afterwards() -> N
         assert figures.calls is None
         used = process.cpu_times().user
         time.sleep(0.5)
-        assert process.cpu_times().user > used
+        assert comes(lambda: process.cpu_times().user > used)
     assert gone(process)
     assert figures.calls
     assert figures.seconds is not None

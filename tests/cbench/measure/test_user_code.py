@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from quiet.errors import QuietError, UsageError
-from tests.cbench.running import cbench, error_line, measured
+from tests.cbench.running import cbench, comes, error_line, measured
 
 CODE = r"""
 #define _GNU_SOURCE
@@ -130,10 +130,12 @@ def test_user_code_that_does_not_return_is_reported_with_its_end(library: Path, 
 @pytest.mark.slow
 def test_an_endless_loop_is_ended_by_the_time_out(library: Path) -> None:
     begun = time.monotonic()
+    assert cbench("run", f"{library}:sum", "--trials", "1").returncode == 0
+    alone, begun = time.monotonic() - begun, time.monotonic()
     done = cbench("run", f"{library}:endless", "--timeout", "1")
     assert done.returncode == 2
     assert "no trial ended within 1 s" in error_line(done)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 1 + 5 * alone
 
 
 @pytest.mark.slow
@@ -141,10 +143,13 @@ def test_processes_that_user_code_left_behind_are_ended_with_it(library: Path) -
     before = {process.pid for process in psutil.process_iter()}
     with pytest.raises(UsageError, match="no trial ended"):
         measured(f"{library}:forks", timeout=1.0)
-    time.sleep(0.2)
-    left = [p for p in psutil.process_iter(["cmdline", "status"]) if p.pid not in before]
-    workers = [p for p in left if str(os.getpid()) in (p.info["cmdline"] or [])]
-    assert [p for p in workers if p.info["status"] != psutil.STATUS_ZOMBIE] == []
+
+    def workers() -> list[psutil.Process]:
+        left = [p for p in psutil.process_iter(["cmdline", "status"]) if p.pid not in before]
+        ours = [p for p in left if str(os.getpid()) in (p.info["cmdline"] or [])]
+        return [p for p in ours if p.info["status"] != psutil.STATUS_ZOMBIE]
+
+    assert comes(lambda: not workers()), workers()
 
 
 def test_what_user_code_prints_stays_out_of_the_results(library: Path) -> None:

@@ -199,7 +199,7 @@ def test_an_apply_killed_at_any_step_leaves_no_holder_behind_its_restore(tmp_pat
 
 def settled(tree: Tree) -> bool:
     """Restored. For the instant in which a holder is being started the lock is still its caller's."""
-    for _ in range(100):
+    for _ in range(3000):
         try:
             return restore(tree.host).complete
         except Refused:

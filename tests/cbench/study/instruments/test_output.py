@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -152,7 +153,6 @@ def test_of_much_output_the_end_is_kept() -> None:
 
 
 def test_what_a_command_leaves_running_does_not_hold_it_up() -> None:
-    begun = time.monotonic()
-    done = execute("sleep 5 & echo 1", "/", {"PATH": os.environ["PATH"]}, 60)
-    assert (done.code, done.output) == (0, b"1\n")
-    assert time.monotonic() - begun < 4
+    done = execute("sleep 60 & echo $!", "/", {"PATH": os.environ["PATH"]}, 60)
+    assert done.code == 0
+    os.kill(int(done.output), signal.SIGKILL)  # it still runs
