@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_workloads_of_cbenchs_have_levels_too_also_one_that_is_built(tmp_path: P
         "  if (!v || v[0] != '2' || TIMES > 3) return 0;\n"
         "  for (volatile uint64_t i = 0; i < n * TIMES; i++) s += i;\n  return s; }\n"
     )
-    head = "iterations = 1\nbuild = 'cc -O1 -shared -fPIC $CBENCH_FLAGS -o \"$CBENCH_BUILD/w.so\" w.c'"
+    head = "iterations = 3\nbuild = 'cc -O1 -shared -fPIC $CBENCH_FLAGS -o \"$CBENCH_BUILD/w.so\" w.c'"
     times = factor("times", {"1": "flags = '-DTIMES=1'", "3": "flags = '-DTIMES=3'"})
     aslr = factor("aslr", {"off": "aslr = false", "on": "aslr = true"})
     text = (
@@ -133,8 +134,11 @@ def test_workloads_of_cbenchs_have_levels_too_also_one_that_is_built(tmp_path: P
         "params = { n = 200000 }\n[[response]]\nname = 'ticks'\n"
     )
     found = read(run(tmp_path, text))
-    ticks = {tuple(found.treatments[t.treatment].levels.values()): t.values["ticks"] for t in found.trials}
-    assert len(ticks) == 8
+    ticks: dict[tuple[str, ...], float] = {}
+    for trial in found.trials:  # the lowest of each, which other programs have interrupted least
+        levels = tuple(found.treatments[trial.treatment].levels.values())
+        ticks[levels] = min(trial.values["ticks"], ticks.get(levels, inf))
+    assert len(found.trials) == 3 * len(ticks) == 24
     for aslr_level in ("off", "on"):
         assert ticks["1", "1", aslr_level] > 20 * ticks["0", "1", aslr_level]  # V is seen by the worker
         assert ticks["1", "3", aslr_level] > 1.5 * ticks["1", "1", aslr_level]
