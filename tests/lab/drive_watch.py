@@ -53,7 +53,14 @@ class Watch:
 
     def cost(self) -> float:
         """Seconds of CPU time so far, exactly (Documentation/scheduler/sched-stats.rst)."""
-        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]) / 1e9
+        return self._schedstat()[0] / 1e9
+
+    def awake(self) -> float:
+        """Seconds so far in which it ran or waited for a CPU."""
+        return sum(self._schedstat()[:2]) / 1e9
+
+    def _schedstat(self) -> list[int]:
+        return [int(word) for word in Path(f"/proc/{self.pid}/schedstat").read_text().split()]
 
     def calm(self) -> None:
         """Wait until it has nothing to do any more: in the emulator a look at everything takes seconds."""
@@ -145,12 +152,16 @@ def plant(watch: Watch, event: str, names: tuple[str, ...]) -> Report:
 
 
 def heard(watch: Watch, doing: Callable[[], object], event: str, knob: str, label: str = "") -> Report:
+    """The line that tells of it, with the seconds until it: how many the watch was awake, and how many it ran."""
     since = len(watch.lines())
     doing()
-    began = time.time()
+    began, awake, cost = time.time(), watch.awake(), watch.cost()
     wanted = (event, knob, label)
     line = watch.wait(since, lambda line: (line["event"], line.get("knob"), label and line["label"]) == wanted, MOST_S)
-    return {"after": round(line["time"] - began, 2), **line} if line else {"missed": watch.lines()[since:]}
+    if not line:
+        return {"missed": watch.lines()[since:]}
+    spent = {"awake": round(watch.awake() - awake, 2), "cost": round(watch.cost() - cost, 2)}
+    return {"after": round(line["time"] - began, 2), **spent, **line}
 
 
 def _repaired(knob: str) -> Callable[[Report], bool]:
@@ -159,6 +170,7 @@ def _repaired(knob: str) -> Callable[[Report], bool]:
 
 def told(report: Report, idle_s: float) -> None:
     watch = Watch()
+    report["first_look"] = watch.cost()
     watch.calm()
     before, since = watch.cost(), len(watch.lines())
     time.sleep(idle_s)
