@@ -10,7 +10,6 @@ from quiet.errors import Incomplete, Refused
 from quiet.host.host import Host
 from quiet.host.lock import locked
 from quiet.knobs import rivals
-from quiet.knobs.cpuset import GROUP
 from quiet.knobs.registry import BY_NAME
 from quiet.machine import write_access
 from quiet.machine.cpu_selection import CpuPartition, parse_wish
@@ -22,6 +21,7 @@ from quiet.settings.journal import Journal
 from quiet.settings.plan import Change, Plan, Skipped
 from quiet.settings.profile import Profile
 from quiet.targets import registry, value_types
+from quiet.targets.cgroup import GROUP
 
 _LISTS = ("task:", "irq:", "cgroup:")
 _ROUNDS = 5  # tasks fork and drivers request interrupts while we write

@@ -32,7 +32,7 @@ _PATIENCE_S = 60  # for another quiet that is at work
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Held:
+class HeldSettings:
     """Values that are held; `set` changes them."""
 
     def __init__(self, host: Host, knob: str, source: str, title: str, kind: str) -> None:
@@ -54,7 +54,7 @@ def hold_settings(
     kind: str = "",
     entangled: Iterable[str] = (),
     host: Host | None = None,
-) -> Iterator[Held]:
+) -> Iterator[HeldSettings]:
     """Hold values inside the block and restore them at its end; the arguments are those of `begin_hold`.
 
     Raises Refused when a profile or another hold is applied, or when the kernel declines a value; Incomplete when a
@@ -63,7 +63,7 @@ def hold_settings(
     host = host or Host()
     try:
         begin_hold(host, values, knob=knob, source=source, title=title, kind=kind, entangled=entangled)
-        yield Held(host, knob, source, title, kind)
+        yield HeldSettings(host, knob, source, title, kind)
     finally:
         end_hold(host, source)
 

@@ -19,9 +19,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from quiet import __version__, cpulist
+from quiet.cpulist import CpuSet
 from quiet.host.lock import FOLDER
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
 
 if TYPE_CHECKING:
     from quiet.settings.applied_state import AppliedState, TargetState
@@ -45,6 +47,13 @@ def load(reader: Reader) -> AppliedState | None:
     if record is None or (record.boot_id and record.boot_id != boot_id(reader)):
         return None
     return record
+
+
+def isolated_cpus() -> CpuSet:
+    """The isolated CPUs of this host: of the applied profile, else those isolated at boot, else none."""
+    reader = Reader()
+    record = load(reader)
+    return record.cpus.isolated if record else Facts(reader).boot_isolated
 
 
 class Journal:
