@@ -12,7 +12,7 @@ from quiet.host.lock import locked
 from quiet.knobs import rivals
 from quiet.knobs.registry import BY_NAME
 from quiet.machine import write_access
-from quiet.machine.cpu_selection import CpuPartition, parse_wish
+from quiet.machine.cpu_selection import CpuPartition, parse_requested
 from quiet.machine.facts import Facts
 from quiet.settings import engine, journal, plan
 from quiet.settings.applied_state import AppliedState, TargetState
@@ -42,7 +42,7 @@ class Receipt:
 def apply(
     host: Host,
     profile: Profile,
-    wish: str | None = None,
+    requested: str | None = None,
     passing: bool = False,
     patience: float = 0,
     again: bool = False,
@@ -56,7 +56,7 @@ def apply(
         record = journal.load(host)
         if again and record is None:
             raise Refused("nothing is applied any more")
-        cpus = _cpus(host, profile, wish, record)
+        cpus = _cpus(host, profile, requested, record)
         log = Journal(host)
         try:
             if record is None:
@@ -73,7 +73,7 @@ def apply(
             log.close()
 
 
-def _cpus(host: Host, profile: Profile, wish: str | None, record: AppliedState | None) -> CpuPartition:
+def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedState | None) -> CpuPartition:
     if record is None:
         if outside := write_access.whole(Facts(host)):
             raise Refused(outside)
@@ -83,12 +83,12 @@ def _cpus(host: Host, profile: Profile, wish: str | None, record: AppliedState |
             )
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
-        return profile.choose(Facts(host), wish)
+        return profile.choose(Facts(host), requested)
     if record.restoring:
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")
     if (record.profile, record.source) != (profile.name, profile.source):
         raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
-    if wish is not None and parse_wish(wish, "--cpus") != record.cpus.isolated:
+    if requested is not None and parse_requested(requested, "--cpus") != record.cpus.isolated:
         applied = cpulist.format(record.cpus.isolated)
         raise Refused(f"'{record.profile}' is applied to CPUs {applied}; run `quiet restore` first to choose others")
     return record.cpus

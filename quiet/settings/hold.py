@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from quiet.errors import Incomplete, Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.lock import locked
+from quiet.host.reader import Reader
 from quiet.knobs.registry import BY_NAME
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
@@ -26,7 +28,7 @@ from quiet.settings.applied_state import AppliedState, TargetState
 from quiet.settings.engine import Write
 from quiet.settings.journal import Journal
 from quiet.settings.restore import restore
-from quiet.targets import registry
+from quiet.targets import registry, value_types
 
 _PATIENCE_S = 60  # for another quiet that is at work
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -143,8 +145,23 @@ def end_hold(host: Host, source: str) -> None:
         raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
 
 
+def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
+    """What was written and has another value now, with that value; not where the kernel changes it by itself."""
+    for entry in record.entries.values():
+        if entry.wanted is None or BY_NAME[entry.knob].drifts:
+            continue
+        now = registry.get(reader, entry.target)
+        ours = (entry.wanted, entry.after, record.settled.get(entry.target))
+        ended = now is None and registry.ends(entry.target)
+        if not ended and not any(value_types.same(entry.kind, now, value) for value in ours):
+            yield entry, now
+
+
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+        yield
+        return
     before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
     try:
         yield

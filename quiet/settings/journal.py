@@ -49,9 +49,9 @@ def load(reader: Reader) -> AppliedState | None:
     return record
 
 
-def isolated_cpus() -> CpuSet:
-    """The isolated CPUs of this host: of the applied profile, else those isolated at boot, else none."""
-    reader = Reader()
+def isolated_cpus(reader: Reader | None = None) -> CpuSet:
+    """The isolated CPUs of the host: of the applied profile, else those isolated at boot, else none."""
+    reader = reader or Reader()
     record = load(reader)
     return record.cpus.isolated if record else Facts(reader).boot_isolated
 
