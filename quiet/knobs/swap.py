@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet.host.proc import meminfo
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, most_rule
-from quiet.targets import value_types
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, at_most
 from quiet.targets.cgroup import GROUP
 from quiet.targets.swap import Area, areas
 
@@ -79,10 +78,7 @@ KNOBS = (
         title="how readily the host swaps",
         why="lower, the kernel gives up cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
-        rule=most_rule(_SWAPPINESS, 1),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_SWAPPINESS}",
+        **at_most(_SWAPPINESS, 1),
     ),
     Knob(
         name="swap.devices",
