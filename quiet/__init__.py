@@ -1,3 +1,128 @@
-"""quiet: make a Linux host quiet, verify it, and restore it exactly as it was found."""
+"""quiet: make a Linux host quiet, verify it, and restore every setting to its original value.
+
+These names are the public API (docs/api.md). Each is imported when it is first used: `import quiet` loads nothing.
+"""
+
+from __future__ import annotations
 
 __version__ = "0.1.0"
+
+TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
+if TYPE_CHECKING:
+    from quiet import console as _console
+    from quiet import cpulist as _cpulist
+    from quiet.console import check_savable as check_savable
+    from quiet.console import emit as emit
+    from quiet.console import emit_json as emit_json
+    from quiet.console import enter as enter
+    from quiet.console import save as save
+    from quiet.cpulist import CpuSet as CpuSet
+    from quiet.errors import Incomplete as Incomplete
+    from quiet.errors import QuietError as QuietError
+    from quiet.errors import Refused as Refused
+    from quiet.errors import UsageError as UsageError
+    from quiet.host.host import Host as Host
+    from quiet.host.reader import Reader as Reader
+    from quiet.kernel import config as _config
+    from quiet.knobs.cpufreq import cpufreq_state as cpufreq_state
+    from quiet.machine import cpu_selection as _cpu_selection
+    from quiet.machine import facts as _facts
+    from quiet.machine import virtualization as _virtualization
+    from quiet.machine.affinity import join as join
+    from quiet.machine.affinity import place as place
+    from quiet.machine.affinity import reachable as reachable
+    from quiet.machine.cpu_selection import CpuPartition as CpuPartition
+    from quiet.machine.facts import Facts as Facts
+    from quiet.machine.virtualization import hypervisor as hypervisor
+    from quiet.noise import call_nesting as _call_nesting
+    from quiet.noise import clock as _clock
+    from quiet.noise.clock import Clock as Clock
+    from quiet.noise.clock import moment as moment
+    from quiet.noise.follow import Follower as Follower
+    from quiet.noise.follow import Seen as Seen
+    from quiet.settings import api as _api
+    from quiet.settings import journal as _journal
+    from quiet.settings import profile as _profile
+    from quiet.settings.api import AppliedHost as AppliedHost
+    from quiet.settings.api import applied as applied
+    from quiet.settings.applied_state import AppliedState as AppliedState
+    from quiet.settings.apply import Receipt as Receipt
+    from quiet.settings.hold import HeldSettings as HeldSettings
+    from quiet.settings.hold import begin_hold as begin_hold
+    from quiet.settings.hold import end_hold as end_hold
+    from quiet.settings.hold import hold_settings as hold_settings
+    from quiet.settings.hold import overwritten as overwritten
+    from quiet.settings.journal import isolated_cpus as isolated_cpus
+    from quiet.settings.plan import Change as Change
+    from quiet.settings.plan import Plan as Plan
+    from quiet.settings.plan import Skipped as Skipped
+    from quiet.settings.profile import Profile as Profile
+    from quiet.settings.restore import Outcome as Outcome
+
+    exit_code_of = _console.ended
+    format_cpus = _cpulist.format
+    parse_cpus = _cpulist.parse
+    parse_cpu_mask = _cpulist.parse_mask
+    kernel_config = _config.running
+    parse_requested_cpus = _cpu_selection.parse_requested
+    CPU_FOLDER = _facts.CPU
+    virtualization = _virtualization.virtual
+    CAUSE_FAULT = _call_nesting.FAULT
+    CAUSE_THREAD = _call_nesting.THREAD
+    CAUSE_WORK = _call_nesting.WORK
+    ticks = _clock.now
+    apply = _api.apply_profile
+    plan = _api.plan_profile
+    restore = _api.restore_host
+    verify = _api.verify_profile
+    applied_state = _journal.load
+    bundled_profiles = _profile.bundled
+    load_profile = _profile.load
+
+_HOMES = {
+    "console": "check_savable emit emit_json ended=exit_code_of enter save",
+    "cpulist": "CpuSet format=format_cpus parse=parse_cpus parse_mask=parse_cpu_mask",
+    "errors": "Incomplete QuietError Refused UsageError",
+    "host.host": "Host",
+    "host.reader": "Reader",
+    "kernel.config": "running=kernel_config",
+    "knobs.cpufreq": "cpufreq_state",
+    "machine.affinity": "join place reachable",
+    "machine.cpu_selection": "CpuPartition parse_requested=parse_requested_cpus",
+    "machine.facts": "CPU=CPU_FOLDER Facts",
+    "machine.virtualization": "hypervisor virtual=virtualization",
+    "noise.call_nesting": "FAULT=CAUSE_FAULT THREAD=CAUSE_THREAD WORK=CAUSE_WORK",
+    "noise.clock": "Clock moment now=ticks",
+    "noise.follow": "Follower Seen",
+    "settings.api": "AppliedHost applied apply_profile=apply plan_profile=plan restore_host=restore "
+    "verify_profile=verify",
+    "settings.applied_state": "AppliedState",
+    "settings.apply": "Receipt",
+    "settings.hold": "HeldSettings begin_hold end_hold hold_settings overwritten",
+    "settings.journal": "isolated_cpus load=applied_state",
+    "settings.plan": "Change Plan Skipped",
+    "settings.profile": "Profile bundled=bundled_profiles load=load_profile",
+    "settings.restore": "Outcome",
+}
+# the public name after "=" where it differs from the one in the module
+_NAMES = {
+    name.rpartition("=")[2]: (f"quiet.{module}", name.partition("=")[0])
+    for module, names in _HOMES.items()
+    for name in names.split()
+}
+__all__ = [*_NAMES]  # noqa: PLE0604 - they are strings
+
+
+def __getattr__(name: str) -> object:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'quiet' has no attribute '{name}'")
+    import importlib
+
+    module, attribute = _NAMES[name]
+    value: object = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_NAMES])

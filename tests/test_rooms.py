@@ -17,7 +17,7 @@ from tests import CHECKOUT
 from tests.trees import hybrid, plant
 
 QUIET_OPENERS = {
-    *("quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.console"),
+    *("quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.host.lock", "quiet.console"),
     *("quiet.settings.journal", "quiet.settings.run", "quiet.settings.profile", "quiet.service.service"),
     *("quiet.record.recorder", "quiet.boot.loaders.atomic_files", "quiet.boot.kexec", "quiet.kernel.fragments"),
 }

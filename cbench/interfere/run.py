@@ -25,8 +25,8 @@ from cbench.sweep.sizes import free_memory
 from cbench.workloads import registry as workloads
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
-from quiet.machine.affinity import isolated_cpus
 from quiet.machine.facts import Facts
+from quiet.settings.journal import isolated_cpus
 
 TRIALS, QUICK_TRIALS = 200, 40
 ROUNDS, QUICK_ROUNDS = 5, 2

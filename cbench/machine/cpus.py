@@ -9,7 +9,7 @@ from quiet import cpulist
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
 from quiet.machine.affinity import reachable
-from quiet.machine.cpu_selection import parse_wish
+from quiet.machine.cpu_selection import parse_requested
 
 
 def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
@@ -28,7 +28,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
     chosen: list[int] = []
     for text in texts:
         for part in text.split(","):
-            cpus = parse_wish(part, "--cpu")
+            cpus = parse_requested(part, "--cpu")
             if not cpus:
                 raise UsageError(f"--cpu {text!r}: empty; write a CPU number or a list like 0,2-3")
             chosen += [cpu for cpu in sorted(cpus) if cpu not in chosen]

@@ -20,7 +20,7 @@ from cbench.store import writer
 from cbench.store.store import Store
 from cbench.workloads import registry as workloads
 from quiet.errors import QuietError
-from quiet.machine.affinity import isolated_cpus
+from quiet.settings.journal import isolated_cpus
 
 TRIALS = 1000
 QUICK_TRIALS = 200

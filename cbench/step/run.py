@@ -20,7 +20,7 @@ from cbench.sweep.run import one_cpu
 from cbench.workloads import registry
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
-from quiet.machine.affinity import isolated_cpus
+from quiet.settings.journal import isolated_cpus
 
 
 @dataclass(frozen=True, slots=True)

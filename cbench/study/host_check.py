@@ -16,8 +16,9 @@ from cbench.study.model import CALLED, Study
 from quiet import cpulist
 from quiet.errors import QuietError
 from quiet.host.reader import Reader
-from quiet.machine.affinity import isolated_cpus, join
+from quiet.machine.affinity import join
 from quiet.settings import journal
+from quiet.settings.journal import isolated_cpus
 
 INSIDE = "CBENCH_INSIDE_QUIET"
 SHORT_S = 0.2

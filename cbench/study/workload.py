@@ -24,7 +24,7 @@ from cbench.study.model import Study, Test
 from cbench.study.store import Ended
 from cbench.workloads import registry
 from quiet.errors import QuietError, UsageError
-from quiet.machine.affinity import isolated_cpus
+from quiet.settings.journal import isolated_cpus
 
 ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
 TABLES = {"order": "study", "screen": "screen"}

@@ -19,7 +19,7 @@ from cbench.sweep import sizes as sweep_sizes
 from cbench.sweep import table as render_sweep
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
-from quiet.machine.affinity import isolated_cpus
+from quiet.settings.journal import isolated_cpus
 
 TRIALS, QUICK_TRIALS = 100, 20
 ACCESSES, QUICK_ACCESSES = "1e4,1e5,1e6", "1e4,1e5"

@@ -9,6 +9,7 @@ import struct
 import time
 
 from quiet.host.files import Files
+from quiet.host.proc import mounts
 from quiet.host.reader import FLOCK, HELD, Reader
 
 TIMESTAMPS = "timestamps"  # what can be held besides devices
@@ -113,11 +114,10 @@ class Holder(Files):
 
     def _leave_cgroups(self, pid: int) -> None:
         """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""
-        for line in (self.text("/proc/mounts") or "").splitlines() if self.live else ():
-            fields = line.split(" ")
-            if len(fields) > 2 and fields[2] in ("cgroup", "cgroup2"):
+        for mount in mounts(self) if self.live else ():
+            if mount.type in ("cgroup", "cgroup2"):
                 with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
-                    self.write(f"{fields[1]}/cgroup.procs", str(pid))
+                    self.write(f"{mount.path}/cgroup.procs", str(pid))
 
 
 def _mark(name: str) -> str:

@@ -11,8 +11,8 @@ from quiet import cpulist
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
 from quiet.machine.facts import Task
 from quiet.targets import value_types
+from quiet.targets.cgroup import GROUP
 
-GROUP = "/quiet"
 REST = "/quiet-housekeeping"  # cgroup v1 only
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quiet.host.proc import meminfo
 from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip
 from quiet.targets import value_types
 
@@ -14,10 +15,7 @@ _GIGABYTE = 1048576  # KiB
 
 def _default_size(scene: RuleContext) -> int:
     """The size of a page that is asked for without a size, in KiB; 0 when there are none."""
-    for line in (scene.text("/proc/meminfo") or "").splitlines():
-        if line.startswith("Hugepagesize:"):
-            return int(line.split()[1])
-    return 0
+    return meminfo(scene.facts.reader, "Hugepagesize")
 
 
 def _pages(size: int | None) -> Rule:

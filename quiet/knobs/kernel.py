@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away, one_file
 from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
@@ -37,18 +37,14 @@ KNOBS = (
         title="timers of isolated CPUs move away",
         why="with 1, a timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
         doc=f"{_SYSCTL} (timer_migration)",
-        rule=file_rule(_SYS + "timer_migration", "1"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}timer_migration",
+        **one_file(_SYS + "timer_migration", "1"),
     ),
     Knob(
         name="watchdog.nmi",
         title="hard-lockup detector",
         why="it interrupts every CPU that is busy and keeps one hardware counter from the measurement",
         doc=f"{_SYSCTL} (nmi_watchdog), admin-guide/lockup-watchdogs.rst",
-        rule=file_rule(_SYS + "nmi_watchdog", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}nmi_watchdog",
+        **one_file(_SYS + "nmi_watchdog", "0"),
         refusals={95: "no hard-lockup detector here", 524: "no hard-lockup detector here"},
     ),
     Knob(
@@ -66,9 +62,7 @@ KNOBS = (
         title="automatic NUMA balancing",
         why="it unmaps pages to see who uses them: page faults and migrations in the measured work",
         doc=f"{_SYSCTL} (numa_balancing)",
-        rule=file_rule(_SYS + "numa_balancing", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}numa_balancing",
+        **one_file(_SYS + "numa_balancing", "0"),
     ),
     Knob(
         name="rt_throttling",
@@ -77,9 +71,7 @@ KNOBS = (
         "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it",
         doc="scheduler/sched-rt-group.rst; for the fair server scheduler/sched-deadline.rst and "
         "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
-        rule=file_rule(_SYS + "sched_rt_runtime_us", "-1"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}sched_rt_runtime_us",
+        **one_file(_SYS + "sched_rt_runtime_us", "-1"),
         refusals={
             16: "real-time groups have more time reserved",
             22: "real-time groups have more time reserved",
@@ -91,9 +83,7 @@ KNOBS = (
         title="highest perf sampling rate",
         why="each sample of any profiler on the host is an interrupt",
         doc=f"{_SYSCTL} (perf_event_max_sample_rate)",
-        rule=file_rule(_SYS + "perf_event_max_sample_rate", "1"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}perf_event_max_sample_rate",
+        **one_file(_SYS + "perf_event_max_sample_rate", "1"),
         drifts=True,
         refusals={22: "fixed while perf_cpu_time_max_percent is 0 or 100"},
         risk="somebody else's profiler that asks for more samples (perf record -F) fails or gets fewer while it lasts",
@@ -103,9 +93,7 @@ KNOBS = (
         title="CPU time that perf sampling may take",
         why="the kernel lowers the sampling rate by itself once sampling takes more than this share",
         doc=f"{_SYSCTL} (perf_cpu_time_max_percent)",
-        rule=file_rule(_SYS + "perf_cpu_time_max_percent", "1"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}perf_cpu_time_max_percent",
+        **one_file(_SYS + "perf_cpu_time_max_percent", "1"),
         entangled=lambda scene: (f"file:{_SYS}perf_event_max_sample_rate",),
         moves="the highest sampling rate",
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, least_rule
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, at_least, one_file
 from quiet.targets import registry, value_types
 
 _HUNG = "/proc/sys/kernel/hung_task_timeout_secs"
@@ -54,9 +54,7 @@ KNOBS = (
         title="check for hung tasks",
         why="khungtaskd looks at every task of the host every two minutes",
         doc="admin-guide/sysctl/kernel.rst (hung_task_timeout_secs)",
-        rule=file_rule(_HUNG, "0", "this kernel does not look for hung tasks"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_HUNG}",
+        **one_file(_HUNG, "0", "this kernel does not look for hung tasks"),
         risk="tasks that hang in the kernel are not reported while it lasts",
     ),
     Knob(
@@ -64,9 +62,7 @@ KNOBS = (
         title="check for stalled workqueues",
         why="a timer looks at every worker pool twice a minute",
         doc="admin-guide/kernel-parameters.txt (workqueue.watchdog_thresh)",
-        rule=file_rule(_STALLED, "0", "this kernel does not look for stalled workqueues"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_STALLED}",
+        **one_file(_STALLED, "0", "this kernel does not look for stalled workqueues"),
     ),
     Knob(
         name="kfence",
@@ -83,10 +79,7 @@ KNOBS = (
         title="milliseconds between looks for corrected memory errors",
         why="drivers without an interrupt for them read the memory controllers' registers every second",
         doc="driver-api/edac.rst; drivers/edac/edac_mc_sysfs.c (edac_mc_poll_msec)",
-        rule=least_rule(_EDAC, _HOUR, "no EDAC driver is loaded"),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_EDAC}",
+        **at_least(_EDAC, _HOUR, "no EDAC driver is loaded"),
         risk="corrected memory errors are reported later",
     ),
 )

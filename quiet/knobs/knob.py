@@ -7,7 +7,7 @@ The engine in plan.py and apply.py does the rest, alike for every knob.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 from quiet.cpulist import CpuSet
 from quiet.machine.cpu_selection import CpuPartition
@@ -108,14 +108,30 @@ def file_rule(path: str, quiet: str, absent: str = NOT_HERE) -> Rule:
     return rule
 
 
-def least_rule(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> Rule:
-    """The rule of a file whose number should be `quiet` or more; `never` is a number that means: not at all."""
-    return _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+class FileFields(TypedDict):
+    """The fields of a knob that is one file."""
+
+    rule: Rule
+    kind: str
+    numeric: bool
+    targets: str
 
 
-def most_rule(path: str, quiet: int, absent: str = NOT_HERE) -> Rule:
-    """The rule of a file whose number should be `quiet` or less."""
-    return _bounded(path, quiet, absent, lambda now: now <= quiet)
+def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
+    """A knob that is one file with one quiet value; `absent` as for file_rule."""
+    return {"rule": file_rule(path, quiet, absent), "kind": kind, "numeric": False, "targets": f"file:{path}"}
+
+
+def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
+    """A knob that is one file whose number should be `quiet` or more; `never` is a number that means: not at all."""
+    rule = _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+    return {"rule": rule, "kind": value_types.NUMBER, "numeric": True, "targets": f"file:{path}"}
+
+
+def at_most(path: str, quiet: int, absent: str = NOT_HERE) -> FileFields:
+    """A knob that is one file whose number should be `quiet` or less."""
+    rule = _bounded(path, quiet, absent, lambda now: now <= quiet)
+    return {"rule": rule, "kind": value_types.NUMBER, "numeric": True, "targets": f"file:{path}"}
 
 
 def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> Rule:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip, file_rule, least_rule
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip, at_least, one_file
 from quiet.targets import value_types
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
@@ -63,9 +63,7 @@ KNOBS = (
         title="compaction by khugepaged",
         why="khugepaged compacts and collapses pages in the background, with TLB shootdowns on every CPU",
         doc="admin-guide/mm/transhuge.rst",
-        rule=file_rule(_THP + "khugepaged/defrag", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_THP}khugepaged/defrag",
+        **one_file(_THP + "khugepaged/defrag", "0"),
     ),
     Knob(
         name="ksm",
@@ -81,9 +79,6 @@ KNOBS = (
         title="seconds between updates of memory statistics",
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
-        rule=least_rule(_STAT, _RARELY),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_STAT}",
+        **at_least(_STAT, _RARELY),
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet.knobs.cpufreq import policy_state
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, one_file
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -91,9 +91,7 @@ KNOBS = (
         title="short boosts after waiting for input or output",
         why="a task that has waited for a device finds its CPU faster than one that has not",
         doc=f"{_DOC} (hwp_dynamic_boost)",
-        rule=file_rule(f"{_INTEL}/hwp_dynamic_boost", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_INTEL}/hwp_dynamic_boost",
+        **one_file(f"{_INTEL}/hwp_dynamic_boost", "0"),
         after=("smt", "cpufreq.driver"),
         refusals={2: "the driver's mode does not have it", 22: "the driver does not let it be set in this mode"},
     ),
@@ -102,9 +100,7 @@ KNOBS = (
         title="energy-efficient turbo of Kaby and Coffee Lake",
         why="the processor lowers its frequency where it thinks that the work does not gain by it",
         doc=f"{_DOC} (energy_efficiency)",
-        rule=file_rule(f"{_INTEL}/energy_efficiency", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_INTEL}/energy_efficiency",
+        **one_file(f"{_INTEL}/energy_efficiency", "0"),
         after=("smt", "cpufreq.driver"),
     ),
 )

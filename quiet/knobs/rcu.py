@@ -5,8 +5,7 @@ Source: admin-guide/kernel-parameters.txt (rcupdate.*).
 
 from __future__ import annotations
 
-from quiet.knobs.knob import Knob, file_rule, least_rule
-from quiet.targets import value_types
+from quiet.knobs.knob import Knob, at_least, one_file
 
 _KERNEL = "/sys/kernel/"
 _TASKS_IPI = "/sys/module/rcupdate/parameters/rcu_task_ipi_delay"
@@ -19,9 +18,7 @@ KNOBS = (
         title="expedited grace periods for everything",
         why="an expedited grace period interrupts every CPU that is in the kernel or busy",
         doc=f"{_PARAMETERS} (rcupdate.rcu_expedited)",
-        rule=file_rule(f"{_KERNEL}rcu_expedited", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_KERNEL}rcu_expedited",
+        **one_file(f"{_KERNEL}rcu_expedited", "0"),
     ),
     Knob(
         name="rcu.normal",
@@ -29,9 +26,7 @@ KNOBS = (
         why="with 1, who asks for an expedited grace period waits for a normal one, which interrupts "
         "only CPUs that hold it up",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
-        rule=file_rule(f"{_KERNEL}rcu_normal", "1"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_KERNEL}rcu_normal",
+        **one_file(f"{_KERNEL}rcu_normal", "1"),
         risk="network devices, cgroups and modules take longer to remove while it lasts",
     ),
     Knob(
@@ -39,10 +34,7 @@ KNOBS = (
         title="jiffies before RCU Tasks Trace interrupts a running task",
         why="unloading a BPF program interrupts every CPU whose task has not passed through the scheduler by then",
         doc=f"{_PARAMETERS} (rcupdate.rcu_task_ipi_delay)",
-        rule=least_rule(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it"),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_TASKS_IPI}",
+        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it"),
         risk="detaching BPF programs may take that long while a CPU never leaves user space",
     ),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, least_rule
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, at_least, one_file
 from quiet.targets import value_types
 
 _VM = "/proc/sys/vm/"
@@ -37,55 +37,42 @@ KNOBS = (
         title="compaction in the background",
         why="kcompactd moves pages that nobody asked to move, and whoever uses one then faults or waits",
         doc=f"{_DOC} (compaction_proactiveness)",
-        rule=file_rule(f"{_VM}compaction_proactiveness", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_VM}compaction_proactiveness",
+        **one_file(f"{_VM}compaction_proactiveness", "0"),
     ),
     Knob(
         name="vm.compact_unevictable",
         title="compaction of locked memory",
         why="memory that the work has locked (mlock) may otherwise be moved, and fault once more",
         doc=f"{_DOC} (compact_unevictable_allowed)",
-        rule=file_rule(f"{_VM}compact_unevictable_allowed", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_VM}compact_unevictable_allowed",
+        **one_file(f"{_VM}compact_unevictable_allowed", "0"),
     ),
     Knob(
         name="vm.watermark_boost",
         title="reclaim ahead of need after fragmentation",
         why="kswapd frees memory that nobody needs whenever page types have mixed",
         doc=f"{_DOC} (watermark_boost_factor)",
-        rule=file_rule(f"{_VM}watermark_boost_factor", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_VM}watermark_boost_factor",
+        **one_file(f"{_VM}watermark_boost_factor", "0"),
     ),
     Knob(
         name="vm.zone_reclaim",
         title="reclaim before another node's memory is used",
         why="with it, an allocation frees pages of its own node, on its own time, before it takes another node's",
         doc=f"{_DOC} (zone_reclaim_mode)",
-        rule=file_rule(f"{_VM}zone_reclaim_mode", "0", "this kernel knows no NUMA nodes"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_VM}zone_reclaim_mode",
+        **one_file(f"{_VM}zone_reclaim_mode", "0", "this kernel knows no NUMA nodes"),
     ),
     Knob(
         name="vm.demotion",
         title="moving cold pages to slower memory",
         why="pages of the work may go to a slower tier of memory while it does not look",
         doc="ABI/testing/sysfs-kernel-mm-numa (demotion_enabled)",
-        rule=file_rule(_DEMOTION, "false", "this kernel has no tiers of memory"),
-        kind=value_types.FLAG,
-        targets=f"file:{_DEMOTION}",
+        **one_file(_DEMOTION, "false", "this kernel has no tiers of memory", kind=value_types.FLAG),
     ),
     Knob(
         name="thp.scan",
         title="milliseconds between khugepaged's scans",
         why="what it collapses into a huge page is unmapped meanwhile, with TLB shootdowns on the CPUs that use it",
         doc="admin-guide/mm/transhuge.rst (khugepaged/scan_sleep_millisecs)",
-        rule=least_rule(_SCAN, _HOUR),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_SCAN}",
+        **at_least(_SCAN, _HOUR),
     ),
     Knob(
         name="damon",

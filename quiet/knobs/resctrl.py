@@ -13,7 +13,8 @@ from quiet.cpulist import CpuSet
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
 from quiet.machine.facts import CPU
 from quiet.targets import registry, value_types
-from quiet.targets.resctrl import ROOT, groups, lines
+from quiet.targets.resctrl import ROOT, groups
+from quiet.targets.schemata import lines
 
 GROUP = "/quiet"
 _MOUNT = f"mount:{ROOT}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip, file_rule
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip, one_file
 from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
@@ -70,9 +70,7 @@ KNOBS = (
         title="a share of the CPU for each session",
         why="a program's share of a CPU then depends on what else runs in its session, whatever its nice value",
         doc="sched(7); admin-guide/kernel-parameters.txt (noautogroup)",
-        rule=file_rule(_SYS + "sched_autogroup_enabled", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}sched_autogroup_enabled",
+        **one_file(_SYS + "sched_autogroup_enabled", "0"),
     ),
     Knob(
         name="sched.energy_aware",
@@ -122,35 +120,27 @@ KNOBS = (
         title="statistics of the scheduler",
         why="they cost time at every switch and wake-up of every task",
         doc=f"{_SYSCTL} (sched_schedstats)",
-        rule=file_rule(_SYS + "sched_schedstats", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}sched_schedstats",
+        **one_file(_SYS + "sched_schedstats", "0"),
     ),
     Knob(
         name="accounting.delays",
         title="accounting of each task's waiting times",
         why="it costs time whenever a task waits",
         doc=f"{_SYSCTL} (task_delayacct), accounting/delay-accounting.rst",
-        rule=file_rule(_SYS + "task_delayacct", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}task_delayacct",
+        **one_file(_SYS + "task_delayacct", "0"),
     ),
     Knob(
         name="accounting.bpf",
         title="timing of BPF programs",
         why="every run of every BPF program reads the clock twice",
         doc=f"{_SYSCTL} (bpf_stats_enabled)",
-        rule=file_rule(_SYS + "bpf_stats_enabled", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}bpf_stats_enabled",
+        **one_file(_SYS + "bpf_stats_enabled", "0"),
     ),
     Knob(
         name="accounting.stacks",
         title="tracing of the deepest kernel stack",
         why="it looks at the stack at every call of a kernel function",
         doc=f"{_SYSCTL} (stack_tracer_enabled), trace/ftrace.rst",
-        rule=file_rule(_SYS + "stack_tracer_enabled", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_SYS}stack_tracer_enabled",
+        **one_file(_SYS + "stack_tracer_enabled", "0"),
     ),
 )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.cpuset import GROUP
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, most_rule
-from quiet.targets import value_types
+from quiet.host.proc import meminfo
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, at_most
+from quiet.targets.cgroup import GROUP
 from quiet.targets.swap import Area, areas
 
 _MAX = f"cgroup:{GROUP}/memory.swap.max"
@@ -57,11 +57,7 @@ def _as_they_come_back(found: Iterable[Area]) -> list[Area]:
 
 def _available(scene: RuleContext) -> int:
     """Memory that can be had without swapping, in KiB."""
-    for line in (scene.text("/proc/meminfo") or "").splitlines():
-        name, _, rest = line.partition(":")
-        if name == "MemAvailable":
-            return int(rest.split()[0])
-    return 0
+    return meminfo(scene.facts.reader, "MemAvailable")
 
 
 KNOBS = (
@@ -82,10 +78,7 @@ KNOBS = (
         title="how readily the host swaps",
         why="lower, the kernel gives up cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
-        rule=most_rule(_SWAPPINESS, 1),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_SWAPPINESS}",
+        **at_most(_SWAPPINESS, 1),
     ),
     Knob(
         name="swap.devices",

@@ -6,8 +6,7 @@ other 0, and 0 bytes cannot be written. So the twin is journalled too, and comes
 
 from __future__ import annotations
 
-from quiet.knobs.knob import Knob, file_rule, least_rule
-from quiet.targets import value_types
+from quiet.knobs.knob import Knob, at_least, one_file
 
 _VM = "/proc/sys/vm/"
 _DOC = "admin-guide/sysctl/vm.rst"
@@ -18,10 +17,7 @@ KNOBS = (
         title="hundredths of a second between the flushers' wake-ups",
         why="each wake-up looks through all dirty files and may start writing to the disk",
         doc=f"{_DOC} (dirty_writeback_centisecs)",
-        rule=least_rule(f"{_VM}dirty_writeback_centisecs", 1500, never=0),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_VM}dirty_writeback_centisecs",
+        **at_least(f"{_VM}dirty_writeback_centisecs", 1500, never=0),
         risk="what was written in the last seconds before a crash is lost, that many more of them",
     ),
     Knob(
@@ -29,10 +25,7 @@ KNOBS = (
         title="hundredths of a second until a dirty page must be written",
         why="a file that is rewritten during the work is written to the disk that much less often",
         doc=f"{_DOC} (dirty_expire_centisecs)",
-        rule=least_rule(f"{_VM}dirty_expire_centisecs", 6000),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_VM}dirty_expire_centisecs",
+        **at_least(f"{_VM}dirty_expire_centisecs", 6000),
         risk="what was written in the last seconds before a crash is lost, that many more of them",
     ),
     Knob(
@@ -40,10 +33,7 @@ KNOBS = (
         title="per cent of memory that may be dirty before the flushers start",
         why="above it the flushers write while the measured work does",
         doc=f"{_DOC} (dirty_background_ratio)",
-        rule=least_rule(f"{_VM}dirty_background_ratio", 10),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_VM}dirty_background_ratio",
+        **at_least(f"{_VM}dirty_background_ratio", 10),
         entangled=lambda scene: (f"file:{_VM}dirty_background_bytes",),
         moves="its twin, dirty_background_bytes",
     ),
@@ -52,10 +42,7 @@ KNOBS = (
         title="per cent of memory that may be dirty before a writing program is stopped",
         why="above it the program that writes sleeps until the disk has caught up",
         doc=f"{_DOC} (dirty_ratio)",
-        rule=least_rule(f"{_VM}dirty_ratio", 40),
-        kind=value_types.NUMBER,
-        numeric=True,
-        targets=f"file:{_VM}dirty_ratio",
+        **at_least(f"{_VM}dirty_ratio", 40),
         entangled=lambda scene: (f"file:{_VM}dirty_bytes",),
         moves="its twin, dirty_bytes",
     ),
@@ -64,8 +51,6 @@ KNOBS = (
         title="laptop mode",
         why="with it, each read from the disk starts a timer after which everything dirty is written",
         doc=f"{_DOC} (laptop_mode), admin-guide/laptops/laptop-mode.rst",
-        rule=file_rule(f"{_VM}laptop_mode", "0"),
-        kind=value_types.NUMBER,
-        targets=f"file:{_VM}laptop_mode",
+        **one_file(f"{_VM}laptop_mode", "0"),
     ),
 )

@@ -9,20 +9,12 @@ from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
+from quiet.host.proc import cpuset_mount
 from quiet.host.reader import Reader
-from quiet.knobs.cpuset import GROUP
 from quiet.machine.facts import Facts
-from quiet.settings import journal
-from quiet.targets import registry
+from quiet.targets.cgroup import GROUP
 
 _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
-
-
-def isolated_cpus() -> CpuSet:
-    """The isolated CPUs of this host: of the applied profile, else those isolated at boot, else none."""
-    reader = Reader()
-    record = journal.load(reader)
-    return record.cpus.isolated if record else Facts(reader).boot_isolated
 
 
 def reachable(cpus: CpuSet) -> CpuSet:
@@ -54,14 +46,14 @@ def place(cpu: int, pid: int = 0) -> None:
 def join(cpus: CpuSet, pid: int = 0) -> None:
     """Move a process to the cgroup that owns these CPUs, and let it run on them only. Raises Refused."""
     host = Host()
-    record = journal.load(host)
-    version, mount = registry.cgroup_mount(host)
+    version, mount = cpuset_mount(host)
     group = f"{mount}{GROUP}"
     names = cpulist.format(cpus)
-    inside = version and host.exists(group) and str(pid or os.getpid()) in _members(host, group)
-    wanted = bool(version and record and host.exists(group) and cpus <= record.cpus.isolated)
+    there = bool(version) and host.exists(group)
+    inside = there and str(pid or os.getpid()) in _members(host, group)
+    wanted = there and cpus <= cpulist.parse(host.text(f"{group}/cpuset.cpus") or "")
     try:
-        if wanted != bool(inside):
+        if wanted != inside:
             _enter(host, group if wanted else mount, pid)
         try:
             os.sched_setaffinity(pid, cpus)

@@ -1,4 +1,4 @@
-"""Which CPUs to isolate: the user's wish checked, or a good choice with its reason."""
+"""Which CPUs to isolate: the requested CPUs, checked, or an automatic choice with its reason."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ class CpuPartition(NamedTuple):
         return self.isolated | self.offline
 
 
-def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest: str = "auto") -> CpuPartition:
+def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, rest: str = "auto") -> CpuPartition:
     """Pick the CPUs.
 
-    `wish` is "auto" or a CPU list, `smt` the choice of the knob `smt`, `source` names the wish's key. `rest` are the
-    housekeeping CPUs, "auto" for all others. Raises UsageError for a bad wish and Refused when nothing can be isolated.
+    `requested` is "auto" or a CPU list, `smt` the choice of the knob `smt`, `source` the option or key it
+    comes from. `rest` are the housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and
+    Refused when nothing can be isolated.
     """
     reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
     leaving = _leaving(facts) if smt == "off" else frozenset()
-    if wish == "auto":
+    if requested == "auto":
         isolated, why = _automatic(facts, max_cores, reserved, leaving)
     else:
-        isolated, why = _checked(facts, wish, source), f"as asked for by {source}"
+        isolated, why = _checked(facts, requested, source), f"as asked for by {source}"
     if both := isolated & reserved:
         raise UsageError(f"{source} and cpus.housekeeping both name CPU {cpulist.format(both)}; a CPU can be only one")
     whole = isolated
@@ -57,16 +58,16 @@ def choose(facts: Facts, wish: str, smt: str, max_cores: int, source: str, rest:
     return CpuPartition(isolated, housekeeping, offline, why)
 
 
-def parse_wish(wish: str, source: str) -> CpuSet:
-    """Read the CPU list that somebody wrote under `source`; UsageError names it."""
+def parse_requested(requested: str, source: str) -> CpuSet:
+    """Read the CPU list that a user wrote under `source`; UsageError names it."""
     try:
-        return cpulist.parse(wish)
+        return cpulist.parse(requested)
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
 
 
-def _checked(facts: Facts, wish: str, source: str) -> CpuSet:
-    cpus = parse_wish(wish, source)
+def _checked(facts: Facts, requested: str, source: str) -> CpuSet:
+    cpus = parse_requested(requested, source)
     if not cpus:
         raise UsageError(f"{source}: no CPU given; name at least one of {cpulist.format(facts.online)}")
     if unknown := cpus - facts.possible:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import UsageError
+from quiet.host.proc import FLAGS, cpuset_mount, stat_fields, status_field
 from quiet.host.reader import Reader
-from quiet.targets import registry
 
 CPU = "/sys/devices/system/cpu"
 PF_KTHREAD = 0x00200000  # include/linux/sched.h
@@ -179,7 +179,7 @@ class Facts:
     @cached_property
     def cgroup(self) -> tuple[int, str]:
         """(version, mount point) of the hierarchy with the cpuset controller; (0, "") without."""
-        return registry.cgroup_mount(self.reader)
+        return cpuset_mount(self.reader)
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -197,12 +197,10 @@ class Facts:
     def _task(self, pid: int, tid: int) -> Task | None:
         base = f"/proc/{pid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
-        at = text.find("\nCpus_allowed_list:") if text else -1
-        if text is None or at < 0:
+        cpus = status_field(text, "Cpus_allowed_list")
+        if text is None or cpus is None:
             return None
-        cpus = text[at + 19 :].partition("\n")[0].strip()
         comm = text[5:].partition("\n")[0].strip()
-        # field 9 of proc_pid_stat(5), the seventh after the name
-        fields = registry.stat_fields(self.reader.text(f"{base}/stat"))
-        flags = int(fields[6]) if len(fields) > 6 else 0
+        fields = stat_fields(self.reader.text(f"{base}/stat"))
+        flags = int(fields[FLAGS]) if len(fields) > FLAGS else 0
         return Task(tid, comm, cpus, bool(flags & PF_KTHREAD), bool(flags & PF_NO_SETAFFINITY))

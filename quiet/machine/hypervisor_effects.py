@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quiet.host.proc import STEAL, cpu_ticks
 from quiet.machine import virtualization
 from quiet.machine.facts import Facts
 
@@ -52,8 +53,6 @@ def _stolen(facts: Facts) -> str:
 
 def stolen_share(facts: Facts) -> float | None:
     """The part of all CPU time since boot that the hypervisor spent elsewhere (proc_stat(5), "steal")."""
-    line = (facts.reader.text("/proc/stat") or "").partition("\n")[0].split()
-    if not line or line[0] != "cpu" or not all(field.isdecimal() for field in line[1:]) or len(line) < 9:
-        return None
-    ticks = [int(field) for field in line[1:9]]
-    return ticks[7] / sum(ticks) if sum(ticks) else None
+    ticks = cpu_ticks(facts.reader.text("/proc/stat") or "").get("cpu", [])[: STEAL + 1]  # guests count in user time
+    total = sum(ticks)
+    return ticks[STEAL] / total if len(ticks) > STEAL and total else None

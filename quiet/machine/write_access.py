@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quiet.host.proc import mounts
+from quiet.host.reader import Reader
 from quiet.machine import virtualization
 from quiet.machine.facts import Facts
 from quiet.targets import registry
@@ -19,7 +21,6 @@ class Places(NamedTuple):
     """The mount points of /sys and /proc, the deepest first, each with whether it is read-only."""
 
     mounts: tuple[tuple[str, bool], ...]
-    cgroup: str
     where: str
 
     def closed(self, path: str) -> bool:
@@ -47,27 +48,19 @@ def whole(facts: Facts) -> str:
 def places(facts: Facts) -> Places | None:
     """The mounts for `shut`; None when none of those that matter is read-only."""
     found: dict[str, bool] = {}
-    for line in (facts.reader.text("/proc/mounts") or "").splitlines():
-        fields = line.split(" ")
-        if len(fields) > 3 and fields[1].startswith(("/sys", "/proc")):
-            found[fields[1]] = "ro" in fields[3].split(",")  # a later mount hides an earlier one
+    for mount in mounts(facts.reader):
+        if mount.path.startswith(("/sys", "/proc")):
+            found[mount.path] = "ro" in mount.options  # a later mount hides an earlier one
     if not any(found.values()):
         return None
     inside = virtualization.container(facts)
     return Places(
         tuple(sorted(found.items(), key=lambda item: -len(item[0]))),
-        facts.cgroup[1],
         f"this {inside}" if inside else "this mount namespace",
     )
 
 
-def shut(found: Places, target: str) -> str:
+def shut(found: Places, reader: Reader, target: str) -> str:
     """Why this target cannot be written here; "" when nothing speaks against it."""
-    kind, name = registry.split(target)
-    path = {
-        "file": name,
-        "irq": f"/proc/irq/{name}",
-        "workqueue": registry.workqueue_path(name),
-        "cgroup": found.cgroup + name,
-    }.get(kind)
+    path = registry.written_file(reader, target)
     return f"mounted read-only in {found.where}: only the host can change it" if path and found.closed(path) else ""

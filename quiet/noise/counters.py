@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiet.cpulist import CpuSet
+from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 
 MSR_SMI_COUNT = 0x34  # Intel SDM volume 4, "MSR_SMI_COUNT"; AMD has none
@@ -65,12 +66,8 @@ def softirqs(text: str) -> dict[int, dict[str, int]]:
 
 def stolen(text: str) -> dict[int, int]:
     """Per CPU the "steal" of /proc/stat, in USER_HZ."""
-    found = {}
-    for row in text.splitlines():
-        words = row.split()
-        if len(words) > 8 and words[0].startswith("cpu") and words[0] != "cpu":
-            found[int(words[0][3:])] = int(words[8])
-    return found
+    rows = cpu_ticks(text).items()
+    return {int(name[3:]): ticks[STEAL] for name, ticks in rows if name != "cpu" and len(ticks) > STEAL}
 
 
 def firmware(reader: Reader, cpus: CpuSet) -> dict[int, int]:

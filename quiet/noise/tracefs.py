@@ -15,6 +15,7 @@ from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError
 from quiet.host.host import Host
+from quiet.host.proc import start_time
 from quiet.host.reader import Reader
 from quiet.noise import formats, ring_buffer
 from quiet.noise.events import EventType
@@ -49,8 +50,7 @@ def check(reader: Reader) -> None:
 
 def _started(reader: Reader, pid: int) -> str:
     """When a process started, in the kernel's own count; "" when there is none. Numbers of processes come again."""
-    text = reader.text(f"/proc/{pid}/stat") or ""
-    return text.rpartition(")")[2].split()[19] if ")" in text else ""
+    return start_time(reader, pid) or ""
 
 
 def remove_left_over(host: Host) -> list[str]:

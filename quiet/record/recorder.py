@@ -193,9 +193,8 @@ def _ask_every_knob(facts: Facts) -> None:
                     if not isinstance(item, Skip):
                         registry.get(facts.reader, item.target)
                         registry.identity(facts.reader, item.target)
-                        kind, name = registry.split(item.target)
-                        if kind == "workqueue":  # written to another file than it is read from
-                            facts.reader.text(registry.workqueue_path(name))
+                        if item.target.startswith("workqueue:"):  # written to another file than it is read from
+                            facts.reader.text(registry.written_file(facts.reader, item.target))
                 for target in knob.entangled(scene):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])

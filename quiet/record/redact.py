@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from quiet.host.proc import stat_fields
 from quiet.host.reader import ANSWERS
 from quiet.knobs import rivals, services
 from quiet.machine.facts import PF_KTHREAD
 from quiet.record.redact_command_line import MASKED, parameters
 from quiet.record.redact_files import known_options, told
 from quiet.record.redact_names import Names
-from quiet.targets.registry import stat_fields
 
 LEFT_OUT = (
     "names of tasks other than kernel threads and well-known daemons, and everything else of a task but its CPUs",

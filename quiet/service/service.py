@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.reader import Reader
-from quiet.machine.cpu_selection import parse_wish
+from quiet.machine.cpu_selection import parse_requested
 from quiet.machine.facts import CPU, Facts
 from quiet.service import systemd_unit, trusted_program
 from quiet.service.systemd_unit import MARK, NAME
@@ -169,7 +169,7 @@ def _check_program(host: Reader) -> None:
 def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> None:
     """What could not be chosen now would fail after the next boot, when nobody looks."""
     if cpus is not None:
-        parse_wish(cpus, "--cpus")
+        parse_requested(cpus, "--cpus")
     if host.exists(CPU):
         profile.choose(Facts(host), cpus)
 

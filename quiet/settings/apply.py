@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from quiet import cpulist
 from quiet.errors import Incomplete, Refused
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.knobs import rivals
-from quiet.knobs.cpuset import GROUP
 from quiet.knobs.registry import BY_NAME
 from quiet.machine import write_access
-from quiet.machine.cpu_selection import CpuPartition, parse_wish
+from quiet.machine.cpu_selection import CpuPartition, parse_requested
 from quiet.machine.facts import Facts
 from quiet.settings import engine, journal, plan
 from quiet.settings.applied_state import AppliedState, TargetState
@@ -21,6 +21,7 @@ from quiet.settings.journal import Journal
 from quiet.settings.plan import Change, Plan, Skipped
 from quiet.settings.profile import Profile
 from quiet.targets import registry, value_types
+from quiet.targets.cgroup import GROUP
 
 _LISTS = ("task:", "irq:", "cgroup:")
 _ROUNDS = 5  # tasks fork and drivers request interrupts while we write
@@ -41,7 +42,7 @@ class Receipt:
 def apply(
     host: Host,
     profile: Profile,
-    wish: str | None = None,
+    requested: str | None = None,
     passing: bool = False,
     patience: float = 0,
     again: bool = False,
@@ -51,11 +52,11 @@ def apply(
     Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
     Incomplete when the journal or a setting can no longer be written.
     """
-    with journal.locked(host, patience):
+    with locked(host, patience):
         record = journal.load(host)
         if again and record is None:
             raise Refused("nothing is applied any more")
-        cpus = _cpus(host, profile, wish, record)
+        cpus = _cpus(host, profile, requested, record)
         log = Journal(host)
         try:
             if record is None:
@@ -72,7 +73,7 @@ def apply(
             log.close()
 
 
-def _cpus(host: Host, profile: Profile, wish: str | None, record: AppliedState | None) -> CpuPartition:
+def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedState | None) -> CpuPartition:
     if record is None:
         if outside := write_access.whole(Facts(host)):
             raise Refused(outside)
@@ -82,12 +83,12 @@ def _cpus(host: Host, profile: Profile, wish: str | None, record: AppliedState |
             )
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
-        return profile.choose(Facts(host), wish)
+        return profile.choose(Facts(host), requested)
     if record.restoring:
         raise Refused("a restore was begun and has not ended; run `quiet restore` first")
     if (record.profile, record.source) != (profile.name, profile.source):
         raise Refused(f"profile '{record.profile}' is applied; run `quiet restore` first, then apply '{profile.name}'")
-    if wish is not None and parse_wish(wish, "--cpus") != record.cpus.isolated:
+    if requested is not None and parse_requested(requested, "--cpus") != record.cpus.isolated:
         applied = cpulist.format(record.cpus.isolated)
         raise Refused(f"'{record.profile}' is applied to CPUs {applied}; run `quiet restore` first to choose others")
     return record.cpus

@@ -54,7 +54,7 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
         failures = {}
         wrote = False
         # as long as nothing is written again, the look after the last pass still holds
-        for kind, group in groupby(enumerate(writes), lambda item: registry.joins(item[1].target)):
+        for kind, group in groupby(enumerate(writes), lambda item: registry.shared_put(item[1].target)):
             due = (w for n, w in group if not _holds(w, _look(host, w) if last is None or wrote else last[n]))
             for write, failure in (_several if kind else _each)(host, due, before, after):
                 wrote = True
@@ -96,7 +96,7 @@ def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> 
     for write in due:
         before(write)
     try:
-        registry.together(host, [(write.target, write.wanted) for write in due])
+        registry.put_many(host, [(write.target, write.wanted) for write in due])
     except OSError:
         yield from _each(host, (w for w in due if not _holds(w, registry.get(host, w.target))), before, after)
     else:

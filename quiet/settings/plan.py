@@ -133,7 +133,7 @@ def _compare(
             skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
         elif item.target in settled and value_types.same(kind, current, settled[item.target]):
             skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
-        elif closed and (shut := write_access.shut(closed, item.target)):
+        elif closed and (shut := write_access.shut(closed, reader, item.target)):
             skips.append(Skipped(knob.name, item.target, shut, item.label))
         else:
             why = item.why or knob.why

@@ -41,11 +41,11 @@ class Profile(NamedTuple):
     budgets: Budgets = budgets.NONE
     services: Mapping[str, tuple[str, ...]] = {}  # units to stop, units to keep
 
-    def choose(self, facts: Facts, wish: str | None = None) -> CpuPartition:
-        """The CPUs for this host; `wish` is the command line's --cpus."""
-        source = "--cpus" if wish is not None else f"profile {self.name}: cpus.isolated"
+    def choose(self, facts: Facts, requested: str | None = None) -> CpuPartition:
+        """The CPUs for this host; `requested` is the command line's --cpus."""
+        source = "--cpus" if requested is not None else f"profile {self.name}: cpus.isolated"
         smt = self.knobs.get("smt", "leave")
-        isolated = self.isolated if wish is None else wish
+        isolated = self.isolated if requested is None else requested
         return choose(facts, isolated, smt, self.max_cores, source, self.housekeeping)
 
     def missing_boot(self, facts: Facts, cpus: CpuPartition) -> tuple[str, ...]:

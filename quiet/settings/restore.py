@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from quiet import cpulist
 from quiet.host.host import Host
+from quiet.host.lock import locked
+from quiet.host.proc import status_field
 from quiet.host.reader import Reader
 from quiet.knobs.registry import BY_NAME, KNOBS
 from quiet.machine.facts import Facts
@@ -46,7 +48,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
     """
     if journal.load(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root
-    with journal.locked(host, patience):
+    with locked(host, patience):
         record = journal.load(host)
         if record is None:
             return Outcome(None, 0, (), (), ())
@@ -58,7 +60,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
 
 
 def _restore(host: Host, record: AppliedState, log: Journal, force: bool, keep: bool) -> Outcome:
-    renamed = {e.target: registry.now(host, e.target, e.identity) for e in record.entries.values()}
+    renamed = {e.target: registry.current_name(host, e.target, e.identity) for e in record.entries.values()}
     if any(old != new for old, new in renamed.items()):
         record.rename(renamed)
     entries = record.entries
@@ -214,12 +216,12 @@ def _widen_children(host: Host, record: AppliedState) -> None:
 
 def _ancestor(reader: Reader, tid: int, known: dict[int, TargetState]) -> TargetState | None:
     """The nearest recorded ancestor of a thread: its process first, then the parents."""
-    group = registry.status_field(reader, f"/proc/{tid}/status", "Tgid")
+    group = status_field(reader.text(f"/proc/{tid}/status"), "Tgid")
     pid = int(group) if group else 0
     for _ in range(64):
         if pid in known:
             return known[pid]
-        parent = registry.status_field(reader, f"/proc/{pid}/status", "PPid")
+        parent = status_field(reader.text(f"/proc/{pid}/status"), "PPid")
         if not parent or parent == "0":
             return None
         pid = int(parent)

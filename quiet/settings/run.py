@@ -13,6 +13,7 @@ from typing import Any
 
 from quiet.errors import QuietError, UsageError
 from quiet.host.host import Host
+from quiet.host.lock import FOLDER, locked
 from quiet.machine.affinity import fixed_addresses, join
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.settings import journal
@@ -20,7 +21,7 @@ from quiet.settings.apply import Receipt, apply
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
-_USERS = f"{journal.FOLDER}/users"
+_USERS = f"{FOLDER}/users"
 _PATIENCE_S = 60  # for another quiet that is at work
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -28,7 +29,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 def run(
     profile: Profile,
-    wish: str | None,
+    requested: str | None,
     command: Sequence[str],
     applied: Callable[[Receipt], None],
     restored: Callable[[Outcome | None], None],
@@ -41,10 +42,10 @@ def run(
     program = _find(command[0])
     host = Host()
     outcome: Outcome | None = None
-    with _in_use(host) as users, _Signals() as signals:
+    with in_use(host) as users, _Signals() as signals:
         ours = journal.load(host) is None
         try:
-            applied(apply(host, profile, wish, passing=True, patience=_PATIENCE_S))
+            applied(apply(host, profile, requested, passing=True, patience=_PATIENCE_S))
             ours = True
             record = journal.load(host)
             assert record is not None
@@ -52,7 +53,7 @@ def run(
             code = _child(program, command, record.cpus, fixed, signals)
         finally:
             if ours and journal.load(host) is not None:
-                outcome = _end(host, users)
+                outcome = end_use(host, users)
                 restored(outcome)
     return 4 if outcome is not None and not outcome.complete else code
 
@@ -67,9 +68,9 @@ def _find(name: str) -> str:
 
 
 @contextmanager
-def _in_use(host: Host) -> Iterator[int]:
+def in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
-    with journal.locked(host, _PATIENCE_S):  # also tells who may not
+    with locked(host, _PATIENCE_S):  # also tells who may not
         fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
@@ -78,7 +79,8 @@ def _in_use(host: Host) -> Iterator[int]:
         os.close(fd)
 
 
-def _end(host: Host, users: int) -> Outcome | None:
+def end_use(host: Host, users: int) -> Outcome | None:
+    """Restore what was applied for one command, unless another one still uses it (None)."""
     record = journal.load(host)
     if record is None or not record.passing:
         return None

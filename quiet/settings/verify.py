@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quiet.host.reader import Reader
-from quiet.machine.cpu_selection import parse_wish
+from quiet.machine.cpu_selection import parse_requested
 from quiet.machine.facts import Facts
 from quiet.settings import journal, plan
 from quiet.settings.plan import Plan
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plan_now(
-    reader: Reader, profile: Profile, wish: str | None, facts: Facts | None = None
+    reader: Reader, profile: Profile, requested: str | None, facts: Facts | None = None
 ) -> tuple[Plan, AppliedState | None]:
     """The plan for the host as it is, and the record when this profile is applied to these CPUs.
 
@@ -25,9 +25,13 @@ def plan_now(
     facts = facts or Facts(reader)
     record = journal.load(reader)
     ours = record is not None and (record.profile, record.source) == (profile.name, profile.source)
-    if record is not None and ours and (wish is None or parse_wish(wish, "--cpus") == record.cpus.isolated):
+    if (
+        record is not None
+        and ours
+        and (requested is None or parse_requested(requested, "--cpus") == record.cpus.isolated)
+    ):
         return plan.make(reader, profile, record.cpus, record.accepted(), record.refused, facts), record
-    return plan.make(reader, profile, profile.choose(facts, wish), facts=facts), None
+    return plan.make(reader, profile, profile.choose(facts, requested), facts=facts), None
 
 
 def applied_profile(reader: Reader, name: str | None) -> Profile:

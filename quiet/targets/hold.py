@@ -17,11 +17,12 @@ def _get(reader: Reader, name: str) -> str | None:
     return reader.held(name)
 
 
-def _put(host: Host, name: str, value: str | None) -> None:
-    if value is None:
-        host.release(name)
-    else:
-        host.hold(name, int(value))
+def _put(host: Host, name: str, value: str) -> None:
+    host.hold(name, int(value))
 
 
-KIND = TargetType(_get, _put)
+def _remove(host: Host, name: str) -> None:
+    host.release(name)
+
+
+HELD = TargetType("held", _get, _put, _remove)

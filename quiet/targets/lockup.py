@@ -7,8 +7,6 @@ effect, so the common switch goes first.
 
 from __future__ import annotations
 
-import errno
-
 from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
@@ -20,12 +18,10 @@ def _get(reader: Reader, name: str) -> str | None:
     return reader.text(f"{_SYS}{name}_watchdog")
 
 
-def _put(host: Host, name: str, value: str | None) -> None:
-    if value is None:
-        raise OSError(errno.EINVAL, "a detector cannot be made absent")
+def _put(host: Host, name: str, value: str) -> None:
     if value == "1" and host.writable(_SYS + "watchdog"):  # not in a recorded tree: a look would change it
         host.write(_SYS + "watchdog", "1")
     host.write(f"{_SYS}{name}_watchdog", value)
 
 
-KIND = TargetType(_get, _put)
+LOCKUP = TargetType("lockup", _get, _put)

@@ -85,9 +85,9 @@ def _get(reader: Reader, name: str) -> str | None:
     return reader.asked(f"net/{interface}/{what}", lambda: _ask(reader, interface, what))
 
 
-def _put(host: Host, name: str, value: str | None) -> None:
+def _put(host: Host, name: str, value: str) -> None:
     interface, _, what = name.partition("/")
-    if value is None or what in ("rules", "interrupts"):
+    if what in ("rules", "interrupts"):
         raise OSError(errno.EINVAL, f"net:{name} cannot be written")
     if what not in _ASKED:
         host.write(f"{folder(interface)}/{what}", value)
@@ -96,9 +96,7 @@ def _put(host: Host, name: str, value: str | None) -> None:
     elif what == "rss":
         _put_table(interface, queues(value))
     else:
-        from quiet.targets import netlink
-
-        put = netlink.set_channels if what == "channels" else netlink.set_adaptive
+        put = ethtool.set_channels if what == "channels" else ethtool.set_adaptive
         put(interface, counts(value))
 
 
@@ -111,12 +109,16 @@ def _put_table(interface: str, wanted: list[int]) -> None:
     ethtool.set_table(interface, wanted)
 
 
+def _watched_files(reader: Reader, name: str) -> tuple[str]:
+    return (f"{CLASS}/{name}",)  # where it is a file: a change by netlink is not reported
+
+
 def _identity(reader: Reader, name: str) -> str | None:
     # a number that no other device gets while the machine runs: names are given again
     return reader.text(f"{folder(name.partition('/')[0])}/ifindex")
 
 
-def _now(reader: Reader, name: str, identity: str) -> str:
+def _current_name(reader: Reader, name: str, identity: str) -> str:
     if _identity(reader, name) == identity:
         return name
     renamed = (new for new in reader.names(CLASS) if _identity(reader, new) == identity)
@@ -124,4 +126,6 @@ def _now(reader: Reader, name: str, identity: str) -> str:
     return f"{next(renamed, interface)}/{what}"
 
 
-NET = TargetType(_get, _put, _identity, ends=True, now=_now)
+NET = TargetType(
+    "net", _get, _put, watched_files=_watched_files, identity=_identity, current_name=_current_name, ends=True
+)

@@ -46,9 +46,9 @@ def _get(reader: Reader, name: str) -> str | None:
     return "off"
 
 
-def _put(host: Host, name: str, value: str | None) -> None:
-    state, _, priority = (value or "off").partition(" ")
+def _put(host: Host, name: str, value: str) -> None:
+    state, _, priority = value.partition(" ")
     host.swap(name, None if state == "off" else int(priority or -1))
 
 
-KIND = TargetType(_get, _put)
+SWAP = TargetType("swap", _get, _put)

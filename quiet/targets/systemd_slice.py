@@ -1,4 +1,4 @@
-"""Targets of the word "slice": the CPUs that systemd lets a slice (or init.scope) have.
+"""The CPUs that systemd lets a slice (or init.scope) have.
 
     slice:system.slice   its live cpuset.cpus: "0-2", "" when nothing restricts it, "0-1 by drop-in" when we do
 
@@ -55,23 +55,21 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _put(host: Host, name: str, value: str | None) -> None:
-    _together(host, [(name, value)])
+def _put(host: Host, name: str, value: str) -> None:
+    _put_many(host, [(name, value)])
 
 
-def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
+def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if not host.live:
         raise OSError(errno.EOPNOTSUPP, "a recorded tree has no systemd to change")
     for name, value in items:
-        if value is None:
-            raise OSError(errno.EINVAL, f"{name} cannot be made absent")
         if value.endswith(BY):
             _add(host, name, value.removesuffix(BY))
         else:
             _remove(host, name)
     host.systemctl("daemon-reload")
     for name, value in items:
-        _set_live(host, name, (value or "").removesuffix(BY))
+        _set_live(host, name, value.removesuffix(BY))
 
 
 def _set_live(host: Host, name: str, value: str) -> None:
@@ -101,4 +99,4 @@ def _remove(host: Host, name: str) -> None:
         host.rmdir(_folder(name))
 
 
-KIND = TargetType(_get, _put, together=_together)
+SLICE = TargetType("slice", _get, _put, put_many=_put_many)

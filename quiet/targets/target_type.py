@@ -1,4 +1,4 @@
-"""What a kind of target has to offer."""
+"""A type of target: how the state behind a name such as `irq:131` is read and written."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from quiet.host.host import Host
 from quiet.host.reader import Reader
+
+
+def _no_file(reader: Reader, name: str) -> str:
+    return ""
 
 
 def _no_identity(reader: Reader, name: str) -> str | None:
@@ -18,19 +22,25 @@ def _not_renamed(reader: Reader, name: str, identity: str) -> str:
 
 
 class TargetType(NamedTuple):
-    """How the targets of one kind are read and written; `name` is what follows the colon.
+    """How targets of one type are read and written: `word` precedes the colon, `name` follows it."""
 
-    `get(reader, name)`: the value, None when the target is absent. `put(host, name, value)`: write it, None makes it
-    absent again; raises OSError with the kernel's errno. `identity(reader, name)`: what must still be the same for a
-    recorded value to belong to this target, or None. `ends`: an absent target simply ended, and nothing is left to do.
-    `together(host, [(name, value), ...])`: write several at once, where that is cheaper; it may raise OSError with some
-    of them written, and then each is written alone. `now(reader, name, identity)`: the name that the target has by
-    now, where its thing can be renamed.
-    """
-
+    word: str
+    # the value; None when the target is absent
     get: Callable[[Reader, str], str | None]
-    put: Callable[[Host, str, str | None], None]
+    # write a value. Raises OSError with the kernel's errno
+    put: Callable[[Host, str, str], None]
+    # make the target absent again; None: it cannot be. Raises OSError
+    remove: Callable[[Host, str], None] | None = None
+    # the file that `put` writes, whose mount must be writable; "" when it writes no file
+    written_file: Callable[[Reader, str], str] = _no_file
+    # files to watch for changes by other programs, when they are not just the written one
+    watched_files: Callable[[Reader, str], Sequence[str]] | None = None
+    # what must still be the same for a recorded value to belong to this target (numbers are reused)
     identity: Callable[[Reader, str], str | None] = _no_identity
+    # the name that the target has now, where it can be renamed: (reader, name, identity)
+    current_name: Callable[[Reader, str, str], str] = _not_renamed
+    # an absent target has ended, and nothing is left to write
     ends: bool = False
-    together: Callable[[Host, Sequence[tuple[str, str | None]]], None] | None = None
-    now: Callable[[Reader, str, str], str] = _not_renamed
+    # write several targets at once, where that is cheaper. Raises OSError with some of them written; then each is
+    # written alone
+    put_many: Callable[[Host, Sequence[tuple[str, str]]], None] | None = None

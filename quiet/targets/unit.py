@@ -1,4 +1,4 @@
-"""Targets of the word "unit": whether a systemd unit is active, and whether it is masked for this boot.
+"""Whether a systemd unit is active, and whether it is masked for this boot.
 
     unit:cron.service    "active enabled", "inactive static masked"; put: the words active and masked count
 
@@ -21,18 +21,16 @@ def _get(reader: Reader, name: str) -> str | None:
     return systemd.state(reader, name)
 
 
-def _put(host: Host, name: str, value: str | None) -> None:
-    _together(host, [(name, value)])
+def _put(host: Host, name: str, value: str) -> None:
+    _put_many(host, [(name, value)])
 
 
-def _together(host: Host, items: Sequence[tuple[str, str | None]]) -> None:
+def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     """One reload, one stop and one start for all: each call of systemctl costs about as much as all the rest."""
     if not host.live:
         raise OSError(errno.EOPNOTSUPP, "a recorded tree has no services to change")
     now = {name: (systemd.state(host, name) or "").split() for name, _ in items}
-    wanted = {name: (value or "").split() for name, value in items}
-    if absent := [name for name, words in wanted.items() if not words]:
-        raise OSError(errno.EINVAL, f"{absent[0]} cannot be made absent")
+    wanted = {name: value.split() for name, value in items}
     stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
     needed = _needed(host, stop)
     stop = [name for name in stop if name not in needed]
@@ -99,4 +97,4 @@ def _unmask(host: Host, name: str) -> None:
         host.rmdir(systemd.CONTROL)
 
 
-KIND = TargetType(_get, _put, together=_together)
+UNIT = TargetType("unit", _get, _put, put_many=_put_many)

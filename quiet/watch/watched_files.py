@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from quiet.host.lock import FOLDER
 from quiet.host.reader import Reader
 from quiet.knobs.knob import DesiredValue, RuleContext, Trigger
 from quiet.knobs.registry import KNOBS
 from quiet.machine.facts import CPU, Facts
 from quiet.settings.applied_state import AppliedState
-from quiet.settings.journal import FOLDER
 from quiet.settings.profile import Profile
 from quiet.targets import registry
 
@@ -22,7 +22,7 @@ def files(reader: Reader, wanted: Iterable[tuple[str, str]]) -> dict[str, set[st
     """The knobs by the files that are written when they drift; `wanted`: knobs and their targets."""
     found: dict[str, set[str]] = {}
     for knob, target in wanted:
-        for path in paths(reader, target):
+        for path in registry.watched_files(reader, target):
             found.setdefault(path, set()).add(knob)
     return found
 
@@ -66,23 +66,3 @@ def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:
     """Every interrupt: the knob's rule names only those that are not where they should be."""
     if profile.knobs.get("irq", "leave") != "leave":
         yield from (("irq", f"irq:{number}") for number in facts.irqs)
-
-
-def paths(reader: Reader, target: str) -> list[str]:
-    """The files of a target that somebody may write; none for what has none."""
-    kind, name = registry.split(target)
-    match kind:
-        case "file":
-            return [name]
-        case "irq":
-            return [f"/proc/irq/{name}/smp_affinity_list", f"/proc/irq/{name}/smp_affinity"]
-        case "workqueue":
-            return [registry.workqueue_path(name)]
-        case "cgroup":
-            mount = registry.cgroup_mount(reader)[1]
-            parent, _, leaf = name.rpartition("/")
-            return [f"{mount}{parent}/cgroup.subtree_control"] if leaf.startswith("+") else [mount + name]
-        case "net":
-            return [f"/sys/class/net/{name}"]  # where it is a file: what is set by netlink tells nobody
-        case _:
-            return []

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from quiet import cpulist
 from quiet.errors import UsageError
 from quiet.host.host import Host
+from quiet.host.proc import status_field
 from quiet.machine.facts import Facts
-from quiet.targets import registry
 from tests.trees import CPU
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Memory(Host):
         self._step(path)
         for law in self.laws:
             law(self, path, cpus)
-        leader = (registry.status_field(self, path, "Tgid") or tid, tid)
+        leader = (status_field(self.text(path), "Tgid") or tid, tid)
         for name in (path, "/proc/{}/task/{}/status".format(*leader)):
             if (text := self.files.get(name)) is not None:
                 head, key, tail = text.partition("\nCpus_allowed_list:\t")

@@ -17,7 +17,7 @@ from quiet.machine.facts import Facts
 from quiet.settings.apply import apply
 from quiet.settings.engine import Write, settle
 from quiet.settings.profile import check
-from quiet.targets import registry, systemd, types, value_types
+from quiet.targets import registry, systemd, value_types
 from quiet.targets.target_type import TargetType
 from tests.quiet.commands import Quiet
 from tests.trees import contents, machine, plant
@@ -146,24 +146,24 @@ class Flock:
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
 
-    def together(self, host: Host, items: Sequence[tuple[str, str | None]]) -> None:
+    def together(self, host: Host, items: Sequence[tuple[str, str]]) -> None:
         self.calls.append([name for name, _ in items])
         for name, value in items:
             if name != "stuck":
-                host.write(f"/{name}", value or "")
+                host.write(f"/{name}", value)
         if any(name == "stuck" for name, _ in items):
             raise OSError(errno.EBUSY, "stuck")
 
     def kind(self) -> TargetType:
         read, write = (lambda reader, name: reader.text(f"/{name}")), self.together
-        return TargetType(read, lambda host, name, value: write(host, [(name, value)]), together=write)
+        return TargetType("flock", read, lambda host, name, value: write(host, [(name, value)]), put_many=write)
 
 
 def test_targets_of_a_kind_are_written_in_one_go_and_alone_only_where_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flock = Flock()
-    monkeypatch.setitem(types.KINDS, "flock", flock.kind())
+    monkeypatch.setitem(registry.BY_WORD, "flock", flock.kind())
     plant(tmp_path, dict.fromkeys(("a", "b", "c", "stuck", "plain"), "0"))
     host, intents, read = Host(str(tmp_path)), list[str](), list[str]()
 

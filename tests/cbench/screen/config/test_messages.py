@@ -16,7 +16,7 @@ from cbench.study import lock
 from cbench.study.auto_resume import unit
 from cbench.study.lifecycle import check
 from quiet.errors import QuietError, Refused, UsageError
-from quiet.machine.affinity import isolated_cpus
+from quiet.settings.journal import isolated_cpus
 from tests.cbench.screen.running import experiment, factor, screen, written
 from tests.cbench.study.running import Command
 

@@ -17,7 +17,7 @@ exec "$@"
 """
 TRY = """
 import json
-from quiet.targets import ethtool, netlink
+from quiet.targets import ethtool
 
 def refused(call, *arguments):
     try:
@@ -26,11 +26,11 @@ def refused(call, *arguments):
         return [error.errno, error.strerror]
 
 said = {"found": ethtool.channels("v0")}
-netlink.set_channels("v0", {"rx": 2, "tx": 3})
+ethtool.set_channels("v0", {"rx": 2, "tx": 3})
 said["set"] = ethtool.channels("v0")
-said["too many"] = refused(netlink.set_channels, "v0", {"rx": 9, "tx": 3})
-said["no device"] = refused(netlink.set_channels, "v7", {"rx": 1})
-said["rates"] = refused(netlink.set_adaptive, "v0", {"rx": 1})
+said["too many"] = refused(ethtool.set_channels, "v0", {"rx": 9, "tx": 3})
+said["no device"] = refused(ethtool.set_channels, "v7", {"rx": 1})
+said["rates"] = refused(ethtool.set_adaptive, "v0", {"rx": 1})
 said["table"] = refused(ethtool.set_table, "v0", [0, 1])
 print(json.dumps(said | {"after": ethtool.channels("v0")}))
 """

@@ -1,0 +1,96 @@
+"""The commands as functions: plan, apply, verify and restore; `applied` is `quiet run` as a context manager.
+
+`root` is "/" or the folder of a recorded machine. A profile is a Profile, the name of a bundled one, or a path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from quiet.cpulist import CpuSet
+from quiet.errors import Incomplete
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.machine.affinity import join
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.settings import journal, profile, run, verify
+from quiet.settings.apply import Receipt, apply
+from quiet.settings.plan import Plan
+from quiet.settings.profile import Profile
+from quiet.settings.restore import Outcome, restore
+
+_PATIENCE_S = 60  # for another quiet that is at work
+
+
+class AppliedHost(NamedTuple):
+    """A host with a profile applied."""
+
+    root: str
+    cpus: CpuPartition
+    receipt: Receipt
+
+    @property
+    def isolated(self) -> CpuSet:
+        """The isolated CPUs."""
+        return self.cpus.isolated
+
+    def join(self, pid: int = 0) -> None:
+        """Move a process (0: this one) onto the isolated CPUs. Raises Refused."""
+        join(self.isolated, pid)
+
+
+def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/") -> Plan:
+    """What `quiet.apply` would change, and what it would skip and why. Writes nothing, needs no root."""
+    return verify.plan_now(Reader(root), _loaded(profile), cpus)[0]
+
+
+def apply_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/") -> Receipt:
+    """Apply a profile until `quiet.restore`. Idempotent. `cpus` are the CPUs to isolate, the profile's by default.
+
+    Raises Refused when another profile is applied or the process is not permitted to change the host.
+    """
+    return apply(Host(root), _loaded(profile), cpus, patience=_PATIENCE_S)
+
+
+def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: str = "/") -> Plan:
+    """The settings that differ from a profile (the applied one by default): none when the plan has no changes."""
+    reader = Reader(root)
+    return verify.plan_now(reader, verify.applied_profile(reader, profile), cpus)[0]
+
+
+def restore_host(*, force: bool = False, keep: bool = False, root: str = "/") -> Outcome:
+    """Restore every setting to its value before apply.
+
+    A value that another program has changed since is left alone and reported as a conflict: `force` restores it too,
+    `keep` accepts it.
+    """
+    return restore(Host(root), force, keep, patience=_PATIENCE_S)
+
+
+@contextlib.contextmanager
+def applied(profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/") -> Iterator[AppliedHost]:
+    """Apply a profile inside the block and restore the host at its end.
+
+    A profile that was applied before stays applied. Several processes may use the same one: the last restores. Raises
+    Refused when it cannot be applied, Incomplete when a setting could not be restored.
+    """
+    host = Host(root)
+    outcome: Outcome | None = None
+    with run.in_use(host) as users:
+        ours = journal.load(host) is None
+        try:
+            receipt = apply(host, _loaded(profile), cpus, passing=True, patience=_PATIENCE_S)
+            ours = True
+            yield AppliedHost(root, receipt.cpus, receipt)
+        finally:
+            if ours:
+                outcome = run.end_use(host, users)
+    if outcome is not None:
+        for left in outcome.conflicts + outcome.failures:
+            raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
+
+
+def _loaded(given: Profile | str) -> Profile:
+    return profile.load(given) if isinstance(given, str) else given

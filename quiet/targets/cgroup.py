@@ -1,0 +1,70 @@
+"""A cgroup of the hierarchy with the cpuset controller (admin-guide/cgroup-v2.rst, cgroup-v1/cpusets.rst).
+
+cgroup:/quiet              the cgroup: "present" or absent
+cgroup:/quiet/cpuset.cpus  a file of it
+cgroup:/+cpuset            whether the controller is passed on to a cgroup's children: "on" or "off"
+"""
+
+from __future__ import annotations
+
+from quiet.host.host import Host
+from quiet.host.proc import cpuset_mount
+from quiet.host.reader import Reader
+from quiet.targets.target_type import TargetType
+
+GROUP = "/quiet"  # the cgroup of the isolated CPUs
+
+
+def _written_file(reader: Reader, name: str) -> str:
+    mount = cpuset_mount(reader)[1]
+    parent, _, leaf = name.rpartition("/")
+    return f"{mount}{parent}/cgroup.subtree_control" if leaf.startswith("+") else mount + name
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    path, leaf = _written_file(reader, name), name.rpartition("/")[2]
+    if leaf.startswith("+"):
+        enabled = reader.text(path)
+        return None if enabled is None else "on" if leaf[1:] in enabled.split() else "off"
+    if "." in leaf:
+        return reader.text(path)
+    return "present" if reader.exists(path) else None
+
+
+def _put(host: Host, name: str, value: str) -> None:
+    path, leaf = _written_file(host, name), name.rpartition("/")[2]
+    if leaf.startswith("+"):
+        host.write(path, ("+" if value == "on" else "-") + leaf[1:])
+    elif "." in leaf:
+        host.write(path, value)
+    else:
+        host.mkdir(path)
+
+
+def _remove(host: Host, name: str) -> None:
+    path, leaf = _written_file(host, name), name.rpartition("/")[2]
+    if leaf.startswith("+"):
+        host.write(path, "-" + leaf[1:])
+    elif "." not in leaf:
+        _remove_group(host, path)
+    elif leaf == "cpuset.cpus.partition" and host.exists(path):
+        host.write(path, "member")  # a partition has to be given up before its cgroup can go
+
+
+def _remove_group(host: Host, path: str) -> None:
+    v2 = host.exists(path + "/cgroup.procs") and host.exists(path + "/cgroup.controllers")
+    members = "cgroup.procs" if v2 else "tasks"
+    outside = path.rpartition("/")[0] + "/" + members
+    for _ in range(20):  # a task may fork while it is moved
+        tasks = (host.text(f"{path}/{members}") or "").split()
+        for task in tasks:
+            try:
+                host.write(outside, task)
+            except ProcessLookupError:
+                continue
+        if not tasks:
+            break
+    host.rmdir(path)
+
+
+CGROUP = TargetType("cgroup", _get, _put, _remove, _written_file)

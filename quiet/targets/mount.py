@@ -1,0 +1,29 @@
+"""`mount:/sys/fs/resctrl`: "resctrl", the file system of the kernel that is mounted on a directory, or absent."""
+
+from __future__ import annotations
+
+import errno
+
+from quiet.host.host import Host
+from quiet.host.proc import mounts
+from quiet.host.reader import Reader
+from quiet.targets.resctrl import ROOT, groups
+from quiet.targets.target_type import TargetType
+
+
+def _get(reader: Reader, path: str) -> str | None:
+    return next((mount.type for mount in mounts(reader) if mount.path == path), None)
+
+
+def _put(host: Host, path: str, value: str) -> None:
+    host.mount(value, path)
+
+
+def _remove(host: Host, path: str) -> None:
+    if path == ROOT and (others := groups(host)):
+        # unmounting would end them, and nobody could tell what they were
+        raise OSError(errno.EBUSY, f"somebody else's groups are in it: {', '.join(others)}")
+    host.umount(path)
+
+
+MOUNT = TargetType("mount", _get, _put, _remove)

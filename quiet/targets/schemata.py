@@ -1,0 +1,39 @@
+"""One resource of a resctrl group's schemata, domain by domain (filesystems/resctrl.rst).
+
+schemata:/quiet/L3  of a group: "0=ff0;1=00f"
+schemata:/L3        of the default group, which has all CPUs and tasks of no other
+"""
+
+from __future__ import annotations
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets.resctrl import ROOT, write
+from quiet.targets.target_type import TargetType
+
+
+def lines(reader: Reader, group: str) -> dict[str, str]:
+    """A group's schemata by resource ("" is the default group); empty when there is none."""
+    text = reader.text(f"{ROOT}{group}/schemata") or ""
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    group, _, resource = name.rpartition("/")
+    return lines(reader, group).get(resource)
+
+
+def _put(host: Host, name: str, value: str) -> None:
+    group, _, resource = name.rpartition("/")
+    write(host, f"{ROOT}{group}/schemata", f"{resource}:{value}")
+
+
+def _remove(host: Host, name: str) -> None:
+    """Nothing: it goes with its group."""
+
+
+# without its group, or the mount, nothing is left to restore
+SCHEMATA = TargetType(
+    "schemata", _get, _put, _remove, ends=True
+)  # without its group or the mount nothing is left to restore

@@ -1,0 +1,30 @@
+"""`workqueue:NAME`, `workqueue:global` (all unbound ones): the CPU mask that was requested, not the one in force.
+
+Source: core-api/workqueue.rst, ABI/testing/sysfs-kernel-workqueue (cpumask_requested, where the kernel has it).
+"""
+
+from __future__ import annotations
+
+from quiet.host.host import Host
+from quiet.host.reader import Reader
+from quiet.targets.target_type import TargetType
+
+
+def _path(name: str) -> str:
+    return f"/sys/devices/virtual/workqueue/{'' if name == 'global' else f'{name}/'}cpumask"
+
+
+def _get(reader: Reader, name: str) -> str | None:
+    requested = reader.text(_path(name) + "_requested")
+    return requested if requested is not None else reader.text(_path(name))
+
+
+def _put(host: Host, name: str, value: str) -> None:
+    host.write(_path(name), value)
+
+
+def _written_file(reader: Reader, name: str) -> str:
+    return _path(name)
+
+
+WORKQUEUE = TargetType("workqueue", _get, _put, written_file=_written_file)
