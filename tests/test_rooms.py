@@ -19,7 +19,7 @@ from tests.trees import hybrid, plant
 QUIET_OPENERS = {
     *("quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.host.lock", "quiet.console"),
     *("quiet.settings.journal", "quiet.settings.run", "quiet.settings.profile", "quiet.service.service"),
-    *("quiet.record.recorder", "quiet.boot.loaders.atomic_files", "quiet.boot.kexec", "quiet.kernel.fragments"),
+    *("quiet.record.recorder", "quiet.boot.loaders.atomic_files", "quiet.boot.once", "quiet.kernel.fragments"),
 }
 OPENING = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "listdir", "scandir", "mkdir", "makedirs"}
 BOOT_FILES = ("/etc/default/grub", "/etc/kernel/", "/boot/grub", "/boot/loader")

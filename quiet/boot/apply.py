@@ -10,13 +10,12 @@ from quiet.boot import record as records
 from quiet.boot.loaders.atomic_files import Disk
 from quiet.boot.loaders.loader import BEGIN, BootFiles, Command, Edit, Loader, encode, without_block
 from quiet.boot.loaders.registry import LOADERS
-from quiet.boot.location import FILE, HOME
-from quiet.boot.plan import BootPlan, load_record, make
+from quiet.boot.plan import BootPlan, BootRequest, load_record, make
 from quiet.boot.record import APPLIED, REMOVING, THERE, BootRecord, FileEntry
+from quiet.boot.status import FILE, HOME
 from quiet.errors import Incomplete, Refused
 from quiet.host.host import Host
 from quiet.host.lock import locked
-from quiet.settings.profile import Profile
 
 _GENERATED = "generated"
 
@@ -33,18 +32,18 @@ class BootReceipt:
     record: BootRecord | None = None
 
 
-def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = None) -> BootReceipt:
+def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
     """Make the next boot's command line; twice is as once. Raises Refused when a command fails: all is back then."""
-    make(host, profile, cpus, loader)  # what is wrong with the wish is said before the lock is asked for
+    make(host, request, loader)  # a wrong request is reported before the lock is asked for
     with locked(host):
-        plan = make(host, profile, cpus, loader)
+        plan = make(host, request, loader)
         disk = Disk(host)
         if plan.settled:
             return BootReceipt(plan=plan, record=plan.record)
         first = _first_states(disk, plan)
         if plan.record:
             _take_out(host, disk, plan.record, last=False)
-            plan = make(host, profile, cpus, loader)
+            plan = make(host, request, loader)
         try:
             made = _begin(disk, plan, first)
         except OSError as error:
@@ -60,7 +59,7 @@ def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = N
                 raise Incomplete(f"{_said(error)}; {_said(second)}: mend it, then run `quiet boot remove`") from None
             raise Refused(f"{_said(error)}; everything was put back") from None
         for entry in made.generated:
-            entry.after = _data(disk, entry.path)
+            entry.after = disk.data(entry.path)
         made.state = APPLIED
         records.store(disk, made)
         return BootReceipt(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
@@ -80,7 +79,7 @@ def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
     An apply that was killed does not know what it had made of them: what was there before it is what counts.
     """
     known = plan.record.generated if plan.record else []
-    return {entry.path: entry for entry in known if entry.after in (None, _data(disk, entry.path))}
+    return {entry.path: entry for entry in known if entry.after in (None, disk.data(entry.path))}
 
 
 def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecord:
@@ -118,7 +117,7 @@ def _back(host: Host, disk: Disk, made: BootRecord) -> None:
         if entry.how == THERE:
             continue
         disk.clean(entry.path)
-        if _data(disk, entry.path) != (entry.before.data if entry.before else None):
+        if disk.data(entry.path) != (entry.before.data if entry.before else None):
             disk.put_back(entry.path, entry.before)
     records.forget(disk, made)
 
@@ -168,7 +167,7 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
         known.state = REMOVING
         records.store(disk, known)
     # None: an apply that was killed does not know what it had made of a file
-    untouched = {entry.path for entry in known.generated if entry.after and entry.after == _data(disk, entry.path)}
+    untouched = {entry.path for entry in known.generated if entry.after and entry.after == disk.data(entry.path)}
     changed, conflicts = _files_back(disk, known)
     conflicts += _later_entries(disk, known)
     if not last:
@@ -195,7 +194,7 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
         if entry.how == THERE:
             continue
         disk.clean(entry.path)
-        now = _data(disk, entry.path)
+        now = disk.data(entry.path)
         if now == (entry.before.data if entry.before else None):
             continue
         if now == entry.after:
@@ -270,11 +269,6 @@ def _run(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...]
     for command in commands:
         host.run(*command)
     return commands, ()
-
-
-def _data(disk: Disk, path: str) -> bytes | None:
-    saved = disk.load(path)
-    return saved.data if saved else None
 
 
 def _said(error: OSError) -> str:

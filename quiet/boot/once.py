@@ -1,4 +1,6 @@
-"""One boot with the wanted command line, by kexec: no file changes, and the boot after it is as ever.
+"""One boot with the wanted command line, by kexec: no file changes, and the boot after it is unaffected.
+
+Hosts without kexec-tools use the system calls: kexec_file_load(2), then reboot(2) into the loaded kernel.
 
 Sources: kernel documents admin-guide/sysctl/kernel (kexec_load_disabled), ABI/testing/sysfs-kernel-kexec-kdump;
 man pages kexec(8), kexec_file_load(2), kernel_lockdown(7), systemctl(1).
@@ -7,23 +9,35 @@ man pages kexec(8), kexec_file_load(2), kernel_lockdown(7), systemctl(1).
 from __future__ import annotations
 
 import errno
+import os
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quiet.boot import image, kexec, plan
-from quiet.boot.loaders.loader import Command, first_of
-from quiet.boot.parameters import placeholders
+from quiet.boot import image
+from quiet.boot.loaders.loader import LONGEST, Command, first_of
 from quiet.boot.parameters.cmdline import CommandLine, parse
 from quiet.boot.parameters.merge import Merged, merge
+from quiet.boot.plan import BootRequest, load_record
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
-from quiet.settings.profile import Profile
 
 _TOOLS = ("/usr/sbin/kexec", "/sbin/kexec", "/usr/bin/kexec")
-_LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, less the closing zero byte
+# arch/*/entry/syscalls/*.tbl and include/uapi/asm-generic/unistd.h of the kernel
+_SYSTEM_CALLS = {
+    "x86_64": 320,
+    "s390x": 381,
+    "ppc64le": 382,
+    "ppc64": 382,
+    "aarch64": 294,
+    "riscv64": 294,
+    "loongarch64": 294,
+}
+_NO_INITRAMFS = 4  # include/uapi/linux/kexec.h
+_REBOOT_KEXEC = 0x45584543  # include/uapi/linux/reboot.h
 _WHY = {
     errno.EPERM: "the kernel does not permit it: it needs root, and neither lockdown nor kexec_load_disabled",
     errno.EKEYREJECTED: "the kernel's image is not signed by a key that this kernel trusts, which lockdown asks for",
@@ -49,30 +63,29 @@ class Once:
     @property
     def settled(self) -> bool:
         """Whether the running kernel has every word already."""
-        return not self.merged.add and not self.merged.drop
+        return self.merged.unchanged
 
 
-def make(reader: Reader, profile: Profile, cpus: str | None, kernel: str | None, initrd: str | None) -> Once:
-    """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong wish."""
+def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
+    """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong request."""
     facts = Facts(reader)
-    choice = profile.choose(facts, cpus)
-    wanted = placeholders.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'")
-    merged = merge(_running(reader, facts), wanted, facts)
-    if len(str(merged.line).encode()) > _LONGEST:
-        raise Refused(f"the command line would be longer than the {_LONGEST} bytes that the kernel reads")
+    merged = merge(_running(reader, facts), request.words, facts)
+    if len(str(merged.line).encode()) > LONGEST:
+        raise Refused(f"the command line would be longer than the {LONGEST} bytes that the kernel reads")
     for option, path in (("--kernel", kernel), ("--initrd", initrd)):
         if path and not reader.exists(path):
             raise UsageError(f"{option} {path}: no such file")
-    found = kernel or image.kernel(facts)
-    ram = image.initrd(facts, found) if initrd is None else initrd
+    image_path = kernel or image.kernel(facts)
+    initrd_path = image.initrd(facts, image_path) if initrd is None else initrd
     check(reader)
     tool = first_of(reader, *_TOOLS)
     load: Command = ()
     if tool:
-        load = (tool, "-a", "-l", found, *((f"--initrd={ram}",) if ram else ()), f"--command-line={merged.line}")
+        ram = (f"--initrd={initrd_path}",) if initrd_path else ()
+        load = (tool, "-a", "-l", image_path, *ram, f"--command-line={merged.line}")
     # systemd's own last step is the tool: without it, it would reboot through the firmware instead
     start = ("systemctl", "kexec") if tool and reader.exists("/run/systemd/system") else (tool, "-e") if tool else ()
-    return Once(profile.name, choice, found, ram, merged, load, start)
+    return Once(request.profile, request.cpus, image_path, initrd_path, merged, load, start)
 
 
 def check(reader: Reader) -> None:
@@ -97,7 +110,7 @@ def _signed(reader: Reader) -> bool:
 def _running(reader: Reader, facts: Facts) -> CommandLine:
     """The running line; what an earlier `boot apply` put there is taken out, or another choice would only add to it."""
     line = parse(facts.command_line)
-    known = plan.load_record(reader)
+    known = load_record(reader)
     if known and set(known.add) <= set(line.words):
         line = line.changed(known.add, known.drop)
     return line
@@ -109,7 +122,7 @@ def load(host: Host, made: Once) -> None:
         if made.load:
             host.run(*made.load)
         else:
-            kexec.load(made.kernel, made.initrd, str(made.merged.line))
+            _file_load(made.kernel, made.initrd, str(made.merged.line))
     except OSError as error:
         raise Refused(f"{made.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
     if host.text("/sys/kernel/kexec_loaded") == "0":
@@ -128,6 +141,43 @@ def start(host: Host, made: Once, say: Callable[[str], None]) -> None:
         if made.start:
             host.run(*made.start)
         else:
-            kexec.start()
+            _reboot()
     except OSError as error:
         raise Refused(f"the loaded kernel could not be started: {error.strerror}") from None
+
+
+def _file_load(image: str, initrd: str, line: str) -> None:
+    """Load an image with its command line. Raises OSError with the kernel's errno."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = _SYSTEM_CALLS.get(platform.machine())
+    if number is None:
+        raise OSError(38, "kexec_file_load is not known for this machine; install kexec-tools")
+    data = os.fsencode(line)
+    kernel = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        ram = os.open(initrd, os.O_RDONLY | os.O_CLOEXEC) if initrd else -1
+        try:
+            length = ctypes.c_ulong(len(data) + 1)  # the closing zero byte counts
+            flags = ctypes.c_ulong(0 if initrd else _NO_INITRAMFS)
+            done = libc.syscall(ctypes.c_long(number), kernel, ram, length, ctypes.c_char_p(data), flags)
+            if done:
+                error = ctypes.get_errno()
+                raise OSError(error, os.strerror(error))
+        finally:
+            if ram >= 0:
+                os.close(ram)
+    finally:
+        os.close(kernel)
+
+
+def _reboot() -> None:
+    """Leave for the loaded kernel at once: no service is stopped. Raises OSError; does not return."""
+    import ctypes
+
+    os.sync()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.reboot(ctypes.c_int(_REBOOT_KEXEC)):
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))

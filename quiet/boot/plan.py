@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quiet.boot import record
+from quiet.boot import record as records
 from quiet.boot.loaders import registry
 from quiet.boot.loaders.loader import LONGEST, BootFiles, Loader, LoaderContext, Steps, by_hand
-from quiet.boot.parameters import placeholders
-from quiet.boot.parameters.cmdline import CommandLine
-from quiet.boot.parameters.merge import Merged
+from quiet.boot.parameters.cmdline import CommandLine, fill_in
+from quiet.boot.parameters.merge import Merged, missing
 from quiet.boot.record import APPLIED, BootRecord
 from quiet.errors import Refused, UsageError
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
-from quiet.settings.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class BootRequest:
+    """What a profile wants of the command line: its parameters, with {isolated} and {housekeeping} as placeholders."""
+
+    profile: str
+    parameters: tuple[str, ...]
+    cpus: CpuPartition
+
+    @property
+    def source(self) -> str:
+        """Where the parameters are written, for errors."""
+        return f"profile {self.profile}: key 'boot.wanted'"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The parameters with this host's CPUs. Raises UsageError."""
+        return tuple(fill_in(self.parameters, self.cpus, self.source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,15 @@ class FileChange:
     path: str
     current: bytes | None
     wanted: bytes | None
+
+    @property
+    def diff(self) -> str:
+        """A unified diff from the current content to the wanted one."""
+        import difflib
+
+        before, after = (_lines(content) for content in (self.current, self.wanted))
+        old, new = ("/dev/null" if content is None else self.path for content in (self.current, self.wanted))
+        return "".join(difflib.unified_diff(before, after, old, new, n=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,63 +81,61 @@ class BootPlan:
         return self.record.state == APPLIED and self.record.wanted == self.wanted
 
 
-def make(reader: Reader, profile: Profile, cpus: str | None, loader: str | None = None) -> BootPlan:
-    """Look and compare. Raises UsageError for a wrong wish, Refused when there is no boot loader or no CPU left."""
+def make(reader: Reader, request: BootRequest, loader: str | None = None) -> BootPlan:
+    """Look and compare. Raises UsageError for a wrong request, Refused when there is no boot loader.
+
+    `loader`: the name that --loader gives.
+    """
     facts = Facts(reader)
-    if not profile.boot:
-        raise UsageError(f"profile {profile.name}: wants nothing of the command line; see its [boot] wanted")
-    known = load_record(reader)
-    choice = profile.choose(facts, cpus)
-    wanted = tuple(placeholders.words(profile.boot, choice, f"profile {profile.name}: key 'boot.wanted'"))
-    files = BootFiles(reader, known)
+    if not request.parameters:
+        raise UsageError(f"profile {request.profile}: wants nothing of the command line; see its [boot] wanted")
+    record = load_record(reader)
+    wanted = request.words
+    files = BootFiles(reader, record)
+    context = LoaderContext(files, facts, wanted)
     if reason := registry.elsewhere(files):
-        raise by_hand(reason, LoaderContext(files, facts, wanted).merged(str(files.running())))
-    kind, found, others = registry.detect(files, loader or (known.loader if known else None))
-    scene = LoaderContext(files, facts, wanted)
-    steps = kind.steps(scene)
-    before = kind.line(scene)
-    merged = scene.merged(str(before))
+        raise by_hand(reason, context.merged(str(files.running())))
+    chosen, evidence, others = registry.detect(files, loader or (record.loader if record else None))
+    steps = chosen.steps(context)
+    before = chosen.line(context)
+    merged = context.merged(str(before))
     if merged.add and len(str(merged.line).encode("utf-8", "surrogateescape")) > LONGEST:
         raise Refused(
             f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as ranges, "
             "which are short (2-7), or take words out of it"
         )
-    if (merged.add or merged.drop) and not steps.edits and not steps.commands:
-        raise by_hand(f"{kind.title}: no file that takes the words was found", merged)
-    changes = tuple(_changes(files, steps, known))
-    in_force = not profile.missing_boot(facts, choice)
+    if not merged.unchanged and not steps.edits and not steps.commands:
+        raise by_hand(f"{chosen.title}: no file that takes the words was found", merged)
     return BootPlan(
-        profile.name,
-        choice,
-        kind,
-        found,
-        others,
-        facts.command_line,
-        in_force,
-        wanted,
-        before,
-        merged,
-        steps,
-        changes,
-        known,
+        profile=request.profile,
+        cpus=request.cpus,
+        loader=chosen,
+        found=evidence,
+        others=others,
+        running=facts.command_line,
+        in_force=not missing(request.parameters, request.cpus, facts, request.source),
+        wanted=wanted,
+        before=before,
+        merged=merged,
+        steps=steps,
+        files=tuple(_changes(files, steps, record)),
+        record=record,
     )
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (content or b"").decode("utf-8", "replace").splitlines(keepends=True)
 
 
 def load_record(reader: Reader) -> BootRecord | None:
     """The record of an earlier apply."""
-    return record.load(BootFiles(reader))
+    return records.load(BootFiles(reader))
 
 
-def _changes(files: BootFiles, steps: Steps, known: BootRecord | None) -> list[FileChange]:
+def _changes(files: BootFiles, steps: Steps, record: BootRecord | None) -> list[FileChange]:
     wanted: dict[str, bytes | None] = {edit.path: edit.data for edit in steps.edits}
-    for entry in known.files if known else ():
-        if entry.path not in wanted:
-            saved = files.load(entry.path)
-            wanted[entry.path] = known.cleaned(entry.path, saved.data if saved else None) if known else None
-    found = []
-    for path, data in wanted.items():
-        saved = files.load(path)
-        current = saved.data if saved else None
-        if current != data:
-            found.append(FileChange(path, current, data))
-    return found
+    for entry in record.files if record else ():
+        if record and entry.path not in wanted:
+            wanted[entry.path] = record.cleaned(entry.path, files.data(entry.path))
+    changes = (FileChange(path, files.data(path), data) for path, data in wanted.items())
+    return [change for change in changes if change.current != change.wanted]

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 from quiet import __version__
 from quiet.boot.loaders.atomic_files import Disk, Saved
 from quiet.boot.loaders.loader import BEGIN, BLOCK, OWN, WORDS, Command, without_block
-from quiet.boot.location import FILE, HOME
-from quiet.errors import QuietError, UsageError
-from quiet.host.reader import Reader
+from quiet.boot.status import FILE, HOME
+from quiet.errors import UsageError
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
@@ -168,16 +167,6 @@ def load(disk: Disk) -> BootRecord | None:
         )
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{FILE}: damaged; it holds what boot remove puts back, so mend it or move it away") from None
-
-
-def status(reader: Reader) -> dict[str, object]:
-    """The record in short: profile (None when only root can read it), cpus, loader, state and time."""
-    try:
-        record = load(Disk(reader))
-    except QuietError:
-        record = None
-    names = ("profile", "cpus", "loader", "state", "time")
-    return {name: getattr(record, name, None) for name in names}
 
 
 def store(disk: Disk, record: BootRecord) -> None:

@@ -1,4 +1,4 @@
-"""The options of `quiet`, in Typer. What the commands do is in commands.py."""
+"""The options of `quiet`, in Typer. What the commands do is in the other files of this folder."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 
 from quiet import __version__
-from quiet.cli import boot, settings
-from quiet.cli import kernel as commands_kernel
-from quiet.cli import noise as commands_noise
-from quiet.cli import watch as commands_watch
+from quiet.cli import boot, host, kernel, noise, service, settings, watch
 from quiet.console import emit
+from quiet.noise.measure_and_judge import NoiseTexts
 
 app = typer.Typer(
     add_completion=False,
@@ -54,7 +52,7 @@ _Timeline = Annotated[
 @app.command()
 def status(root: _Root = "/", as_json: _Json = False) -> None:
     """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
-    raise typer.Exit(settings.status(root, as_json))
+    raise typer.Exit(host.status(root, as_json))
 
 
 @app.command()
@@ -86,20 +84,12 @@ def verify(
 
     --duration 0 looks at the settings only. Without root, causes are found by counting, else by the kernel's tracing.
     """
-    given = {
-        "duration": duration,
-        "threshold": threshold,
-        "max-lost": max_lost,
-        "max-gap": max_gap,
-        "max-interrupts": max_interrupts,
-        "timeline": timeline,
-    }
-    noise = {name: value for name, value in given.items() if value is not None}
-    raise typer.Exit(commands_noise.verify(profile, cpus, root, noise, as_json))
+    texts = NoiseTexts(duration, threshold, max_lost, max_gap, max_interrupts, timeline)
+    raise typer.Exit(noise.verify(profile, cpus, root, texts, as_json))
 
 
-@app.command()
-def noise(
+@app.command("noise")
+def noise_command(
     cpus: Annotated[str, typer.Option("--cpus", help="The CPUs to measure, such as 2-3,8.")],
     duration: _Duration = None,
     threshold: _Threshold = None,
@@ -114,18 +104,10 @@ def noise(
     as_json: _Json = False,
 ) -> None:
     """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more."""
-    given = {
-        "duration": duration,
-        "threshold": threshold,
-        "max-lost": max_lost,
-        "max-gap": max_gap,
-        "max-interrupts": max_interrupts,
-        "timeline": timeline,
-        "fifo": fifo,
-        "no-trace": "yes" if no_trace else None,
-    }
-    noise = {name: value for name, value in given.items() if value is not None}
-    raise typer.Exit(commands_noise.noise(cpus, noise, as_json))
+    texts = NoiseTexts(
+        duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo, "yes" if no_trace else None
+    )
+    raise typer.Exit(noise.noise(cpus, texts, as_json))
 
 
 @app.command()
@@ -153,13 +135,13 @@ def install_service(
 
     A file of your own is copied to /etc/quiet, unless it is in /etc. With --root only the files are written.
     """
-    raise typer.Exit(settings.install_service(profile, cpus, trust, root, as_json))
+    raise typer.Exit(service.install_service(profile, cpus, trust, root, as_json))
 
 
 @app.command(name="remove-service")
 def remove_service(root: _Root = "/", as_json: _Json = False) -> None:
     """Stop quiet.service, which restores, and take away everything that install-service made."""
-    raise typer.Exit(settings.remove_service(root, as_json))
+    raise typer.Exit(service.remove_service(root, as_json))
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -197,7 +179,7 @@ def record(
 
     Needs no root; with it, more can be read.
     """
-    raise typer.Exit(settings.record(file, root, unmasked, as_json))
+    raise typer.Exit(host.record(file, root, unmasked, as_json))
 
 
 _boot = typer.Typer(no_args_is_help=True, help="The kernel command line: what only a reboot can set.")
@@ -243,8 +225,8 @@ def boot_once(
     raise typer.Exit(boot.once(profile, cpus, root, kernel, initrd, load_only, as_json))
 
 
-@app.command()
-def watch(
+@app.command("watch")
+def watch_command(
     repair: Annotated[
         bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
     ] = False,
@@ -258,7 +240,7 @@ def watch(
     Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
     while nothing happens.
     """
-    raise typer.Exit(commands_watch.watch(repair, rescan, duration, root, as_json))
+    raise typer.Exit(watch.watch(repair, rescan, duration, root, as_json))
 
 
 @kernel_app.command("check")
@@ -272,7 +254,7 @@ def kernel_check(
     as_json: _Json = False,
 ) -> None:
     """Which options the running kernel has that quiet can use, and what each missing one costs. Exit 0: all there."""
-    raise typer.Exit(commands_kernel.kernel_check(fragments or (), config, root, as_json))
+    raise typer.Exit(kernel.kernel_check(fragments or (), config, root, as_json))
 
 
 def _version(wanted: bool) -> None:

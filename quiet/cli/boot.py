@@ -1,121 +1,78 @@
-"""What each command of `quiet boot` does: results to stdout, and the exit code."""
+"""`quiet boot`: results to stdout, and the exit code."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from quiet.console import emit_json
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from quiet.boot.plan import BootRequest
     from quiet.host.reader import Reader
 
 
-def plan(
-    profile: str = "bench", cpus: str | None = None, root: str = "/", loader: str | None = None, as_json: bool = False
-) -> int:
-    """What apply would do to the boot configuration, with why each parameter. Writes nothing, needs no root."""
-    from quiet.boot.plan import make
-    from quiet.cli import json_boot, text_boot
-    from quiet.host.reader import Reader
+def _request(reader: Reader, profile: str, cpus: str | None) -> BootRequest:
+    from quiet.boot.plan import BootRequest
+    from quiet.machine.facts import Facts
     from quiet.settings.profile import load
 
-    made = make(Reader(root), load(profile), cpus, loader)
-    if as_json:
-        emit_json(json_boot.plan(made))
-    else:
-        text_boot.plan(made)
+    chosen = load(profile)
+    return BootRequest(chosen.name, chosen.boot, chosen.choose(Facts(reader), cpus))
+
+
+def plan(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
+    """Show what apply would do to the boot configuration, and why each parameter. Writes nothing, needs no root."""
+    from quiet.boot import plan as planning
+    from quiet.cli import json_output, text, text_boot
+    from quiet.host.reader import Reader
+
+    reader = Reader(root)
+    planned = planning.make(reader, _request(reader, profile, cpus), loader)
+    text.show(planned, as_json, json_output.boot_plan, text_boot.plan)
     return 0
 
 
 def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json: bool) -> int:
-    """Put a profile's parameters on the next boots' command line. Twice is the same as once."""
-    from quiet.boot.apply import apply as do
-    from quiet.cli import json_boot, text_boot
+    """Put a profile's parameters on the next boots' command line. Idempotent."""
+    from quiet.boot import apply as applying
+    from quiet.cli import json_output, text, text_boot
     from quiet.host.host import Host
-    from quiet.settings.profile import load
 
-    done = do(Host(root), load(profile), cpus, loader)
-    if as_json:
-        emit_json(json_boot.done(done))
-    else:
-        text_boot.applied(done)
+    host = Host(root)
+    receipt = applying.apply(host, _request(host, profile, cpus), loader)
+    text.show(receipt, as_json, json_output.boot_receipt, text_boot.applied)
     return 0
 
 
 def remove(root: str, as_json: bool) -> int:
-    """Put the boot configuration back as it was found. Exit 4 when it could not be."""
-    from quiet.boot.apply import remove as do
-    from quiet.cli import json_boot, text_boot
+    """Restore the boot configuration. Exit 4 when that was not possible."""
+    from quiet.boot import apply as applying
+    from quiet.cli import json_output, text, text_boot
     from quiet.host.host import Host
 
-    done = do(Host(root))
-    if as_json:
-        emit_json(json_boot.done(done))
-    else:
-        text_boot.removed(done)
+    text.show(applying.remove(Host(root)), as_json, json_output.boot_receipt, text_boot.removed)
     return 0
 
 
 def once(
     profile: str, cpus: str | None, root: str, kernel: str | None, initrd: str | None, load_only: bool, as_json: bool
 ) -> int:
-    """Boot once with a profile's parameters, by kexec; the boot after it is as ever. A recorded tree is only shown."""
-    import sys
-
-    from quiet.boot import once as doing
-    from quiet.cli import json_boot, text, text_boot
+    """Boot once with a profile's parameters, by kexec. For a recorded tree the commands are only shown."""
+    from quiet.boot import once as kexec
+    from quiet.cli import json_output, text, text_boot
+    from quiet.console import emit_json
     from quiet.host.host import Host
-    from quiet.settings.profile import load
 
     host = Host(root)
-    made = doing.make(host, load(profile), cpus, kernel, initrd)
-    going = host.live and not made.settled
-    if going:
-        doing.load(host, made)
+    planned = kexec.make(host, _request(host, profile, cpus), kernel, initrd)
+    load = host.live and not planned.settled
+    start = load and not load_only
+    if load:
+        kexec.load(host, planned)
     if as_json:
-        emit_json(json_boot.once(made, going, going and not load_only))
+        emit_json(json_output.boot_once(planned, load, start))
     else:
-        text_boot.once(made, going, going and not load_only)
+        text_boot.once(planned, load, start)
     sys.stdout.flush()
-    if going and not load_only:
-        doing.start(host, made, text.note)
+    if start:
+        kexec.start(host, planned, text.note)
     return 0
-
-
-def status(reader: Reader) -> dict[str, object] | None:
-    """What an apply has put into the boot configuration; None when nothing of ours is there."""
-    from quiet.boot.location import FILE
-
-    if not reader.exists(FILE):
-        return None
-    from quiet.boot import record
-
-    return record.status(reader)
-
-
-def shape(word: str) -> dict[str, object] | None:
-    """The kernel parameter of this name; None when there is none."""
-    from quiet.boot.parameters.registry import known
-    from quiet.cli import json_boot
-
-    item = known(word)
-    return json_boot.parameter(item) if item else None
-
-
-def explain(word: str, stops: Sequence[str], as_json: bool) -> bool:
-    """What a kernel parameter does and why; False when it is not known. `stops`: the interruptions that it removes."""
-    from quiet.boot.parameters.registry import known
-    from quiet.cli import text_boot
-
-    item = known(word)
-    if item is None and not stops:
-        return False
-    if as_json:
-        emit_json({**(shape(word) or {"name": word, "title": "kernel parameter"}), "stops": list(stops)})
-    elif item:
-        text_boot.explain(item, stops)
-    else:
-        text_boot.stopping(word, stops)
-    return True

@@ -1,56 +1,88 @@
-"""The JSON shapes of `quiet`: pure functions from results to plain dictionaries. These keys do not change."""
+"""The JSON of `quiet`: from typed results to what is printed. These keys do not change.
+
+Most results have fields that are named as their keys (to_json); the functions here are for those that differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from quiet import __version__, cpulist
-from quiet.knobs import rivals
-from quiet.knobs.knob import Knob
-from quiet.machine import hypervisor_effects, virtualization, write_access
-from quiet.machine.cpu_selection import CpuPartition
-from quiet.machine.facts import Facts
-from quiet.service.service import Installed, ServiceReceipt
-from quiet.service.systemd_unit import NAME
-from quiet.settings.applied_state import AppliedState
-from quiet.settings.apply import Receipt
-from quiet.settings.plan import Change, Plan, Skipped
-from quiet.settings.restore import Outcome
+from quiet import cpulist
+from quiet.noise.budgets import Nanoseconds
 from quiet.targets import value_types
 
-Json = dict[str, object]
+if TYPE_CHECKING:
+    from quiet.boot.apply import BootReceipt
+    from quiet.boot.once import Once
+    from quiet.boot.parameters.merge import MergeRow
+    from quiet.boot.parameters.parameter import BootParameter
+    from quiet.boot.plan import BootPlan, FileChange
+    from quiet.boot.status import BootStatus
+    from quiet.kernel.check import KernelReport, KernelSummary
+    from quiet.knobs.knob import Knob
+    from quiet.noise.report import NoiseReport
+    from quiet.record.recorder import RecordReceipt
+    from quiet.service.service import Installed, ServiceReceipt
+    from quiet.settings.apply import Receipt
+    from quiet.settings.plan import Change, Plan, Skipped
+    from quiet.settings.profile import Profile
+    from quiet.settings.restore import Outcome
+    from quiet.settings.status import HostStatus
+    from quiet.watch.events import WatchEvent
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+Json = dict[str, JsonValue]
 
 
-def cpus(choice: CpuPartition) -> Json:
-    """The CPU sets of a plan, with the reason for them."""
+def to_json(value: object) -> JsonValue:
+    """A result as JSON: its fields are the keys, sets of CPUs become lists in the kernel's notation.
+
+    Raises TypeError for what has no JSON form.
+    """
+    if isinstance(value, Nanoseconds):
+        return round(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, frozenset):
+        return cpulist.format(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if names := getattr(value, "_fields", None) or getattr(value, "__dataclass_fields__", None):
+        return {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def to_object(value: object) -> Json:
+    """A result with fields as JSON."""
+    shaped = to_json(value)
+    assert isinstance(shaped, dict)
+    return shaped
+
+
+def change(item: Change) -> Json:
+    """A change with its plain values."""
     return {
-        "isolated": cpulist.format(choice.isolated),
-        "housekeeping": cpulist.format(choice.housekeeping),
-        "offline": cpulist.format(choice.offline),
-        "why": choice.why,
+        "knob": item.knob,
+        "target": item.target,
+        "current": None if item.current is None else value_types.plain(item.kind, item.current),
+        "wanted": item.wanted,
+        "why": item.why,
+        "label": item.label or None,
     }
 
 
-def changes(items: Iterable[Change]) -> list[Json]:
-    """Changes with the plain values."""
-    return [
-        {
-            "knob": item.knob,
-            "target": item.target,
-            "current": None if item.current is None else value_types.plain(item.kind, item.current),
-            "wanted": item.wanted,
-            "why": item.why,
-            "label": item.label or None,
-        }
-        for item in items
-    ]
+def changes(items: Iterable[Change]) -> list[JsonValue]:
+    """Changes with their plain values."""
+    return [change(item) for item in items]
 
 
-def skips(items: Iterable[Skipped]) -> list[Json]:
+def skips(items: Iterable[Skipped]) -> list[JsonValue]:
     """Skips, conflicts and failures with their reasons."""
-    return [
-        {"knob": item.knob, "target": item.target, "reason": item.reason, "label": item.label or None} for item in items
-    ]
+    return [to_object(item) | {"label": item.label or None} for item in items]
 
 
 def plan(made: Plan, applied: bool) -> Json:
@@ -58,7 +90,7 @@ def plan(made: Plan, applied: bool) -> Json:
     return {
         "profile": made.profile,
         "applied": applied,
-        "cpus": cpus(made.cpus),
+        "cpus": to_json(made.cpus),
         "changes": changes(made.changes),
         "skips": skips(made.skips),
         "boot": {"missing": list(made.missing_boot)},
@@ -69,7 +101,7 @@ def receipt(done: Receipt) -> Json:
     """`quiet apply --json`."""
     return {
         "profile": done.profile,
-        "cpus": cpus(done.cpus),
+        "cpus": to_json(done.cpus),
         "changes": changes(done.changes),
         "skips": skips(done.skips),
         "failures": skips(done.failures),
@@ -77,16 +109,16 @@ def receipt(done: Receipt) -> Json:
     }
 
 
-def verify(made: Plan, applied: bool, noise: Json | None = None) -> Json:
-    """`quiet verify --json`. `noise`: what was measured (noise.report.shape); None when nothing was."""
+def verify(made: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
+    """`quiet verify --json`. `measured` is None where nothing was measured."""
     return {
-        "quiet": not made.changes and not (noise and noise["exceeded"]),
+        "quiet": not made.changes and not (measured and measured.exceeded),
         "applied": applied,
         "profile": made.profile,
-        "cpus": cpus(made.cpus),
+        "cpus": to_json(made.cpus),
         "drift": changes(made.changes),
         "skips": skips(made.skips),
-        "noise": noise,
+        "noise": noise(measured) if measured else None,
     }
 
 
@@ -102,43 +134,32 @@ def restore(outcome: Outcome) -> Json:
     }
 
 
-def status(facts: Facts, record: AppliedState | None) -> Json:
+def status(
+    host: HostStatus, installed: Installed | None, boot: BootStatus | None, kernel_options: KernelSummary
+) -> Json:
     """`quiet status --json`."""
-    applied: Json | None = None
-    if record is not None:
-        applied = {
-            "profile": record.profile,
-            "source": record.source,
-            "cpus": cpus(record.cpus),
-            "since": record.time,
-            "targets": sum(not entry.passing for entry in record.entries.values()),
-            "complete": record.complete and not record.restoring,
-            "restoring": record.restoring,
+    service: Json | None = None
+    if installed is not None:
+        service = {
+            "unit": installed.unit,
+            "profile": installed.profile,
+            "cpus": installed.cpus,
+            "at_boot": installed.enabled,
         }
-    return {
-        "version": __version__,
-        "kernel": facts.reader.text("/proc/sys/kernel/osrelease"),
-        "processor": virtualization.model(facts),
-        "virtual": virtualization.virtual(facts) or None,
-        "cpus": {
-            "online": cpulist.format(facts.online),
-            "offline": cpulist.format(facts.present - facts.online),
-            "cores": [cpulist.format(core) for core in facts.cores],
-            "slow": cpulist.format(facts.slow_cpus),
-            "nodes": {str(node): cpulist.format(members) for node, members in facts.nodes.items()},
-            "boot_isolated": cpulist.format(facts.boot_isolated),
-            "nohz_full": cpulist.format(facts.nohz_full),
-        },
-        "can": virtualization.kernel_can(facts),
-        "rivals": rivals.running(facts),
-        "confined": write_access.whole(facts) or None,
-        "unreachable": hypervisor_effects.disturbances(facts),
-        "applied": applied,
+    return to_object(host) | {
+        "service": service,
+        "boot": to_json(boot),
+        "kernel_options": to_json(kernel_options),
     }
 
 
+def profile(item: Profile) -> Json:
+    """One row of `quiet profiles --json`."""
+    return {"name": item.name, "summary": item.summary, "source": item.source, "knobs": dict(item.knobs)}
+
+
 def knob(item: Knob) -> Json:
-    """`quiet explain --json`."""
+    """One row of `quiet explain --json`."""
     return {
         "name": item.name,
         "title": item.title,
@@ -153,25 +174,163 @@ def knob(item: Knob) -> Json:
     }
 
 
-def profile(name: str, summary: str, source: str, knobs: Mapping[str, str]) -> Json:
-    """One row of `quiet profiles --json`."""
-    return {"name": name, "summary": summary, "source": source, "knobs": dict(knobs)}
+def explained_knob(item: Knob, stops: Sequence[str], parameter: BootParameter | None) -> Json:
+    """`quiet explain KNOB --json`. `stops`: the interruptions that it removes; `parameter`: of the same name."""
+    return knob(item) | {"stops": list(stops), "boot": boot_parameter(parameter) if parameter else None}
 
 
-def service(found: Installed | None) -> Json | None:
-    """The service in `quiet status --json`; None where there is none."""
-    if found is None:
-        return None
-    return {"unit": NAME, "profile": found.profile, "cpus": found.cpus, "at_boot": found.enabled}
+def explained_parameter(word: str, stops: Sequence[str], parameter: BootParameter | None) -> Json:
+    """`quiet explain PARAMETER --json`."""
+    known = boot_parameter(parameter) if parameter else {"name": word, "title": "kernel parameter"}
+    return known | {"stops": list(stops)}
 
 
-def service_done(done: ServiceReceipt) -> Json:
+def boot_parameter(item: BootParameter) -> Json:
+    """A parameter of the kernel's command line."""
+    return {
+        "name": item.name,
+        "title": "kernel parameter",
+        "why": item.why,
+        "doc": item.document,
+        "takes": item.takes,
+        "example": item.example or None,
+        "against": list(item.against),
+        "covered": list(item.covered),
+        "yields": list(item.yields),
+        "runtime": item.runtime or None,
+        "risk": item.risk or None,
+    }
+
+
+def service(done: ServiceReceipt) -> Json:
     """`--json` of install-service and remove-service. `ran`: the commands were run, not only shown."""
     return {
-        "unit": NAME,
+        "unit": done.unit,
         "profile": done.profile,
         "files": list(done.files),
         "commands": list(done.commands),
         "ran": done.ran,
         "restored": not done.left,
     }
+
+
+def record(done: RecordReceipt) -> Json:
+    """`quiet record --json`."""
+    return {
+        "file": done.file,
+        "files": done.files,
+        "left_out": list(done.left_out),
+        "unreadable": list(done.unreadable),
+    }
+
+
+def kernel(report: KernelReport) -> Json:
+    """`quiet kernel check --json`."""
+    return to_object(report)
+
+
+def noise(report: NoiseReport) -> Json:
+    """`quiet noise --json`, and the "noise" of `quiet verify --json`."""
+    detector = report.detector
+    return to_object(report) | {
+        "duration_s": round(report.duration_s, 6),
+        "detector": {
+            "clock": detector.clock,
+            "ticks_per_second": round(detector.ticks_per_second),
+            "loop_ns": round(detector.loop_ns, 2),
+            "step_ns": round(detector.step_ns, 2),
+            "threshold_ns": round(detector.threshold_ns, 1),
+        },
+    }
+
+
+def watch_event(event: WatchEvent) -> Json:
+    """A line of `quiet watch --json`."""
+    shaped: Json = {"time": round(event.time, 3), "event": event.event}
+    if event.change:
+        drifted = change(event.change)
+        shaped |= {key: drifted[key] for key in ("knob", "target", "label", "current", "wanted", "why")}
+    shaped |= {key: text for key, text in (("by", event.by), ("text", event.text)) if text}
+    if event.missing is not None:
+        shaped["missing"] = list(event.missing)
+    return shaped | (to_object(event.summary) if event.summary else {})
+
+
+def boot_plan(made: BootPlan) -> Json:
+    """`quiet boot plan --json`."""
+    applied = made.record
+    return {
+        "profile": made.profile,
+        "cpus": to_json(made.cpus),
+        "loader": {
+            "name": made.loader.name,
+            "title": made.loader.title,
+            "found": made.found,
+            "others": list(made.others),
+        },
+        "command_line": {
+            "running": made.running,
+            "configured": str(made.before),
+            "planned": str(made.merged.line),
+        },
+        "parameters": _boot_rows(made.merged.rows),
+        "files": [_file(item) for item in made.files],
+        "commands": [] if made.settled else _commands(made.steps.commands),
+        "settled": made.settled,
+        "in_force": made.in_force,
+        "applied": {"profile": applied.profile, "cpus": applied.cpus, "state": applied.state, "since": applied.time}
+        if applied
+        else None,
+    }
+
+
+def boot_receipt(done: BootReceipt) -> Json:
+    """`quiet boot apply --json` and `quiet boot remove --json`."""
+    return {
+        "profile": done.record.profile if done.record else None,
+        "loader": done.record.loader if done.record else None,
+        "files": list(done.files),
+        "commands": _commands(done.ran),
+        "not_run": _commands(done.not_run),
+        "conflicts": [{"path": path, "reason": reason} for path, reason in done.conflicts],
+    }
+
+
+def boot_once(made: Once, loaded: bool, starting: bool) -> Json:
+    """`quiet boot once --json`."""
+    return {
+        "profile": made.profile,
+        "cpus": to_json(made.cpus),
+        "kernel": made.kernel,
+        "initrd": made.initrd or None,
+        "command_line": str(made.merged.line),
+        "parameters": _boot_rows(made.merged.rows),
+        "load": shlex.join(made.load) or "kexec_file_load",
+        "start": shlex.join(made.start) or "reboot",
+        "settled": made.settled,
+        "loaded": loaded,
+        "starting": starting,
+    }
+
+
+def _boot_rows(rows: Iterable[MergeRow]) -> list[JsonValue]:
+    """Parameters; the action is keep, add, change, drop or skip."""
+    return [
+        {
+            "parameter": row.parameter,
+            "action": row.action,
+            "current": row.current or None,
+            "wanted": row.wanted or None,
+            "why": row.why,
+        }
+        for row in rows
+    ]
+
+
+def _file(item: FileChange) -> Json:
+    action = "create" if item.current is None else "remove" if item.wanted is None else "change"
+    return {"path": item.path, "action": action, "diff": item.diff}
+
+
+def _commands(items: Iterable[tuple[str, ...]]) -> list[JsonValue]:
+    return [shlex.join(item) for item in items]

@@ -1,11 +1,8 @@
-"""What `quiet kernel` does: results to stdout, and the exit code. No option parsing, no Typer."""
+"""`quiet kernel`: results to stdout, and the exit code."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from quiet.host.reader import Reader
-from quiet.kernel import check, config, fragments, report
 
 
 def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
@@ -13,18 +10,13 @@ def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str 
 
     `file`: another kernel's configuration instead of the running kernel's.
     """
+    from quiet.cli import json_output, text, text_host
+    from quiet.host.reader import Reader
+    from quiet.kernel import check, config, fragments
+
     options = fragments.load(wanted)
     reader = Reader(root)
-    found = config.of_file(file) if file is not None else config.running(reader)
-    answers = check.check(options, found, None if file is not None else reader)
-    version = None if file is not None else reader.text("/proc/sys/kernel/osrelease")
-    if as_json:
-        from quiet.console import emit_json
-
-        emit_json(report.shape(answers, found, version))
-    else:
-        from quiet.cli import text as render
-
-        for text in report.lines(answers, found, version):
-            render.out(text)
-    return 0 if report.complete(answers) else 1
+    built = config.of_file(file) if file is not None else config.running(reader)
+    report = check.report(options, built, None if file is not None else reader)
+    text.show(report, as_json, json_output.kernel, text_host.kernel)
+    return 0 if report.complete else 1

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from quiet.cli import noise, settings
+from quiet.cli import host, noise, settings
 from quiet.console import ended, enter
 
 _PLAIN: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
     "plan": (settings.plan, ("profile", "cpus", "root")),
-    "status": (settings.status, ("root",)),
+    "status": (host.status, ("root",)),
     "verify": (noise.verify_plain, ("profile", "cpus", "root", "duration")),
 }
 

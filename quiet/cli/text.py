@@ -1,26 +1,25 @@
-"""What people read. On a terminal with colour; elsewhere the same words as plain text."""
+"""The text of `quiet`: bold on a terminal, the same words as plain text elsewhere."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from quiet import cpulist
-from quiet.console import emit
+from quiet.console import emit, emit_json
 from quiet.knobs.registry import BY_NAME
-from quiet.service.systemd_unit import NAME
 from quiet.targets import value_types
 
 if TYPE_CHECKING:  # a plan is rendered without loading what applies it: the start counts
+    from quiet.cli.json_output import Json
     from quiet.knobs.knob import Knob
     from quiet.machine.cpu_selection import CpuPartition
-    from quiet.service.service import ServiceReceipt as ServiceDone
     from quiet.settings.apply import Receipt
     from quiet.settings.plan import Change, Plan, Skipped
     from quiet.settings.restore import Outcome
 
+_Result = TypeVar("_Result")
 _FEW = 3  # so many targets of a knob are shown before the rest is counted
 
 
@@ -39,6 +38,14 @@ def out(text: str = "") -> None:
         emit(text.replace("**", "") + "\n")
 
 
+def show(result: _Result, as_json: bool, shape: Callable[[_Result], Json], words: Callable[[_Result], None]) -> None:
+    """Print a result, as one JSON object or as text."""
+    if as_json:
+        emit_json(shape(result))
+    else:
+        words(result)
+
+
 def counted(number: int, noun: str) -> str:
     """ "1 change", "2 changes"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -50,7 +57,7 @@ def note(text: str) -> None:
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:
-    """Rows with their columns under each other; the last one runs free."""
+    """Rows with aligned columns; the last one is not padded."""
     if not rows:
         return
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
@@ -120,13 +127,13 @@ def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
         return
     out()
     out(f"**{title}** ({len(items)}):")
-    for (name, reason), found in reasons.items():
-        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
-        out(f"  {name}: {', '.join(found[:_FEW])}{more}: {reason}")
+    for (name, reason), targets in reasons.items():
+        more = f" and {len(targets) - _FEW} more" if len(targets) > _FEW else ""
+        out(f"  {name}: {', '.join(targets[:_FEW])}{more}: {reason}")
 
 
 def missing(parameters: Sequence[str]) -> None:
-    """What only the kernel command line can do."""
+    """The parameters that only the kernel command line can set."""
     if parameters:
         out()
         out("only the kernel command line can do the rest; for still less noise `quiet boot apply` would add:")
@@ -134,7 +141,7 @@ def missing(parameters: Sequence[str]) -> None:
 
 
 def receipt(done: Receipt) -> None:
-    """What an apply did."""
+    """The changes of an apply."""
     knobs = len({change.knob for change in done.changes})
     if done.changes:
         out(f"applied **{done.profile}**: {counted(len(done.changes), 'change')} by {counted(knobs, 'knob')}")
@@ -163,15 +170,8 @@ def verify(made: Plan, applied: bool) -> None:
     changes(made.changes)
 
 
-def heard(lines: Iterable[str]) -> None:
-    """What was measured (noise.table.lines)."""
-    out()
-    for line in lines:
-        out(line)
-
-
 def waiting(passed: float, seconds: float) -> None:
-    """Say on a terminal how long the measuring still takes."""
+    """Report on a terminal how long the measuring still takes."""
     if sys.stderr.isatty():
         left = seconds - passed
         sys.stderr.write(f"\rmeasuring, {left:.0f} s left " if left > 0.5 else "\r" + " " * 40 + "\r")
@@ -179,7 +179,7 @@ def waiting(passed: float, seconds: float) -> None:
 
 
 def restored(outcome: Outcome) -> None:
-    """What a restore did."""
+    """The result of a restore."""
     if outcome.profile is None:
         out("nothing is applied: **nothing left changed**")
         return
@@ -194,83 +194,27 @@ def restored(outcome: Outcome) -> None:
         out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
 
 
-def service_installed(done: ServiceDone) -> None:
-    """What was written for the service."""
-    out(f"installed **{NAME}**: profile {done.profile} after each boot, restored when it is stopped")
-    _service_files(done)
-    if done.ran:
-        out("`systemctl start quiet` applies it now; `quiet remove-service` takes everything away")
+def run_applied(done: Receipt) -> None:
+    """The changes that `quiet run` made for its command, on stderr."""
+    isolated = cpulist.format(done.cpus.isolated)
+    note(f"{done.profile} on CPUs {isolated}: {counted(len(done.changes), 'change')}, {len(done.skips)} left alone")
+    for failure in done.failures:
+        note(f"could not be applied: {failure.target}: {failure.reason}")
 
 
-def service_removed(done: ServiceDone) -> None:
-    """What was taken away."""
-    if done.profile is None:
-        out("no service of quiet is installed: **nothing was changed**")
+def run_restored(outcome: Outcome | None) -> None:
+    """The restore after `quiet run`, on stderr; None: the profile stays applied."""
+    if outcome is None:
+        note("the profile stays applied: it was before, or another quiet run still uses it")
         return
-    out(f"removed **{NAME}** (profile {done.profile}):")
-    _service_files(done)
-    if done.left:
-        note("what it had applied could not all be put back; `quiet restore` says what is left")
-
-
-def _service_files(done: ServiceDone) -> None:
-    for path in done.files:
-        out(f"  {path}")
-    for command in done.commands:
-        out(f"  {'ran' if done.ran else 'to run on that host:'} {command}")
-
-
-def status(state: Mapping[str, object], more: Mapping[str, str]) -> None:
-    """The status, from its JSON shape; `more` are further rows."""
-    topology, can, applied = state["cpus"], state["can"], state["applied"]
-    assert isinstance(topology, dict)
-    assert isinstance(can, dict)
-    rows = [("kernel", str(state["kernel"])), ("processor", str(state["processor"]))]
-    rows.append(("virtual", str(state["virtual"] or "no sign of a hypervisor")))
-    rows.append(("CPUs online", f"{topology['online']} in {len(topology['cores'])} cores"))
-    if topology["offline"]:
-        rows.append(("CPUs offline", str(topology["offline"])))
-    if topology["slow"]:
-        rows.append(("slower cores", str(topology["slow"])))
-    rows += [
-        (f"NUMA node {node}", members) for node, members in topology["nodes"].items() if len(topology["nodes"]) > 1
-    ]
-    rows.append(("isolated at boot", topology["boot_isolated"] or "none"))
-    rows += [(name, str(answer)) for name, answer in (can | dict(more)).items()]
-    rivals = state["rivals"]
-    if isinstance(rivals, list) and rivals:
-        rows.append(("rivals", f"{', '.join(rivals)} (tuning this host too; see `quiet explain rivals`)"))
-    columns(rows, "")
-    for line in state["unreachable"]:  # type: ignore[attr-defined]
-        out(f"no knob reaches: {line}")
-    if state["confined"]:
-        out(f"**nothing can be applied here**: {state['confined']}")
-    out()
-    if isinstance(applied, dict):
-        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(applied["since"])))
-        done = "" if applied["complete"] else "; not complete: run `quiet apply` or `quiet restore`"
-        if applied["restoring"]:
-            done = "; a restore was not completed: run `quiet restore` again (with --force or --keep for conflicts)"
-        isolated = applied["cpus"]["isolated"]
-        out(f"applied: **{applied['profile']}** on CPUs {isolated} since {since}, {applied['targets']} targets{done}")
-    else:
-        out("applied: nothing")
-    if isinstance(boot := state["boot"], dict):
-        words = (
-            f"{boot['profile']} on CPUs {boot['cpus']}, by {boot['loader']}" if boot["profile"] else "only root sees it"
-        )
-        open_end = (
-            "" if boot["state"] in ("applied", None) else "; not complete: run `quiet boot apply` or `boot remove`"
-        )
-        out(f"boot configuration: {words}{open_end}")
-    if isinstance(service := state["service"], dict):
-        on = f" on CPUs {service['cpus']}" if service["cpus"] else ""
-        when = "after each boot" if service["at_boot"] else "only when it is started: it is disabled"
-        out(f"service: {service['profile']}{on}, {when} ({service['unit']})")
+    if outcome.complete:
+        note(f"restored {counted(outcome.restored, 'setting')}, nothing left changed")
+    for left in outcome.conflicts + outcome.failures:
+        note(f"not restored: {left.target}: {left.reason}")
 
 
 def explain(item: Knob, stops: Sequence[str]) -> None:
-    """All that is known of a knob. `stops`: the interruptions that it removes (noise.remedies)."""
+    """A knob. `stops`: the interruptions that it removes (noise.remedies)."""
     out(f"**{item.name}**: {item.title}")
     rows = [("why", item.why), ("targets", item.targets), ("choices", ", ".join(item.choices))]
     if item.numeric:

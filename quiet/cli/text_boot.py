@@ -1,4 +1,4 @@
-"""What people read of `quiet boot`."""
+"""The text of `quiet boot`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quiet.boot.parameters.merge import ADD, CHANGE, DROP, KEEP, SKIP, MergeRow
-from quiet.cli import json_boot
 from quiet.cli.text import columns, counted, cpus, note, out
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def plan(made: BootPlan) -> None:
             + ("the running kernel has it all" if made.in_force else "**reboot**: the next boot has it all")
         )
     for item in made.files:
-        for line in json_boot.diff(item).splitlines():
+        for line in item.diff.splitlines():
             out(f"  {line}")
     if not made.settled:
         commands(made.steps.commands, "then runs")
@@ -136,24 +135,19 @@ def once(made: Once, loaded: bool, starting: bool) -> None:
         out(f"a recorded tree loads nothing; a host would run {load.partition(' ')[0]}, then {start}")
 
 
-def explain(item: BootParameter, stops: Sequence[str]) -> None:
-    """All that is known of a kernel parameter."""
-    out(f"**{item.name}**: a parameter of the kernel's command line; it takes a reboot (`quiet boot`)")
-    example = f"{item.name}={item.example}" if item.example else item.name
-    found = [("why", item.why), ("takes", f"{item.takes}, such as {example}")]
-    found += [("against", f"{word}: they contradict each other") for word in item.against]
-    found += [("not with", f"{word}: it is a safeguard and stays") for word in item.yields]
-    found += [("needless", f"with {word}, which does it already") for word in item.covered]
-    found += [("stops", text) for text in dict.fromkeys(stops)]
-    if item.runtime:
-        found.append(("at run time", item.runtime))
-    if item.risk:
-        found.append(("risk", item.risk))
-    found.append(("kernel docs", item.document))
-    columns(found)
-
-
-def stopping(word: str, stops: Sequence[str]) -> None:
-    """A parameter of which only the interruptions that it stops are known here."""
-    out(f"**{word}**: a parameter of the kernel's command line; it takes a reboot")
-    columns([("stops", text) for text in stops])
+def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) -> None:
+    """A kernel parameter. `stops`: the interruptions that it removes; all that is known where `parameter` is None."""
+    if parameter is None:
+        out(f"**{name}**: a parameter of the kernel's command line; it takes a reboot")
+        columns([("stops", text) for text in stops])
+        return
+    out(f"**{parameter.name}**: a parameter of the kernel's command line; it takes a reboot (`quiet boot`)")
+    example = f"{parameter.name}={parameter.example}" if parameter.example else parameter.name
+    rows = [("why", parameter.why), ("takes", f"{parameter.takes}, such as {example}")]
+    rows += [("against", f"{word}: they contradict each other") for word in parameter.against]
+    rows += [("not with", f"{word}: it is a safeguard and stays") for word in parameter.yields]
+    rows += [("needless", f"with {word}, which does it already") for word in parameter.covered]
+    rows += [("stops", text) for text in dict.fromkeys(stops)]
+    rows += [("at run time", parameter.runtime)] if parameter.runtime else []
+    rows += [("risk", parameter.risk)] if parameter.risk else []
+    columns([*rows, ("kernel docs", parameter.document)])

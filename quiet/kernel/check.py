@@ -1,66 +1,120 @@
-"""Which options of the fragments a kernel has: by its configuration, else by what they bring."""
+"""Which options of the fragments a kernel has: by its configuration, else by the files that they bring."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet.host.reader import Reader
 from quiet.kernel.config import Config
 from quiet.kernel.fragments import Option, OptionEvidence
 
 ASKED = "kernel-options"
-"""In a recording: what the options bring was looked for. Without it, what is not in the recording may yet be there."""
+"""In a recording: evidence of the options was looked for. Without it, a file that is not recorded may yet exist."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionState:
-    """One option: its state, the value found (None: not in the configuration), and where it was seen."""
+class OptionState(NamedTuple):
+    """One option: its state, its value (None: not in the configuration), and where that was seen."""
 
-    option: Option
+    fragment: str
+    option: str
     state: str
+    wanted: str
     found: str | None
-    by: str
+    seen: str | None
+    why: str
+    cost: str
+
+
+class KernelReport(NamedTuple):
+    """The state of all options of a kernel. `source`: the file of its configuration; the counts are of options."""
+
+    kernel: str | None
+    source: str | None
+    complete: bool
+    missing: int
+    unknown: int
+    options: tuple[OptionState, ...]
+
+    def of(self, state: str) -> list[OptionState]:
+        """The options in a state."""
+        return in_state(self.options, state)
+
+
+class KernelSummary(NamedTuple):
+    """The part of `quiet status`: the number of options that are there, and the names of the others."""
+
+    source: str | None
+    there: int
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def in_state(options: Iterable[OptionState], state: str) -> list[OptionState]:
+    """The options in a state."""
+    return [option for option in options if option.state == state]
+
+
+def report(options: Iterable[Option], config: Config, reader: Reader | None) -> KernelReport:
+    """Check options. `reader` is the host that runs the kernel; None: the configuration is another kernel's."""
+    states = check(options, config, reader)
+    missing, unknown = (len(in_state(states, state)) for state in (MISSING, UNKNOWN))
+    version = reader.text("/proc/sys/kernel/osrelease") if reader else None
+    return KernelReport(version, config.source or None, not missing and not unknown, missing, unknown, tuple(states))
+
+
+def summary(checked: KernelReport) -> KernelSummary:
+    """The report in short."""
+    missing, unknown = (tuple(option.option for option in checked.of(state)) for state in (MISSING, UNKNOWN))
+    return KernelSummary(checked.source, len(checked.of(THERE)), missing, unknown)
 
 
 def check(options: Iterable[Option], config: Config, reader: Reader | None) -> list[OptionState]:
     """The state of each option; `reader` is the host that runs the kernel, None when it runs nowhere."""
     architecture = config.architecture or (_architecture(reader) if reader else "")
-    return [_answer(option, config, architecture, reader) for option in options]
+    states = []
+    for option in options:
+        state, found, seen = _state(option, config, architecture, reader)
+        states.append(
+            OptionState(option.fragment, option.name, state, option.wanted, found, seen, option.why, option.cost)
+        )
+    return states
 
 
-def _answer(option: Option, config: Config, architecture: str, reader: Reader | None) -> OptionState:
+def _state(
+    option: Option, config: Config, architecture: str, reader: Reader | None
+) -> tuple[str, str | None, str | None]:
+    """An option's state, its value, and where that was seen."""
     if option.only and architecture and option.only != architecture:
-        return OptionState(option, ELSEWHERE, None, f"only on {option.only}")
+        return ELSEWHERE, None, f"only on {option.only}"
     if config.values:
         for name in (option.name, *option.names):
             if config.values.get(name, "n") != "n":
-                found = config.values[name]
-                return OptionState(option, MISSING if option.wanted == "n" else THERE, found, f"{name}={found}")
+                value = config.values[name]
+                return MISSING if option.wanted == "n" else THERE, value, f"{name}={value}"
         state = THERE if option.wanted == "n" else MISSING
-        return OptionState(option, state, config.values.get(option.name), f"not in {config.source}")
+        return state, config.values.get(option.name), f"not in {config.source}"
     sure = reader is not None and reader.asked(ASKED, lambda: "yes") is not None
     for evidence in option.evidence if reader else ():
         assert reader
         seen = _seen(evidence, reader)
         if seen:
-            where = f"{evidence.path} has {evidence.word}" if evidence.word else evidence.path
-            return OptionState(option, THERE, None, where)
+            return THERE, None, f"{evidence.path} has {evidence.word}" if evidence.word else evidence.path
         sure = sure and seen is False
     if option.evidence and sure and option.wanted == "y":
-        return OptionState(option, MISSING, None, f"no {option.evidence[0].path}")
-    return OptionState(option, UNKNOWN, None, "")
+        return MISSING, None, f"no {option.evidence[0].path}"
+    return UNKNOWN, None, None
 
 
 def _seen(evidence: OptionEvidence, reader: Reader) -> bool | None:
-    """Whether what the option brings is there; None when its absence would say nothing, or cannot be seen."""
+    """Whether the evidence exists; None when its absence would prove nothing, or cannot be seen."""
     path, word = evidence.path, evidence.word
     if word:
         text = reader.text(path)
         there = None if text is None else word in text.split()
     else:
-        # the folder is looked at too: a file system that is not mounted, or not ours to read, tells nothing
+        # the folder is read too: a file system that is not mounted, or not readable, is no evidence
         there = reader.exists(path) or (False if reader.names(path.rpartition("/")[0]) else None)
     return True if there else there if evidence.sure else None
 

@@ -6,7 +6,8 @@ The kernel itself offers it where CONFIG_IKCONFIG_PROC is set; the other places 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
@@ -16,12 +17,11 @@ _GZIP = b"\x1f\x8b"
 _ARCHITECTURES = {"CONFIG_X86": "x86", "CONFIG_ARM64": "arm64"}
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """A kernel's options. `source` is the file that they were read from, "" when there was none."""
 
     source: str
-    values: dict[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = {}
 
     @property
     def architecture(self) -> str:

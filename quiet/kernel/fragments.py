@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet.errors import UsageError
 
@@ -18,8 +18,7 @@ _WORD = re.compile(r"# (shows|may show|only|also): (.+)")
 _COST = re.compile(r": (without|with it),? ")
 
 
-@dataclass(frozen=True, slots=True)
-class OptionEvidence:
+class OptionEvidence(NamedTuple):
     """A file that the option brings, and a word in it ("" when the file is enough).
 
     `sure`: without the file, or without the word in it, the option is off.
@@ -30,8 +29,7 @@ class OptionEvidence:
     sure: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One line of a fragment: `wanted` is "y" or "n", `names` are those of other versions of the kernel."""
 
     fragment: str

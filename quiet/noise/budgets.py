@@ -1,22 +1,28 @@
-"""How much noise is still quiet: from a profile, or from the command line."""
+"""How much noise is still quiet: from a profile, or from the command line; times as people write and read them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from quiet.errors import UsageError
-from quiet.noise.units import parse_ns, parse_percent
 
 KEYS = ("max_lost", "max_gap", "max_interrupts")
+_UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)")
+
+
+class Nanoseconds(float):
+    """A time that is reported in whole nanoseconds."""
 
 
 class Budgets(NamedTuple):
     """The most that a CPU may show and still be quiet; None: no limit."""
 
-    lost_pct: float | None = None
-    gap_ns: float | None = None
-    interrupts: float | None = None  # in a second
+    max_lost_pct: float | None = None
+    max_gap_ns: float | None = None
+    max_interrupts_per_s: float | None = None
 
 
 NONE = Budgets()
@@ -31,19 +37,15 @@ def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
     lost, gap, interrupts = (given(key) for key in KEYS)
     names = [where.format(key if "." in where else key.replace("_", "-")) for key in KEYS]
     return Budgets(
-        lost_pct=None if lost is None else parse_percent(lost, names[0]),
-        gap_ns=None if gap is None else parse_ns(gap, names[1]),
-        interrupts=None if interrupts is None else _rate(interrupts, names[2]),
+        max_lost_pct=None if lost is None else parse_percent(lost, names[0]),
+        max_gap_ns=None if gap is None else parse_ns(gap, names[1]),
+        max_interrupts_per_s=None if interrupts is None else _rate(interrupts, names[2]),
     )
 
 
 def over(first: Budgets, second: Budgets) -> Budgets:
     """The first one's limits, the second one's where it has none."""
-    return Budgets(
-        second.lost_pct if first.lost_pct is None else first.lost_pct,
-        second.gap_ns if first.gap_ns is None else first.gap_ns,
-        second.interrupts if first.interrupts is None else first.interrupts,
-    )
+    return Budgets(*(other if own is None else own for own, other in zip(first, second, strict=True)))
 
 
 def _rate(text: str, name: str) -> float:
@@ -54,3 +56,39 @@ def _rate(text: str, name: str) -> float:
     if not 0 <= value < float("inf"):
         raise UsageError(f"{name} {text!r}: not a number of interrupts a second")
     return value
+
+
+def parse_ns(text: str, option: str) -> float:
+    """ "100ns", "5us", "1.5ms" or "2s" in nanoseconds. Raises UsageError naming the option."""
+    found = _TIME.fullmatch(text.strip())
+    if not found or not float(found[1]):
+        raise UsageError(f"{option} {text!r}: not a time; write a number with ns, us, ms or s, such as 100ns")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def parse_seconds(text: str, option: str) -> float:
+    """A duration: seconds as a plain number, or with a unit."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)?", text.strip())
+    if not found:
+        raise UsageError(f"{option} {text!r}: not a duration; write seconds, such as 10, or a number with a unit")
+    return float(found[1]) * _UNITS[found[2] or "s"] / 1e9
+
+
+def parse_percent(text: str, option: str) -> float:
+    """ "0.1" or "0.1%". Raises UsageError naming the option."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 100:
+        raise UsageError(f"{option} {text!r}: not a share of the time; write a percentage such as 0.1%")
+    return value
+
+
+def show(ns: float) -> str:
+    """Nanoseconds with three digits and a unit: "87 ns", "1.25 us", "4.05 ms"."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size * 0.9995:
+            value = ns / size
+            return (f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}") + f" {unit}"
+    return f"{ns:.0f} ns"

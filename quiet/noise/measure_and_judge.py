@@ -1,4 +1,4 @@
-"""One measurement from the options as they are given to what is reported of it."""
+"""One measurement: from the options as they are given to the report."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import TYPE_CHECKING, NamedTuple
 
 from quiet import console
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError, UsageError
 from quiet.host.host import Host
 from quiet.machine import virtualization
-from quiet.noise import budgets, units
+from quiet.noise import budgets
 from quiet.noise.budgets import Budgets
+
+if TYPE_CHECKING:
+    from quiet.noise.report import NoiseReport
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONGEST_S = 7 * 24 * 3600
@@ -24,7 +28,7 @@ MOST_PRIORITY = 99
 
 @dataclass(frozen=True, slots=True)
 class NoiseOptions:
-    """What was asked for, checked. `seconds` 0: no measuring."""
+    """The options, checked. `seconds` 0: no measuring."""
 
     seconds: float
     threshold_ns: float | None
@@ -43,80 +47,85 @@ class NoiseInterrupted(QuietError):
         self.exit_code = 128 + number
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What is reported: for programs, for people, and whether budgets were exceeded."""
+class NoiseTexts(NamedTuple):
+    """The options of a measurement as they are written on the command line; None: not given."""
 
-    shape: dict[str, object]
-    lines: list[str]
-    exceeded: bool
-    timeline: str | None = None  # the file's content, if one is wanted
+    duration: str | None = None
+    threshold: str | None = None
+    max_lost: str | None = None
+    max_gap: str | None = None
+    max_interrupts: str | None = None
+    timeline: str | None = None
+    fifo: str | None = None
+    no_trace: str | None = None
 
 
-def options(given: Mapping[str, str], seconds: float) -> NoiseOptions:
-    """Options from texts by the names of the command line; `seconds`: the default duration. Raises UsageError."""
-    if "duration" in given:
-        seconds = units.parse_seconds(given["duration"], "--duration")
+def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
+    """Check the options; `seconds`: the default duration. Raises UsageError."""
+    if texts.duration is not None:
+        seconds = budgets.parse_seconds(texts.duration, "--duration")
         if 0 < seconds < 0.1 or seconds > LONGEST_S:
-            raise UsageError(f"--duration {given['duration']}: from 0.1 s to seven days, or 0 for no measuring")
-    threshold = units.parse_ns(given["threshold"], "--threshold") if "threshold" in given else None
+            raise UsageError(f"--duration {texts.duration}: from 0.1 s to seven days, or 0 for no measuring")
+    threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
-        raise UsageError(f"--threshold {given['threshold']}: at most 1 s")
-    timeline = given.get("timeline")
-    if timeline is not None:
-        console.check_savable(timeline, "--timeline")
+        raise UsageError(f"--threshold {texts.threshold}: at most 1 s")
+    if texts.timeline is not None:
+        console.check_savable(texts.timeline, "--timeline")
+    given = [name.replace("_", "-") for name, text in texts._asdict().items() if text is not None]
     if not seconds and (unused := [name for name in given if name != "duration"]):
         raise UsageError(f"--{unused[0]}: needs the measuring; leave it out, or give a --duration on a running machine")
-    limits = budgets.parse({name.replace("-", "_"): value for name, value in given.items()})
-    fifo = given.get("fifo", "0")
-    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or (fifo == "0" and "fifo" in given):
+    limits = budgets.parse(texts._asdict())
+    fifo = "0" if texts.fifo is None else texts.fifo
+    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or texts.fifo == "0":
         raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
-    return NoiseOptions(seconds, threshold, limits, timeline, int(fifo), "no-trace" not in given)
+    return NoiseOptions(seconds, threshold, limits, texts.timeline, int(fifo), texts.no_trace is None)
 
 
-def hear(
+@dataclass(frozen=True, slots=True)
+class NoiseResult:
+    """The report of a measurement, and the page of its timeline where one is wanted."""
+
+    report: NoiseReport
+    timeline: str | None = None
+
+
+def measure_and_judge(
     cpus: CpuSet,
-    asked: NoiseOptions,
+    options: NoiseOptions,
     limits: Budgets,
     source: str,
-    tick: Callable[[float, float], None],
+    progress: Callable[[float, float], None],
     applied: frozenset[str] = frozenset(),
-) -> Heard:
-    """Measure this host's CPUs and judge them. `source` names them in errors; `tick` gets seconds passed and wanted.
+) -> NoiseResult:
+    """Measure this host's CPUs and judge them. `source` names them in errors.
 
-    `applied`: the knobs that are applied to these CPUs.
+    `progress` is called with the seconds passed and wanted; `applied`: the knobs that are applied to these CPUs.
     """
-    from quiet.noise import measure, report, table
+    from quiet.noise import measure, report
 
-    wanted = measure.NoiseRequest(cpus, asked.seconds, asked.threshold_ns, asked.trace, asked.fifo, source, applied)
+    request = measure.NoiseRequest(
+        cpus, options.seconds, options.threshold_ns, options.trace, options.fifo, source, applied
+    )
 
     def go_on(passed: float) -> bool:
-        tick(passed, asked.seconds)
+        progress(passed, options.seconds)
         return False
 
     with _ending_on_signals(), _without_collector():
         host = Host()
-        cool = virtualization.throttled(host, cpus)
-        measured = measure.measure(host, wanted, go_on)
-        hot = slowed(cool, virtualization.throttled(host, cpus))
-        exceeded = report.judge(measured, limits)
+        before = virtualization.throttled(host, cpus)
+        measured = measure.measure(host, request, go_on)
+        throttled = slowed(before, virtualization.throttled(host, cpus))
         page = None
-        if asked.timeline is not None:
+        if options.timeline is not None:
             from quiet.noise import timeline
 
             page = timeline.page(measured)
-        lines = list(table.lines(measured, exceeded, limits))
-        lines += [
-            f"CPU {cpu} was slowed down for heat meanwhile, by its counter {count}"
-            for cpu, count in hot.items()
-            if count
-        ]
-        shape = {**report.shape(measured, exceeded, limits), "throttled": {str(cpu): n for cpu, n in hot.items()}}
-        return Heard(shape, lines, bool(exceeded), page)
+        return NoiseResult(report.make(measured, limits, throttled), page)
 
 
 def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
-    """How often each CPU that counts it was slowed down between two looks (surroundings.throttled)."""
+    """How often each CPU that counts it was slowed down between two looks (virtualization.throttled)."""
     return {cpu: after[cpu] - count for cpu, count in before.items() if cpu in after}
 
 
@@ -132,7 +141,7 @@ def _without_collector() -> Iterator[None]:
 
 @contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """The first signal that ends a command raises Interrupted, so that all is taken down; further ones do nothing."""
+    """The first signal that ends a command raises NoiseInterrupted, so that all is removed; later ones are ignored."""
     ended = False
 
     def end(number: int, _frame: FrameType | None) -> None:

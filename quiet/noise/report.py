@@ -1,4 +1,7 @@
-"""What is reported of a measurement: plain numbers in nanoseconds, and the verdict by budgets."""
+"""The report of a measurement: plain numbers in nanoseconds, the remedy of each cause, the verdict by budgets.
+
+The fields are named as the keys of `quiet noise --json`.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,14 @@ from dataclasses import dataclass
 
 from quiet.noise import clock
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
-from quiet.noise.budgets import Budgets
-from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS
+from quiet.noise.budgets import Budgets, Nanoseconds, show
+from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
-from quiet.noise.remedies import BOOT, KNOB, Remedy, remedy
-from quiet.noise.units import show
+from quiet.noise.remedies import BOOT, KNOB, remedy
 
-Json = dict[str, object]
 LONG_NS = 1_000  # gaps above this have to have a cause
+PERCENTILES = (50, 90, 99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +40,120 @@ class Exceeded:
         return f"{value:.3g} " + ("%" if self.budget == "max-lost" else "a second")
 
 
+@dataclass(frozen=True, slots=True)
+class CauseReport:
+    """A cause: what it took in all, and its remedy, with the knob or the kernel parameter where that is one."""
+
+    cause: str
+    kind: str
+    inside: str | None
+    count: int
+    total_ns: Nanoseconds
+    max_ns: Nanoseconds
+    gaps: int
+    remedy: str
+    knob: str | None
+    boot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TracingCost:
+    """What the tracing itself took; None: not known."""
+
+    events: int
+    event_ns: Nanoseconds | None
+    cost_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuReport:
+    """One CPU. The shares are percentages of the time; `kept` of the `gaps` have causes."""
+
+    gaps: int
+    kept: int
+    lost_pct: float
+    host_pct: float
+    stall_pct: float
+    unattributed_pct: float
+    max_ns: Nanoseconds
+    min_ns: Nanoseconds
+    percentiles_ns: Mapping[str, Nanoseconds]
+    causes: tuple[CauseReport, ...]
+    unattributed: int
+    interrupts: Mapping[str, Count]
+    softirqs: Mapping[str, int]
+    steal_ms: float | None
+    smi: int | None
+    lost_events: int
+    tick_kept: Mapping[str, int]
+    tracing: TracingCost
+    histogram_ns: tuple[tuple[Nanoseconds, int], ...]
+    looking_pct: float
+    limits: tuple[str, ...]
+
+    @property
+    def own_pct(self) -> float:
+        """The share of this system's own causes."""
+        return self.lost_pct - self.host_pct - self.stall_pct - self.unattributed_pct
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorReport:
+    """The detector on the first CPU, and its clock."""
+
+    clock: str
+    ticks_per_second: float
+    loop_ns: float
+    step_ns: float
+    threshold_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseReport:
+    """The whole report. `limits`: what the measuring had to do without; `throttled`: how often a CPU was, for heat."""
+
+    duration_s: float
+    source: str
+    limits: tuple[str, ...]
+    virtual: str | None
+    detector: DetectorReport
+    cpus: Mapping[int, CpuReport]
+    budgets: Budgets
+    exceeded: tuple[Exceeded, ...]
+    throttled: Mapping[int, int]
+
+    @property
+    def all_limits(self) -> list[str]:
+        """What the measuring had to do without, on any CPU, each once."""
+        own = (text for cpu in self.cpus.values() for text in cpu.limits)
+        return list(dict.fromkeys([*self.limits, *own]))
+
+
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
     """The share of the time that the CPU was lost for its task, or that `ticks` are of it."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 
 
-def interrupts(on: OnCpu) -> int:
-    """All interrupts that the kernel counted on the CPU."""
-    return sum(each.counted for name, each in on.interrupts.items() if name not in NOT_INTERRUPTS)
+def interrupts(lines: Mapping[str, Count]) -> int:
+    """All interrupts that the kernel counted on a CPU."""
+    return sum(line.counted for name, line in lines.items() if name not in NOT_INTERRUPTS)
 
 
 def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
     """The budgets that were exceeded; none: quiet."""
-    found = []
+    exceeded = []
     for cpu, on in sorted(measured.cpus.items()):
         seconds = measured.clock.ns(on.watched.end - on.watched.begin) / 1e9
         values = (
-            ("max-lost", budgets.lost_pct, lost_pct(on)),
-            ("max-gap", budgets.gap_ns, measured.clock.ns(on.watched.longest)),
-            ("max-interrupts", budgets.interrupts, interrupts(on) / seconds if seconds else 0.0),
+            ("max-lost", budgets.max_lost_pct, lost_pct(on)),
+            ("max-gap", budgets.max_gap_ns, measured.clock.ns(on.watched.longest)),
+            ("max-interrupts", budgets.max_interrupts_per_s, interrupts(on.interrupts) / seconds if seconds else 0.0),
         )
-        found += [
+        exceeded += [
             Exceeded(cpu, name, limit, value) for name, limit, value in values if limit is not None and value > limit
         ]
-    return found
-
-
-def limits_of(measured: NoiseMeasurement) -> list[str]:
-    """What the measuring had to do without, each once."""
-    own = (text for on in measured.cpus.values() for text in on.watched.limits)
-    return list(dict.fromkeys([*measured.limits, *own]))
+    return exceeded
 
 
 def by_cost(totals: Mapping[Cause, Total]) -> list[tuple[Cause, Total]]:
@@ -97,88 +182,73 @@ def unattributed(on: OnCpu, long: int) -> int:
     return sum(each.gap.length >= long and each.parts[0][0].kind == UNKNOWN for each in on.account.explained)
 
 
-def remedy_text(item: Remedy) -> str:
-    """A remedy in a line."""
-    lead = {KNOB: f"knob {item.what}", BOOT: f"boot with {item.what}"}.get(item.how)
-    return f"{lead}: {item.text}" if lead else item.text
+def _cause(measured: NoiseMeasurement, cpu: int, cause: Cause, total: Total) -> CauseReport:
+    item = remedy(cause, cpu, measured.in_place[cpu], measured.together)
+    lead = {KNOB: f"knob {item.what}: ", BOOT: f"boot with {item.what}: "}.get(item.how, "")
+    return CauseReport(
+        cause=label(cause),
+        kind=cause.kind,
+        inside=inside(cause) or None,
+        count=total.count,
+        total_ns=Nanoseconds(measured.clock.ns(total.total)),
+        max_ns=Nanoseconds(measured.clock.ns(total.longest)),
+        gaps=total.gaps,
+        remedy=lead + item.text,
+        knob=item.what if item.how == KNOB else None,
+        boot=item.what if item.how == BOOT else None,
+    )
 
 
-def cpu_shape(measured: NoiseMeasurement, cpu: int) -> Json:
-    """One CPU's part of `quiet noise --json`."""
-    on, ns = measured.cpus[cpu], measured.clock.ns
-    watched = on.watched
-    causes: list[Json] = []
-    for cause, total in by_cost(on.account.totals):
-        item = remedy(cause, cpu, measured.in_place[cpu], measured.together)
-        causes.append(
-            {
-                "cause": label(cause),
-                "kind": cause.kind,
-                "inside": inside(cause) or None,
-                "count": total.count,
-                "total_ns": round(ns(total.total)),
-                "max_ns": round(ns(total.longest)),
-                "gaps": total.gaps,
-                "remedy": remedy_text(item),
-                "knob": item.what if item.how == KNOB else None,
-                "boot": item.what if item.how == BOOT else None,
-            }
-        )
-    return {
-        "gaps": watched.count,
-        "kept": len(watched.gaps),
-        "lost_pct": lost_pct(on),
-        "host_pct": share(on, (HOST,)),
-        "stall_pct": share(on, (STALL,)),
-        "unattributed_pct": share(on, (UNKNOWN,)) + max(lost_pct(on) - share(on, None), 0.0),
-        "max_ns": round(ns(watched.longest)),
-        "min_ns": round(ns(watched.shortest)),
-        "percentiles_ns": {f"p{q}": round(ns(percentile(watched.histogram, q / 100))) for q in (50, 90, 99)},
-        "causes": causes,
-        "unattributed": unattributed(on, measured.clock.ticks(LONG_NS)),
-        "interrupts": {
-            name: {"text": each.text, "counted": each.counted, "traced": each.traced, "exact": each.exact}
-            for name, each in on.interrupts.items()
-        },
-        "softirqs": on.softirqs,
-        "steal_ms": on.stolen_ms,
-        "smi": on.firmware,
-        "lost_events": on.lost_events,
-        "tick_kept": on.tick_kept,
-        "tracing": {
-            "events": on.events,
-            "event_ns": None if on.event_cost is None else round(ns(on.event_cost)),
-            "cost_pct": None if on.event_cost is None else lost_pct(on, on.events * on.event_cost),
-        },
-        "histogram_ns": [[round(ns(low)), count] for low, count in sorted(watched.histogram.items())],
-        "looking_pct": lost_pct(on, watched.looking),
-        "limits": list(watched.limits),
-    }
+def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
+    """The report of one CPU."""
+    on, watched = measured.cpus[cpu], measured.cpus[cpu].watched
+
+    def ns(ticks: float) -> Nanoseconds:
+        return Nanoseconds(measured.clock.ns(ticks))
+
+    cost = on.event_cost
+    return CpuReport(
+        gaps=watched.count,
+        kept=len(watched.gaps),
+        lost_pct=lost_pct(on),
+        host_pct=share(on, (HOST,)),
+        stall_pct=share(on, (STALL,)),
+        unattributed_pct=share(on, (UNKNOWN,)) + max(lost_pct(on) - share(on, None), 0.0),
+        max_ns=ns(watched.longest),
+        min_ns=ns(watched.shortest),
+        percentiles_ns={f"p{q}": ns(percentile(watched.histogram, q / 100)) for q in PERCENTILES},
+        causes=tuple(_cause(measured, cpu, cause, total) for cause, total in by_cost(on.account.totals)),
+        unattributed=unattributed(on, measured.clock.ticks(LONG_NS)),
+        interrupts=on.interrupts,
+        softirqs=on.softirqs,
+        steal_ms=on.stolen_ms,
+        smi=on.firmware,
+        lost_events=on.lost_events,
+        tick_kept=on.tick_kept,
+        tracing=TracingCost(
+            on.events, None if cost is None else ns(cost), None if cost is None else lost_pct(on, on.events * cost)
+        ),
+        histogram_ns=tuple((ns(low), count) for low, count in sorted(watched.histogram.items())),
+        looking_pct=lost_pct(on, watched.looking),
+        limits=watched.limits,
+    )
 
 
-def shape(measured: NoiseMeasurement, exceeded: Sequence[Exceeded], budgets: Budgets) -> Json:
-    """The "noise" of `quiet verify --json` and `quiet noise --json`."""
+def make(measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int]) -> NoiseReport:
+    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was slowed down for heat."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
-    return {
-        "duration_s": round(measured.seconds, 6),
-        "source": measured.source,
-        "limits": measured.limits,
-        "virtual": measured.virtual or None,
-        "detector": {
-            "clock": clock.name(),
-            "ticks_per_second": round(measured.clock.per_second),
-            "loop_ns": round(ns(first.period), 2),
-            "step_ns": round(ns(first.step), 2),
-            "threshold_ns": round(ns(first.threshold), 1),
-        },
-        "cpus": {str(cpu): cpu_shape(measured, cpu) for cpu in sorted(measured.cpus)},
-        "budgets": {
-            "max_lost_pct": budgets.lost_pct,
-            "max_gap_ns": budgets.gap_ns,
-            "max_interrupts_per_s": budgets.interrupts,
-        },
-        "exceeded": [
-            {"cpu": each.cpu, "budget": each.budget, "limit": each.limit, "found": each.found} for each in exceeded
-        ],
-    }
+    detector = DetectorReport(
+        clock.name(), measured.clock.per_second, ns(first.period), ns(first.step), ns(first.threshold)
+    )
+    return NoiseReport(
+        duration_s=measured.seconds,
+        source=measured.source,
+        limits=tuple(measured.limits),
+        virtual=measured.virtual or None,
+        detector=detector,
+        cpus={cpu: of_cpu(measured, cpu) for cpu in sorted(measured.cpus)},
+        budgets=budgets,
+        exceeded=tuple(judge(measured, budgets)),
+        throttled=throttled,
+    )

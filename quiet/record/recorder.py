@@ -1,4 +1,4 @@
-"""Record a machine: every file that facts and rules read, as a tree for --root. What is not read is not recorded."""
+"""Record a machine: every file that facts and rules read, as a tree for --root, and no other file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quiet.boot import plan as boot_plan
-from quiet.cli import json_output
+from quiet.boot.plan import BootRequest
 from quiet.errors import QuietError, UsageError
 from quiet.host.reader import ANSWERS, Reader
 from quiet.kernel import check, config, fragments
@@ -20,14 +20,14 @@ from quiet.knobs.knob import RuleContext, Skip
 from quiet.knobs.registry import KNOBS
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
-from quiet.record.redact import Mask
-from quiet.settings import plan
+from quiet.record.redact import LEFT_OUT, Redaction
+from quiet.settings import plan, status
 from quiet.settings.profile import bundled, load
 from quiet.targets import registry
 
 
 class Recording(Reader):
-    """A reader that remembers what it was asked for, and the answers."""
+    """A reader that keeps the files that it was asked for, and the answers."""
 
     def __init__(self, root: str = "/") -> None:
         super().__init__(root)
@@ -37,56 +37,56 @@ class Recording(Reader):
         self.closed: set[str] = set()
 
     def text(self, path: str) -> str | None:
-        """As Reader.text, remembered with the file's mode."""
-        found = super().text(path)
+        """As Reader.text, kept with the file's mode."""
+        content = super().text(path)
         with contextlib.suppress(OSError):  # it went away just now: tasks do
             mode = os.stat(self.root + path).st_mode & 0o777
-            if found is not None:
-                self.files[path] = (found, mode)
+            if content is not None:
+                self.files[path] = (content, mode)
             elif not os.access(self.root + path, os.R_OK, effective_ids=True):
                 self.closed.add(path)
-        return found
+        return content
 
     def names(self, path: str) -> list[str]:
-        """As Reader.names; what is listed is remembered to be there."""
-        found = super().names(path)
-        for name in found:
-            self._there(f"{path.rstrip('/')}/{name}")
-        return found
+        """As Reader.names; the listed files are kept, without their content."""
+        names = super().names(path)
+        for name in names:
+            self._keep(f"{path.rstrip('/')}/{name}")
+        return names
 
     def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
-        """As Reader.asked, remembered as the file that a recorded tree has for it."""
-        found = super().asked(name, ask)
-        if found is not None:
-            self.files[f"{ANSWERS}/{name}"] = (found, 0o644)
-        return found
+        """As Reader.asked, kept as the file that a recorded tree has for it."""
+        answer = super().asked(name, ask)
+        if answer is not None:
+            self.files[f"{ANSWERS}/{name}"] = (answer, 0o644)
+        return answer
 
     def link(self, path: str) -> str | None:
-        """As Reader.link; the link is remembered as one that stays inside of the tree, with what it leads to."""
-        found = super().link(path)
-        if found is not None:
-            whole = os.path.normpath(os.path.join(os.path.dirname(path), found))
+        """As Reader.link; the link is kept as one that stays inside of the tree, with its target."""
+        target = super().link(path)
+        if target is not None:
+            whole = os.path.normpath(os.path.join(os.path.dirname(path), target))
             self.links[path] = whole
             self.exists(whole)
-        return found
+        return target
 
     def exists(self, path: str) -> bool:
-        """As Reader.exists; a folder is remembered as one, a file with its content."""
-        found = super().exists(path)
-        # who asks for a file on a disk to be there does not ask what is in it: a unit may hold anything
-        if path.startswith(("/sys/", "/proc/")) and found and path not in self.files and self._is_regular(path):
+        """As Reader.exists; a folder is kept as one, a file with its content."""
+        exists = super().exists(path)
+        # a question for the existence of a file on a disk is none for its content: a unit may hold anything
+        if path.startswith(("/sys/", "/proc/")) and exists and path not in self.files and self._is_regular(path):
             self.text(path)
-        if found:
-            self._there(path)
-        return found
+        if exists:
+            self._keep(path)
+        return exists
 
     def writable(self, path: str) -> bool:
-        """As Reader.writable; a file that can only be written is remembered too."""
-        self._there(path)
+        """As Reader.writable; a file that can only be written is kept too."""
+        self._keep(path)
         return super().writable(path)
 
     def seen(self, path: str) -> bool:
-        """Whether something is there, remembered without its content, also when this user may not read it."""
+        """Whether a file or folder exists; kept without its content, also when this user may not read it."""
         if os.path.isdir(self.root + path):
             self.folders.add(path)
         elif os.path.exists(self.root + path):
@@ -99,7 +99,7 @@ class Recording(Reader):
         except OSError:
             return False
 
-    def _there(self, path: str) -> None:
+    def _keep(self, path: str) -> None:
         if os.path.isdir(self.root + path):
             self.folders.add(path)
         elif path not in self.files and os.access(self.root + path, os.R_OK, effective_ids=True):
@@ -107,57 +107,60 @@ class Recording(Reader):
                 self.files[path] = ("", os.stat(self.root + path).st_mode & 0o777)
 
 
-class Recorded(NamedTuple):
-    """What came of it: the number of files, and those that this user may not read."""
+class RecordReceipt(NamedTuple):
+    """The archive: how many files it has, what was left out on purpose, and the files that this user may not read."""
 
+    file: str
     files: int
-    closed: tuple[str, ...]
+    left_out: tuple[str, ...]
+    unreadable: tuple[str, ...]
 
 
-def record(reader: Recording, file: str, masked: bool = True) -> Recorded:
+def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt:
     """Write a tree (gzip'd tar) of everything that quiet reads on this host to plan.
 
-    The same host gives the same bytes. `masked`: without what mask.LEFT_OUT lists. Raises UsageError when the file is
-    there already or cannot be written; then nothing of it is left.
+    The same host gives the same bytes. `redacted`: without the data that redact.LEFT_OUT lists. Raises UsageError
+    when the file exists already or cannot be written; then nothing of it is left.
     """
     if not file:
         raise UsageError("record: no name; give the archive to write, such as myhost.tar.gz")
     facts = Facts(reader)
-    json_output.status(facts, None)
+    status.status(facts, None)
     _ask_every_knob(facts)
     _ask_kernel(reader)
     for name in bundled():
         with contextlib.suppress(QuietError):  # no boot loader, or no CPU to isolate
-            boot_plan.make(reader, load(name), None)
+            profile = load(name)
+            boot_plan.make(reader, BootRequest(profile.name, profile.boot, profile.choose(facts)))
     try:
         with open(file, "xb") as archive:
-            _write(reader, archive, file, masked)
+            _write(reader, archive, file, redacted)
     except FileExistsError:
         raise UsageError(f"{file}: exists already; give another name") from None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
-    return Recorded(len(reader.files), tuple(sorted(reader.closed)))
+    return RecordReceipt(file, len(reader.files), LEFT_OUT if redacted else (), tuple(sorted(reader.closed)))
 
 
-def _write(reader: Recording, archive: io.BufferedWriter, file: str, masked: bool) -> None:
+def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: bool) -> None:
     folders = {*reader.folders, *reader.links}
-    mask = Mask({path: text for path, (text, _) in reader.files.items()}, folders) if masked else None
+    redaction = Redaction({path: text for path, (text, _) in reader.files.items()}, folders) if redacted else None
     try:
         with (
             gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
         ):
             for path in sorted(reader.folders - reader.files.keys() - reader.links.keys()):
-                if "/../" not in path and (not mask or mask.tells(path)):
-                    _add(tar, mask.path(path) if mask else path, 0o755, None)
+                if "/../" not in path and (not redaction or redaction.keeps(path)):
+                    _add(tar, redaction.path(path) if redaction else path, 0o755, None)
             for path, (text, mode) in sorted(reader.files.items()):
-                if path in reader.links or "/../" in path or (mask and not mask.tells(path)):
+                if path in reader.links or "/../" in path or (redaction and not redaction.keeps(path)):
                     continue
-                shown, content = (mask.path(path), mask.text(path, text)) if mask else (path, text)
+                shown, content = (redaction.path(path), redaction.text(path, text)) if redaction else (path, text)
                 _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
             for path, whole in sorted(reader.links.items()):
-                if not mask or (mask.tells(path) and mask.tells(whole)):
-                    shown, to = (mask.path(path), mask.path(whole)) if mask else (path, whole)
+                if not redaction or (redaction.keeps(path) and redaction.keeps(whole)):
+                    shown, to = (redaction.path(path), redaction.path(whole)) if redaction else (path, whole)
                     _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
     except BaseException:
         with contextlib.suppress(OSError):
@@ -178,7 +181,7 @@ def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None, link: s
 
 
 def _ask_every_knob(facts: Facts) -> None:
-    """Let every rule look with every choice, on the CPUs that the profiles would choose and on all others too."""
+    """Run every rule with every choice, on the CPUs that the profiles would choose and on all others too."""
     cpus = list(_choices(facts))
     for name in bundled():
         profile = load(name)
@@ -201,11 +204,11 @@ def _ask_every_knob(facts: Facts) -> None:
 
 
 def _ask_kernel(reader: Recording) -> None:
-    """The kernel's configuration, unpacked whatever its name is, and what its options bring."""
-    found = config.running(reader)
-    if found.values:
-        lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in found.values.items())
-        reader.files[found.source] = ("\n".join(lines), 0o444)
+    """The kernel's configuration, unpacked whatever its name is, and the evidence of its options."""
+    built = config.running(reader)
+    if built.values:
+        lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in built.values.items())
+        reader.files[built.source] = ("\n".join(lines), 0o444)
     reader.asked(check.ASKED, lambda: "yes")
     for option in fragments.load((*fragments.NAMES, fragments.LAB)):
         for evidence in option.evidence:

@@ -1,6 +1,6 @@
-"""What a recording does not tell: names, addresses and identifiers, made into others of the same form.
+"""Redact names, addresses and identifiers in a recording: each becomes another one of the same form.
 
-The same thing gets the same mask everywhere in one recording, so that what belongs together still does. What a rule
+The same name gets the same replacement everywhere in one recording, so that related files still match. What a rule
 reads (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) stays as it is.
 """
 
@@ -14,7 +14,7 @@ from quiet.host.reader import ANSWERS
 from quiet.knobs import rivals, services
 from quiet.machine.facts import PF_KTHREAD
 from quiet.record.redact_command_line import MASKED, parameters
-from quiet.record.redact_files import known_options, told
+from quiet.record.redact_files import known_options, redacted
 from quiet.record.redact_names import Names
 
 LEFT_OUT = (
@@ -49,12 +49,12 @@ _HELD = frozenset(
 _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "CapEff", "CapBnd", "Seccomp", "Cpus_allowed", "Cpus_allowed_list")
 
 
-_OPTION = re.compile(  # of a mount; a hierarchy may have a name, and a program that is called
+_OPTION = re.compile(  # of a mount; a hierarchy may have a name and a release agent
     r"r[ow]|nosuid|nodev|noexec|(rel|no|strict)atime|nsdelegate|memory_\w+|xattr|noprefix|cpuset_v2_mode|clone_children"
     r"|cpu|cpuacct|cpuset|memory|io|blkio|pids|devices|freezer|net_cls|net_prio|perf_event|hugetlb|rdma|misc|name=systemd"
     r"|cdp(l2)?|mba_MBps|(mode|size|nr_inodes|pagesize)=\d+[kKmMgG]?"
 )
-# what a file of the kernel's own may be told of; of others in /proc only that they are there
+# files in /proc that are kept with their content; of the others only the names
 _PROC = re.compile(
     r"/proc/(cgroups|config\.gz|cpuinfo|filesystems|interrupts|meminfo|irq/.*|sys/.*|xen/capabilities"
     r"|device-tree/.*|net/connector|schedstat|softirqs|uptime|loadavg|consoles|modules|version)"
@@ -64,8 +64,8 @@ _OURS = ("/run/quiet/", "/var/lib/quiet/", "/etc/quiet/")
 _OF_CONTAINERS = ("/.dockerenv", "/var/run/secrets/kubernetes.io")
 
 
-class Mask:
-    """One recording's masks; `files` are its files as read, by path, `folders` other paths that are in it."""
+class Redaction:
+    """The replacements in one recording; `files`: its files as read, by path, `folders`: its other paths."""
 
     def __init__(self, files: Mapping[str, str], folders: Iterable[str] = ()) -> None:
         self.files = files
@@ -73,8 +73,8 @@ class Mask:
         self._options = known_options()
         self._names = Names((*files, *folders), files.get("/proc/sys/kernel/osrelease", ""), self._number)
 
-    def tells(self, path: str) -> bool:
-        """Whether a file or folder is told at all."""
+    def keeps(self, path: str) -> bool:
+        """Whether a file or folder is in the recording at all."""
         whole = f"{path}/"
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
@@ -83,7 +83,7 @@ class Mask:
         return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:
-        """A file's content as it may be told."""
+        """A file's content, redacted."""
         parts = path.split("/")
         if parts[1] == "proc" and (parts[2].isdecimal() or parts[2] in ("self", "thread-self")):
             return self._of_task(path, parts[-1], text)
@@ -93,7 +93,7 @@ class Mask:
         if parts[1] not in ("sys", "proc") or name == "config.gz":
             if name in _IDS:
                 return MASKED
-            return self._ids(told(path, text, self._names.unit, self._options))
+            return self._ids(redacted(path, text, self._names.unit, self._options))
         whole = {"/proc/cmdline": parameters, "/proc/mounts": self._mounts, "/proc/swaps": self._swaps}.get(path)
         if whole:
             return whole(text)
@@ -112,7 +112,7 @@ class Mask:
         return self._ids(_SERIAL.sub(rf"\1 {MASKED}", _BUILDER.sub(f"({MASKED})", text)))
 
     def _mounts(self, text: str) -> str:
-        """The kernel's own file systems, and the type of the root's: what a container is known by."""
+        """The kernel's own file systems, and the type of the root's, which identifies a container."""
         kept = []
         for line in text.splitlines():
             fields = line.split(" ")

@@ -1,6 +1,6 @@
-"""What a recording tells of the boot loaders' files: the lines that are read here, made anew from what is known.
+"""Redact the boot loaders' files: the lines that quiet reads are rebuilt from their known parts.
 
-It is a list of what is kept: a line that is not in it is left out, whatever it holds.
+This is an allow list: a line that is not in it is left out, whatever it holds.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _KEY = re.compile(r"(\s*)(\w[\w-]*)(\s+)(.*)")
 _ZIPL = re.compile(r"(\s*parameters[ \t]*=[ \t]*)(.*)")
 
 
-def told(path: str, text: str) -> str | None:
-    """A file's content as it may be told; None when it is no boot loader's."""
-    for patterns, function in _KINDS:
+def redacted(path: str, text: str) -> str | None:
+    """A file's content, redacted; None when it is no boot loader's."""
+    for patterns, function in _TYPES:
         if any(fnmatchcase(path, pattern) for pattern in patterns):
             return "\n".join(function(text)) + ("\n" if text.endswith("\n") else "")
     return None
@@ -142,7 +142,7 @@ def _program(text: str) -> Iterator[str]:
         yield next((word for word in ("default/grub.d", "u-boot-menu/conf.d") if word in text), "#")
 
 
-_KINDS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[str]]], ...] = (
+_TYPES: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[str]]], ...] = (
     (("/etc/default/grub", "/etc/default/grub.d/*", "/etc/default/u-boot"), _shell),
     (("/etc/u-boot-menu/conf.d/*", "/usr/share/u-boot-menu/conf.d/*"), _shell),
     (("/boot/grub*/grub.cfg", "/boot/efi/EFI/*/grub.cfg"), _grub),

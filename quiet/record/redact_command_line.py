@@ -1,4 +1,4 @@
-"""What is told of a kernel command line: the parameters that quiet knows, with values of a form that tells nothing."""
+"""Redact a kernel command line: the parameters that quiet knows are kept, with values of a harmless form."""
 
 from __future__ import annotations
 

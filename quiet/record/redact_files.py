@@ -1,6 +1,6 @@
-"""What is told of the files on a disk: of each kind the lines that quiet reads, made anew from what is known in them.
+"""Redact the files on a disk: of each type the lines that quiet reads are rebuilt from their known parts.
 
-It is a list of what is kept: a line or a file that is not in it is left out, whatever it holds.
+This is an allow list: a line or a file that is not in it is left out, whatever it holds.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def known_options() -> frozenset[str]:
     return frozenset(names | {"CONFIG_X86", "CONFIG_ARM64", "CONFIG_KEXEC_SIG"})
 
 
-def told(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
-    """A file's content as it may be told; "" for a file that is not known to be read.
+def redacted(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
+    """A file's content, redacted; "" for a file that is not known to be read.
 
-    `unit` makes a unit's name one that may be told, `options` are the kernel's that quiet knows.
+    `unit` redacts a unit's name, `options` are the kernel's that quiet knows.
     """
-    found = boot.told(path, text)
-    if found is not None:
-        return found
+    boot_file = boot.redacted(path, text)
+    if boot_file is not None:
+        return boot_file
     if path in ("/run/systemd/container", "/run/host/container-manager"):
         return text if not text or _MANAGERS.fullmatch(text) else MASKED
     if path.startswith(_UNITS):

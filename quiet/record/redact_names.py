@@ -1,6 +1,6 @@
-"""Names that people give, in paths and beside them: of interfaces, cgroups, units, entries of a boot menu.
+"""Redact names that people give, in paths and texts: of interfaces, cgroups, units, entries of a boot menu.
 
-What the kernel, systemd and the distributions call something stays.
+Names that the kernel, systemd and the distributions give are kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STAYS = re.compile(
 
 
 class Names:
-    """The names in one recording, each given the same mask everywhere by `number`."""
+    """The names in one recording, each replaced by the same one everywhere, by `number`."""
 
     def __init__(self, paths: Iterable[str], release: str, number: Callable[[str, str], int]) -> None:
         self._number = number
@@ -66,11 +66,11 @@ class Names:
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if own else None
 
     def text(self, text: str) -> str:
-        """What the kernel says, without the names of interfaces."""
+        """A text of the kernel without the names of interfaces."""
         return self._pattern.sub(lambda found: self._interfaces[found[0]], text) if self._pattern else text
 
     def path(self, path: str) -> str:
-        """A path as it may be told."""
+        """A path, redacted."""
         if found := _GROUPS.match(path):
             return found[0] + "/".join(map(self._segment, path[found.end() :].split("/")))
         if path.startswith("/sys/fs/resctrl/") or not path.startswith(("/sys/", "/proc/")):

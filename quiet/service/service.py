@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
@@ -36,18 +36,17 @@ _FOR_ALL = 0o755
 _TAKES_ROOT = "a service takes root; run it with sudo"
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(NamedTuple):
     """The service as its unit says: the profile's name or file, --cpus, whether it starts at boot, its files."""
 
     profile: str
     cpus: str | None
     enabled: bool
     files: tuple[str, ...]
+    unit: str = NAME
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceReceipt:
+class ServiceReceipt(NamedTuple):
     """What was made or taken away, in order, and the commands that go with it; `ran`: they were, not only shown."""
 
     profile: str | None  # None: there was no service
@@ -55,6 +54,7 @@ class ServiceReceipt:
     commands: tuple[str, ...]
     ran: bool
     left: bool = False  # it was stopped, and what it had applied is still there
+    unit: str = NAME
 
 
 def installed(reader: Reader) -> Installed | None:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quiet import cpulist
-from quiet.boot.parameters import cmdline, merge
-from quiet.boot.parameters import placeholders as wish
-from quiet.errors import Refused, UsageError
+from quiet.boot.parameters import merge
+from quiet.errors import UsageError
 from quiet.knobs import services
 from quiet.knobs.registry import BY_NAME
 from quiet.machine.cpu_selection import CpuPartition, choose
@@ -50,13 +49,7 @@ class Profile(NamedTuple):
 
     def missing_boot(self, facts: Facts, cpus: CpuPartition) -> tuple[str, ...]:
         """The kernel parameters that the profile wants, that work here, and that the running kernel was not given."""
-        if not self.boot:
-            return ()
-        wanted = wish.words(self.boot, cpus, f"profile {self.name}: key 'boot.wanted'")
-        try:
-            return merge.merge(cmdline.parse(facts.command_line), wanted, facts).add
-        except Refused:  # what is there leaves no CPU beside the wish: `quiet boot plan` says so
-            return tuple(wanted)
+        return merge.missing(self.boot, cpus, facts, f"profile {self.name}: key 'boot.wanted'")
 
 
 def bundled() -> list[str]:

@@ -1,1 +1,1 @@
-"""`quiet watch`: stays, and tells or repairs what drifts from the applied profile, as it happens."""
+"""`quiet watch`: stays, and reports or repairs what drifts from the applied profile, as it happens."""

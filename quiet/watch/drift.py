@@ -1,37 +1,42 @@
-"""What has drifted: a plan for some knobs, and the list of what is open."""
+"""Drift: a plan for some knobs finds it, the ledger lists it, a repair applies the profile again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.host.reader import Reader
 from quiet.knobs.registry import BY_NAME
 from quiet.machine.facts import CPU, Facts
-from quiet.settings import plan
+from quiet.settings import engine, journal, plan
 from quiet.settings.applied_state import AppliedState
+from quiet.settings.apply import apply
+from quiet.settings.engine import Write
 from quiet.settings.plan import Change
 from quiet.settings.profile import Profile
 from quiet.targets import value_types
 from quiet.watch.watched_files import CPUS
 
+_PATIENCE_S = 5  # for another quiet that is at work
 _GONE = "a CPU of the applied profile has gone offline"
 
 
-def look(reader: Reader, profile: Profile, record: AppliedState, facts: Facts, names: set[str] | None) -> list[Change]:
-    """What apply would change now, by these knobs or by all."""
+def check(reader: Reader, profile: Profile, state: AppliedState, facts: Facts, names: set[str] | None) -> list[Change]:
+    """The changes that apply would make now, by these knobs (None: by all)."""
     chosen = profile
     if names is not None:
         wanted = names | {BY_NAME[name].needs for name in names if name in BY_NAME}
         knobs = {name: choice for name, choice in profile.knobs.items() if name in wanted}
         chosen = profile._replace(knobs=knobs)
-    made = plan.make(reader, chosen, record.cpus, record.accepted(), record.refused, facts)
-    return [*_offline(record, facts), *made.changes]
+    planned = plan.make(reader, chosen, state.cpus, state.accepted(), state.refused, facts)
+    return [*_offline(state, facts), *planned.changes]
 
 
-def _offline(record: AppliedState, facts: Facts) -> list[Change]:
-    """CPUs that were online when the profile was applied, which no knob says, and are not now."""
-    gone = sorted((record.cpus.isolated | record.cpus.housekeeping) & facts.present - facts.online)
+def _offline(state: AppliedState, facts: Facts) -> list[Change]:
+    """CPUs that were online when the profile was applied and are not now; no knob covers them."""
+    gone = sorted((state.cpus.isolated | state.cpus.housekeeping) & facts.present - facts.online)
     return [
         Change(CPUS, f"file:{CPU}/cpu{cpu}/online", "0", "1", _GONE, value_types.NUMBER, f"CPU {cpu}") for cpu in gone
     ]
@@ -46,13 +51,27 @@ class Ledger:
     repaired: int = 0
 
     def update(self, changes: Iterable[Change], names: set[str] | None) -> tuple[list[Change], list[Change]]:
-        """Take in a look by these knobs (None: by all); what is new, and what is no longer."""
+        """Enter the changes of a check by these knobs (None: all); returns the new drifts, and those that are over."""
         now = {change.target: change for change in changes}
         new = [change for target, change in now.items() if target not in self.open]
-        looked = None if names is None else names | {CPUS}
-        gone = [c for t, c in self.open.items() if t not in now and (looked is None or c.knob in looked)]
-        for change in gone:
+        checked = None if names is None else names | {CPUS}
+        over = [c for t, c in self.open.items() if t not in now and (checked is None or c.knob in checked)]
+        for change in over:
             del self.open[change.target]
         self.open.update(now)
         self.seen += len(new)
-        return new, gone
+        return new, over
+
+
+def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, str]:
+    """Apply again, with the same journal and engine: a restore still writes the original values.
+
+    Returns the reasons of what was not set, by target. Raises QuietError when nothing could be.
+    """
+    offline = [Write(change.target, "1", value_types.NUMBER) for change in drifts if change.knob == CPUS]
+    if offline:  # they were online when the profile was applied, so nothing has to be recorded
+        with locked(host, _PATIENCE_S):
+            if journal.load(host) is not None:
+                engine.settle(host, offline, lambda write: None, lambda write, value: None)
+    receipt = apply(host, profile, patience=_PATIENCE_S, again=True)
+    return {item.target: item.reason for item in (*receipt.skips, *receipt.failures)}

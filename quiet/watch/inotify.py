@@ -1,7 +1,7 @@
-"""Files that tell when they are written: inotify(7), through libc.
+"""Notifications of writes to files: inotify(7), through libc.
 
-A write(2) by any process is told for sysfs, procfs and cgroup files too; what the kernel changes by itself only where
-it says so (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
+A write(2) by any process is reported for sysfs, procfs and cgroup files too; a change by the kernel itself only where
+it notifies (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kernel's own news, on netlink sockets: devices (uevents), network interfaces, processes.
+"""The kernel's own notifications, on netlink sockets: devices (uevents), network interfaces, processes.
 
 Sources: netlink(7), rtnetlink(7), driver-api/connector.rst and include/uapi/linux/{connector,cn_proc,netlink}.h.
 """
@@ -25,7 +25,7 @@ _AT_ONCE = 1024  # messages that are taken before others get their turn
 
 
 class Uevent(NamedTuple):
-    """One device's news: ("bind", "/devices/pci0000:00/…/virtio0", "virtio")."""
+    """A device's notification: ("bind", "/devices/pci0000:00/…/virtio0", "virtio")."""
 
     action: str
     path: str
@@ -38,7 +38,7 @@ class _Netlink:
     def __init__(self, protocol: int, group: int) -> None:
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
         self._socket = socket.socket(socket.AF_NETLINK, kind, protocol)
-        self.lost = False  # more came than fits: something happened that nobody told
+        self.lost = False  # the socket overflowed: notifications are missing
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
             self._socket.bind((0, group))
@@ -53,8 +53,8 @@ class _Netlink:
         self._socket.close()
 
     def _messages(self) -> list[bytes]:
-        found: list[bytes] = []
-        while len(found) < _AT_ONCE:
+        messages: list[bytes] = []
+        while len(messages) < _AT_ONCE:
             try:
                 data, sender = self._socket.recvfrom(_SIZE)
             except BlockingIOError:
@@ -65,8 +65,8 @@ class _Netlink:
                 self.lost = True
                 continue
             if sender[0] == 0:  # from the kernel: another program may send to the group too
-                found.append(data)
-        return found
+                messages.append(data)
+        return messages
 
 
 class Uevents(_Netlink):

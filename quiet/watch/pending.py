@@ -1,4 +1,4 @@
-"""What came in: which knobs to look at again, and who said so."""
+"""Pending notifications: which knobs to check again, and which source reported them."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from quiet.machine.facts import Facts
 from quiet.watch import watched_files
 from quiet.watch.netlink import Processes, Uevent, Uevents
 
-_MOST_TASKS = 512  # looked at one by one; more are found by the next look at everything
+_MOST_TASKS = 512  # checked one by one; the next check of everything finds the others
 RIVALS = ("irqbalance", "tuned", "tlp", "auto-cpufreq", "power-profiles-", "powertop", "thermald")
 
 
 @dataclass(slots=True)
-class News:
-    """Gathered until the next look. `knobs` None: all of them."""
+class Pending:
+    """Gathered until the next check. `knobs` None: all of them."""
 
     knobs: set[str] | None = field(default_factory=set)
     tids: set[int] = field(default_factory=set)
     by: str = ""
-    first: float = 0.0  # when it began to come, time.monotonic()
+    first: float = 0.0  # time.monotonic() of the first notification
     tids_first: float = 0.0  # the same for threads
-    renew: bool = False  # files have come or gone: they are watched anew
+    renew: bool = False  # files have come or gone: the watched files have to be listed again
 
     @property
     def ready(self) -> bool:
-        """Whether there is something to look at; threads are judged first."""
+        """Whether there is something to check; threads are judged first."""
         return self.knobs is None or bool(self.knobs)
 
     def add(self, knobs: Iterable[str] | None, by: str, now: float) -> None:
-        """Something happened that these knobs (None: all) have to do with."""
+        """A notification that concerns these knobs (None: all)."""
         if not self.ready:
             self.first = now
         self.by = self.by or by
         self.knobs = None if knobs is None or self.knobs is None else self.knobs | set(knobs)
 
     def uevents(self, events: Iterable[Uevent], now: float) -> None:
-        """Devices: CPUs change everything, the others their interrupts; plain values that change say nothing."""
+        """Devices: a CPU concerns every knob, others their interrupts; an action "change" concerns none."""
         for event in events:
             if event.action == "change":
                 continue
@@ -48,11 +48,11 @@ class News:
             self.add(None if event.subsystem == "cpu" else watched_files.devices(), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
-        """Threads that began or became another program; they are looked at when news have settled."""
-        fresh = set(tids)
-        if fresh and not self.tids:
+        """Threads that began or became another program; they are judged when notifications have settled."""
+        new = set(tids)
+        if new and not self.tids:
             self.tids_first = now
-        self.tids |= fresh
+        self.tids |= new
 
     def interfaces(self, now: float) -> None:
         """A network interface went up or down."""
@@ -60,7 +60,7 @@ class News:
         self.add(watched_files.devices(), "a network interface", now)
 
     def lost(self, source: Processes | Uevents, now: float) -> None:
-        """More came than the socket could hold: what it was about is looked at as a whole."""
+        """The socket overflowed: every knob that it may have been about is checked."""
         if source.lost:
             source.lost = False
             self.add(
@@ -68,7 +68,7 @@ class News:
             )
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
-        """Look at the new threads: who may run on the isolated CPUs, and who is a rival."""
+        """Check the new threads: which may run on the isolated CPUs, and which are rivals."""
         wanted: set[str] = set()
         masks: dict[str, bool] = {}
         for tid in sorted(self.tids)[:_MOST_TASKS]:

@@ -1,16 +1,16 @@
-"""What watching may cost: looks take turns with rests that are as long as the looks were dear."""
+"""CPU budget of `quiet watch`: after each check it sleeps in proportion to the CPU time used."""
 
 from __future__ import annotations
 
 import resource
 
-SHARE = 0.0005  # of one CPU, for looking at everything although nobody told of anything
-BUSY_SHARE = 0.2  # of one CPU, while news keep coming, after so many seconds of CPU time at once:
+SHARE = 0.0005  # of one CPU, for checking everything without a notification
+BUSY_SHARE = 0.2  # of one CPU, while notifications keep coming, after so many seconds of CPU time at once:
 BURST_S = 5.0
-SOON_SHARE = 0.01  # of one CPU, for the look at everything that follows a device's news
-TASKS_SHARE = 0.02  # of one CPU, for looking at new threads
-SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # news come in bursts, and most threads end soon
-SOON_S = 2.0  # at least between two looks at everything
+SOON_SHARE = 0.01  # of one CPU, for the check of everything that follows a device's notification
+TASKS_SHARE = 0.02  # of one CPU, for checking new threads
+SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # notifications come in bursts, and most threads end soon
+SOON_S = 2.0  # at least between two checks of everything
 FEWEST_S = 0.5  # between two repairs
 MOST_S = 60.0
 
@@ -22,21 +22,21 @@ def spent() -> float:
 
 
 class RateLimit:
-    """When to look, by the CPU time that the looks before have taken. All times are of time.monotonic()."""
+    """When to check, by the CPU time that earlier checks have taken. All times are of time.monotonic()."""
 
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
         self._hurry = False
-        self._whole = 0.0  # what a look at everything costs, in seconds of CPU time
+        self._whole = 0.0  # what a check of everything costs, in seconds of CPU time
         self._last = 0.0
-        self._debt = 0.0  # CPU time that looks have taken and that has not been rested for
+        self._debt = 0.0  # CPU time that checks have taken and that has not been slept for
         self._at = 0.0  # when that was so
         self._tasks_from = 0.0
         self._repair_from = 0.0
         self._patience = FEWEST_S
 
-    def looked(self, began: float, now: float, whole: bool) -> None:
-        """A look is over; `began` is spent() before it."""
+    def checked(self, began: float, now: float, whole: bool) -> None:
+        """A check is over; `began` is spent() before it."""
         cost = spent() - began
         self._debt = max(0.0, self._debt - (now - self._at) * BUSY_SHARE) + cost
         self._at = now
@@ -45,29 +45,29 @@ class RateLimit:
 
     @property
     def interval(self) -> float:
-        """Seconds from one look at everything to the next."""
+        """Seconds from one check of everything to the next."""
         if self._hurry:
             return max(SOON_S, self._whole / SOON_SHARE)
         return max(self.rescan_s, self._whole / SHARE)
 
     def hurry(self) -> None:
-        """Something happened that may concern more than was looked at."""
+        """A notification may concern more knobs than were checked."""
         self._hurry = True
 
     def whole_at(self) -> float:
-        """When everything is looked at again."""
+        """When everything is checked again."""
         return self._last + self.interval
 
-    def news_at(self, first: float) -> float:
-        """When to look for news that began to come at `first`."""
+    def pending_at(self, first: float) -> float:
+        """When to check after notifications of which the first came then."""
         return max(first + SETTLE_S, self._at + (self._debt - BURST_S) / BUSY_SHARE)
 
     def judged(self, began: float, now: float) -> None:
-        """New threads were looked at."""
+        """New threads were checked."""
         self._tasks_from = now + (spent() - began) / TASKS_SHARE
 
     def tasks_at(self, first: float) -> float:
-        """When to look at the threads of which the first came then."""
+        """When to check the threads of which the first came then."""
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
     def repair_at(self) -> float:
@@ -75,7 +75,7 @@ class RateLimit:
         return self._repair_from
 
     def repaired(self, now: float) -> None:
-        """A repair is over. Who has to repair again and again waits longer each time: somebody holds against it."""
+        """A repair is over. Repeated repairs wait longer each time: another program writes the same settings."""
         calm = now - self._repair_from > MOST_S
         self._patience = FEWEST_S if calm else min(2 * self._patience, MOST_S)
         self._repair_from = now + self._patience

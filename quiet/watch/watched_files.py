@@ -1,4 +1,4 @@
-"""Which files tell of drift: those of every target of the applied profile, and where services show themselves."""
+"""The files whose change means drift: those of every target of the applied profile, and the cgroups of services."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ JOURNAL = FOLDER
 CPUS = "cpus"  # not a knob: CPUs of the profile that are no longer online
 
 
-def files(reader: Reader, wanted: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """The knobs by the files that are written when they drift; `wanted`: knobs and their targets."""
-    found: dict[str, set[str]] = {}
-    for knob, target in wanted:
+def files(reader: Reader, targets: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """The knobs by the files that are written when they drift; `targets`: knobs with their targets."""
+    knobs: dict[str, set[str]] = {}
+    for knob, target in targets:
         for path in registry.watched_files(reader, target):
-            found.setdefault(path, set()).add(knob)
-    return found
+            knobs.setdefault(path, set()).add(knob)
+    return knobs
 
 
 def folders() -> dict[str, set[str]]:
-    """The knobs by the folders in which something comes: a service's cgroup."""
+    """The knobs by the folders in which a service's cgroup appears."""
     return {path: services() for path in _SERVICES}
 
 
 def services() -> set[str]:
-    """The knobs that hold off programs."""
+    """The knobs that stop or hold services."""
     return _rechecked_on("service")
 
 
@@ -43,7 +43,7 @@ def tasks() -> set[str]:
 
 
 def devices() -> set[str]:
-    """The knobs that a device's coming and going touches first of all: those of interrupts and of the network."""
+    """The knobs that a device's appearance concerns first: those of interrupts and of the network."""
     return _rechecked_on("device")
 
 
@@ -51,15 +51,15 @@ def _rechecked_on(trigger: Trigger) -> set[str]:
     return {knob.name for knob in KNOBS if knob.recheck_on == trigger}
 
 
-def wanted(profile: Profile, record: AppliedState, facts: Facts) -> Iterator[tuple[str, str]]:
+def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tuple[str, str]]:
     """Every knob of the applied profile with each of its targets, but for tasks and interrupts."""
-    yield from ((entry.knob, entry.target) for entry in record.entries.values())
+    yield from ((entry.knob, entry.target) for entry in state.entries.values())
     chosen = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
     for knob in KNOBS:
         if knob.name in chosen and knob.name not in tasks():
-            items = knob.rule(RuleContext(facts, record.cpus, chosen[knob.name], profile.services))
+            items = knob.rule(RuleContext(facts, state.cpus, chosen[knob.name], profile.services))
             yield from ((knob.name, item.target) for item in items if isinstance(item, DesiredValue))
-    yield from ((CPUS, f"file:{CPU}/cpu{cpu}/online") for cpu in sorted(record.cpus.isolated))
+    yield from ((CPUS, f"file:{CPU}/cpu{cpu}/online") for cpu in sorted(state.cpus.isolated))
 
 
 def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Stay, wait for news, look, tell, and repair where that is asked for."""
+"""Wait for notifications, check for drift, report it, and repair it where that is requested."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from quiet.machine.facts import Facts
 from quiet.settings import journal
 from quiet.settings.applied_state import AppliedState
 from quiet.settings.profile import Profile, load
-from quiet.watch import drift, events, inotify, repair, watched_files
-from quiet.watch.event_sources import Sources
-from quiet.watch.events import WatchEvent
-from quiet.watch.pending import News
+from quiet.watch import drift, events, inotify, watched_files
+from quiet.watch.event_sources import Sources, StopSignals
+from quiet.watch.events import WatchEvent, WatchSummary
+from quiet.watch.pending import Pending
 from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
-from quiet.watch.stop_signals import Ending
 from quiet.watch.watched_files import CPUS
 
 _WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
@@ -28,7 +27,7 @@ _WAITING = "another quiet is at work, or was killed in the middle; its end is wa
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """What was asked for: times in seconds, `seconds` None for ever."""
+    """Times are in seconds; `seconds` None: for ever."""
 
     repair: bool = False
     rescan_s: float = 60.0
@@ -38,19 +37,19 @@ class WatchOptions:
 class Watcher:
     """Watches one host with one applied profile. Raises Refused when none is applied."""
 
-    def __init__(self, host: Host, wanted: WatchOptions, tell: Callable[[WatchEvent], None]) -> None:
-        self._host, self._wanted, self._tell = host, wanted, tell
-        record = _applied(host)
-        self._record: AppliedState | None = record
-        self._cpus = record.cpus
-        self._profile: Profile = load(record.source)
+    def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
+        self._host, self._options, self._report = host, options, report
+        state = _applied(host)
+        self._state: AppliedState | None = state
+        self._cpus = state.cpus
+        self._profile: Profile = load(state.source)
         self._files: dict[str, set[str]] = {}
-        self._targets: list[tuple[str, str]] | None = None  # what the profile is about, found when first needed
-        self._pace = RateLimit(wanted.rescan_s)
-        self._news = News()
+        self._targets: list[tuple[str, str]] | None = None  # of the profile, listed when first needed
+        self._rate = RateLimit(options.rescan_s)
+        self._pending = Pending()
         self._ledger = drift.Ledger()
-        self._looks = 0
-        self._halted = _at_work(record)
+        self._checks = 0
+        self._halted = _at_work(state)
         self._reload_at: float | None = None  # the journal has changed, and may still be changing
 
     def run(self) -> int:
@@ -59,71 +58,69 @@ class Watcher:
         if self._host.live:
             with contextlib.suppress(OSError):
                 self._host.set_affinity(0, housekeeping)
-        with contextlib.ExitStack() as stack:
-            sources = stack.enter_context(Sources(self._host))
-            ending = stack.enter_context(Ending())
+        with Sources(self._host) as sources, StopSignals() as signals:
             self._sources = sources
             if self._halted:
-                self._tell(WatchEvent(events.NOTE, text=_WAITING))
+                self._report(WatchEvent(events.NOTE, text=_WAITING))
             else:
-                self._look(None, "the first look", renew=True)
+                self._check(None, "the first look", renew=True)
             began, cpu_began = time.monotonic(), spent()
             watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
-            self._tell(
-                WatchEvent(events.WATCHING, text=f"{watched}: {sources.summary()}", more={"missing": sources.missing})
+            self._report(
+                WatchEvent(events.WATCHING, text=f"{watched}: {sources.summary()}", missing=tuple(sources.missing))
             )
-            why = self._loop(ending, began)
+            why = self._loop(signals, began)
             seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
         self._end(why, seconds, cpu_s)
         return 1 if self._ledger.seen > self._ledger.repaired else 0
 
-    def _loop(self, ending: Ending, began: float) -> str:
-        until = began + self._wanted.seconds if self._wanted.seconds is not None else None
+    def _loop(self, signals: StopSignals, began: float) -> str:
+        until = began + self._options.seconds if self._options.seconds is not None else None
         poll = select.poll()
-        poll.register(ending.fileno(), select.POLLIN)
+        poll.register(signals.fileno(), select.POLLIN)
         while True:
             now = time.monotonic()
-            if ending.signal:
-                return ending.signal
+            if signals.signal:
+                return signals.signal
             if until is not None and now >= until:
                 return "the time is over"
             if why := self._due(now):
                 return why
-            self._sources.register(poll, resting=bool(self._news.tids))
+            self._sources.register(poll, resting=bool(self._pending.tids))
             poll.poll(self._timeout(time.monotonic(), until))
-            self._hear()
+            self._gather()
 
-    def _hear(self) -> bool:
-        """Gather the news; True when another quiet is at work."""
+    def _gather(self) -> bool:
+        """Read the notifications; True when another quiet is at work."""
         now = time.monotonic()
-        journal_too = self._sources.read(self._news, self._files, now)
-        if journal_too and self._reload_at is None:
+        journal_changed = self._sources.read(self._pending, self._files, now)
+        if journal_changed and self._reload_at is None:
             self._reload_at = now + SETTLE_S
-        return journal_too
+        return journal_changed
 
     def _due(self, now: float) -> str:
-        """Do what it is time for; says why to end, when there is a reason."""
+        """Do what is due; returns the reason to end, or ""."""
         if self._reload_at is not None and now >= self._reload_at:
             self._reload()
-        if self._record is None:
+        if self._state is None:
             return "the profile was restored"
         if self._halted:
             return ""
-        news = self._news
-        if news.tids and now >= self._pace.tasks_at(news.tids_first):
+        pending = self._pending
+        if pending.tids and now >= self._rate.tasks_at(pending.tids_first):
             began = spent()
-            news.judge_tasks(Facts(self._host), self._record.cpus.away)
-            self._pace.judged(began, now)
-        if news.ready and now >= self._pace.news_at(news.first):
-            self._news = News(tids=news.tids, tids_first=news.tids_first)
-            if news.knobs is None:
-                self._look({CPUS}, news.by)  # quick, and often what it is about
-            elif news.renew:
-                self._pace.hurry()
-            self._look(news.knobs, news.by, renew=news.renew)
-        elif now >= self._pace.whole_at():
-            self._look(None, "a look at everything", renew=True)
-        if self._ledger.open and self._wanted.repair and now >= self._pace.repair_at():
+            pending.judge_tasks(Facts(self._host), self._state.cpus.away)
+            self._rate.judged(began, now)
+        if pending.ready and now >= self._rate.pending_at(pending.first):
+            self._pending = Pending(tids=pending.tids, tids_first=pending.tids_first)
+            if pending.knobs is None:
+                self._check({CPUS}, pending.by)  # quick, and often what it is about
+            elif pending.renew:
+                self._rate.hurry()
+            self._check(pending.knobs, pending.by, renew=pending.renew)
+        elif now >= self._rate.whole_at():
+            self._check(None, "a look at everything", renew=True)
+        if self._ledger.open and self._options.repair and now >= self._rate.repair_at():
             self._repair()
         return ""
 
@@ -131,117 +128,118 @@ class Watcher:
         """Milliseconds until something is due."""
         moments = [moment for moment in (until, self._reload_at) if moment is not None]
         if not self._halted:
-            moments.append(self._pace.whole_at())
-            if self._news.tids:
-                moments.append(self._pace.tasks_at(self._news.tids_first))
-            if self._news.ready:
-                moments.append(self._pace.news_at(self._news.first))
-            if self._ledger.open and self._wanted.repair:
-                moments.append(self._pace.repair_at())
+            moments.append(self._rate.whole_at())
+            if self._pending.tids:
+                moments.append(self._rate.tasks_at(self._pending.tids_first))
+            if self._pending.ready:
+                moments.append(self._rate.pending_at(self._pending.first))
+            if self._ledger.open and self._options.repair:
+                moments.append(self._rate.repair_at())
         return min(max(0, int(1000 * (min(moments) - now)) + 1), 1 << 30) if moments else -1
 
-    def _look(self, names: set[str] | None, by: str, renew: bool = False) -> None:
-        assert self._record is not None
+    def _check(self, names: set[str] | None, by: str, renew: bool = False) -> None:
+        assert self._state is not None
         began = spent()
         facts = Facts(self._host)
         try:
-            changes = drift.look(self._host, self._profile, self._record, facts, names)
+            changes = drift.check(self._host, self._profile, self._state, facts, names)
         except QuietError as error:
-            self._tell(WatchEvent(events.NOTE, text=f"could not look: {error}"))
+            self._report(WatchEvent(events.NOTE, text=f"could not look: {error}"))
         else:
-            if self._hear() and any(change.target not in self._ledger.open for change in changes):
-                self._news.add(names, by, time.monotonic())  # it may be another quiet's work, half done
+            if self._gather() and any(change.target not in self._ledger.open for change in changes):
+                self._pending.add(names, by, time.monotonic())  # it may be another quiet's work, half done
                 return
-            new, gone = self._ledger.update(changes, names)
+            new, over = self._ledger.update(changes, names)
             for change in new:
-                self._tell(WatchEvent(events.DRIFT, change, by))
-            for change in gone:
-                self._tell(WatchEvent(events.MENDED, change, by))
+                self._report(WatchEvent(events.DRIFT, change, by))
+            for change in over:
+                self._report(WatchEvent(events.MENDED, change, by))
         if renew:
-            self._aim(facts)
-        self._looks += 1
-        self._pace.looked(began, time.monotonic(), names is None)
+            self._watch_files(facts)
+        self._checks += 1
+        self._rate.checked(began, time.monotonic(), names is None)
 
-    def _aim(self, facts: Facts) -> None:
-        assert self._record is not None
+    def _watch_files(self, facts: Facts) -> None:
+        assert self._state is not None
         if self._targets is None:
-            self._targets = list(watched_files.wanted(self._profile, self._record, facts))
+            self._targets = list(watched_files.targets(self._profile, self._state, facts))
         self._files = watched_files.files(self._host, (*self._targets, *watched_files.interrupts(self._profile, facts)))
-        self._sources.aim(self._files)
+        self._sources.watch(self._files)
         folders = watched_files.folders()
-        self._sources.aim(folders, inotify.CREATE | inotify.DELETE)
+        self._sources.watch(folders, inotify.CREATE | inotify.DELETE)
         self._files |= folders
 
     def _repair(self) -> None:
-        opened = dict(self._ledger.open)
+        drifts = dict(self._ledger.open)
         reasons: dict[str, str] | None = None
         try:
-            reasons = repair.again(self._host, self._profile, opened.values())
+            reasons = drift.repair(self._host, self._profile, drifts.values())
         except QuietError as error:
-            self._tell(WatchEvent(events.NOTE, text=f"could not repair: {error}"))
+            self._report(WatchEvent(events.NOTE, text=f"could not repair: {error}"))
         self._reload()
-        self._pace.repaired(time.monotonic())
-        if reasons is None or self._record is None:
+        self._rate.repaired(time.monotonic())
+        if reasons is None or self._state is None:
             return
-        self._sources.read(News(), {}, 0.0)  # what we have written ourselves
+        self._sources.read(Pending(), {}, 0.0)  # notifications of our own writes
         began, facts = spent(), Facts(self._host)
-        left = drift.look(self._host, self._profile, self._record, facts, None)
+        left = drift.check(self._host, self._profile, self._state, facts, None)
         still = {change.target for change in left}
-        for target, change in opened.items():
+        for target, change in drifts.items():
             if target in still or target in reasons:
-                self._tell(
+                self._report(
                     WatchEvent(events.REFUSED, change, text=reasons.get(target, "it is not as wanted afterwards"))
                 )
             else:
-                self._tell(WatchEvent(events.REPAIRED, change))
+                self._report(WatchEvent(events.REPAIRED, change))
                 self._ledger.repaired += 1
         new, _ = self._ledger.update(left, None)
         for change in new:
-            self._tell(WatchEvent(events.DRIFT, change, "the look after a repair"))
-        self._aim(facts)
-        self._pace.looked(began, time.monotonic(), True)
+            self._report(WatchEvent(events.DRIFT, change, "the look after a repair"))
+        self._watch_files(facts)
+        self._rate.checked(began, time.monotonic(), True)
 
     def _reload(self) -> None:
         """The journal has changed: another apply, a restore, or our own repair."""
         self._reload_at = None
-        before, self._record = self._record, journal.load(self._host)
-        record = self._record
-        if record is None:
+        before, self._state = self._state, journal.load(self._host)
+        state = self._state
+        if state is None:
             return
-        halted = _at_work(record)
+        halted = _at_work(state)
         self._targets = None
-        if before is None or (before.time, before.source) != (record.time, record.source):
-            self._profile = load(record.source)
+        if before is None or (before.time, before.source) != (state.time, state.source):
+            self._profile = load(state.source)
         if self._halted and not halted:
-            self._news.add(None, "the end of another quiet", time.monotonic())
-            self._news.renew = True
+            self._pending.add(None, "the end of another quiet", time.monotonic())
+            self._pending.renew = True
         if halted and not self._halted:
-            self._tell(WatchEvent(events.NOTE, text=_WAITING))
+            self._report(WatchEvent(events.NOTE, text=_WAITING))
         self._halted = halted
 
     def _end(self, why: str, seconds: float, cpu_s: float) -> None:
         ledger = self._ledger
         share = 100 * cpu_s / seconds if seconds else 0.0
-        more: dict[str, object] = {
-            "seconds": round(seconds, 1),
-            "cpu_seconds": round(cpu_s, 4),
-            "cpu_percent": round(share, 4),
-            "looks": self._looks,
-            "drifts": ledger.seen,
-            "repaired": ledger.repaired,
-            "open": len(ledger.open),
-        }
-        said = f"{why} after {seconds:.0f} s: {ledger.seen} drifts, {ledger.repaired} repaired, {len(ledger.open)} open"
-        self._tell(WatchEvent(events.ENDED, text=f"{said}; {cpu_s:.2f} s of CPU time ({share:.3f} %)", more=more))
+        summary = WatchSummary(
+            seconds=round(seconds, 1),
+            cpu_seconds=round(cpu_s, 4),
+            cpu_percent=round(share, 4),
+            looks=self._checks,
+            drifts=ledger.seen,
+            repaired=ledger.repaired,
+            open=len(ledger.open),
+        )
+        drifts = f"{ledger.seen} drifts, {ledger.repaired} repaired, {len(ledger.open)} open"
+        text = f"{why} after {seconds:.0f} s: {drifts}; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
+        self._report(WatchEvent(events.ENDED, text=text, summary=summary))
 
 
-def _at_work(record: AppliedState) -> bool:
+def _at_work(state: AppliedState) -> bool:
     """Whether another quiet applies or restores just now, or was killed in the middle: its end is waited for."""
-    return record.restoring or not record.complete
+    return state.restoring or not state.complete
 
 
 def _applied(host: Host) -> AppliedState:
-    record = journal.load(host)
-    if record is None:
+    state = journal.load(host)
+    if state is None:
         raise Refused("nothing is applied, so nothing can drift; `quiet apply` first")
-    return record
+    return state

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from quiet.cli import json_output
 from quiet.host.host import Host
 from quiet.noise import detector, measure, report
 from quiet.noise.budgets import NONE
@@ -53,7 +54,7 @@ def disturbed(disturb: Callable[[], Report], detectors: Any) -> Report:
     measured = measure.measure(Host(), wanted, go_on, detectors)
     assert "broke" not in done, done["broke"]
     assert not thread.is_alive(), done
-    return {"planted": done, "noise": report.shape(measured, [], NONE), "gaps": gaps(measured)}
+    return {"planted": done, "noise": json_output.noise(report.make(measured, NONE, {})), "gaps": gaps(measured)}
 
 
 def gaps(measured: measure.NoiseMeasurement) -> list[list[Any]]:

@@ -32,10 +32,10 @@ for signal in INT TERM HUP KILL; do step $signal; ended_by $signal; done
 step next; quiet noise --cpus 3 --duration 0.5 --threshold 5us; left $?
 step full; python - <<'END'
 from quiet.host.host import Host
-from quiet.noise import budgets, measure, table, tracefs
+from quiet.noise import budgets, measure, report, table, tracefs
 measure.BUFFER_KB, tracefs.MOST_BYTES = 4, 0
-wanted = measure.Wanted(frozenset({0}), 4.0, 5_000.0)
-print(*table.lines(measure.measure(Host(), wanted), [], budgets.NONE), sep="\n")
+wanted = measure.NoiseRequest(frozenset({0}), 4.0, 5_000.0)
+print(*table.lines(report.make(measure.measure(Host(), wanted), budgets.NONE, {})), sep="\n")
 END
 left $?
 step offline; echo 0 > /sys/devices/system/cpu/cpu2/online; quiet noise --cpus 2-3 --duration 1; left $?

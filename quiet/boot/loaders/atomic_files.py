@@ -47,8 +47,13 @@ class Disk:
                 file.read(), facts.st_mode & 0o7777, facts.st_uid, facts.st_gid, facts.st_atime_ns, facts.st_mtime_ns
             )
 
+    def data(self, path: str) -> bytes | None:
+        """A file's bytes; None when it is not there. Raises Refused when it cannot be read."""
+        saved = self.load(path)
+        return saved.data if saved else None
+
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
-        """Write a file whole or not at all, to the disk itself; mode and owner as `like` has them, times if wished."""
+        """Write a file whole or not at all, to the disk itself; mode and owner as `like` has them, `times` too."""
         real = self._real(path)
         new = real + _NEW
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -64,7 +64,7 @@ def _plain(files: BootFiles) -> list[str]:
 
 def _bls_steps(scene: LoaderContext) -> Steps:
     merged = scene.merged(str(_bls_line(scene)))
-    if not merged.add and not merged.drop:
+    if merged.unchanged:
         return Steps()
     files = scene.files
     if not first(files, *_GRUBBY):
@@ -129,7 +129,7 @@ def _systemd_steps(scene: LoaderContext) -> Steps:
         notes = (here or "").strip()
         text = f"{notes}\n" * bool(notes) + rewritten(line, merged) + "\n"
         how = WORDS if here is not None else OWN
-        whole = (Edit(_CMDLINE, encode(text), how) if merged.add or merged.drop else None), merged
+        whole = (Edit(_CMDLINE, encode(text), how) if not merged.unchanged else None), merged
     edits += [whole[0]] if whole[0] else []
     every = [each for _, each in (*made, whole) if each]
     commands = _rebuilt(files) if edits else ()

@@ -52,7 +52,7 @@ def steps(scene: LoaderContext) -> Steps:
     merged = scene.merged(str(line(scene)))
     if odd := unclear(_texts(scene.files), (_GENERAL, _ORDINARY)):
         raise by_hand(f"what `{odd}` in {_DEFAULT} (or its folder) does is not understood: write it plainly", merged)
-    if not merged.add and not merged.drop:
+    if merged.unchanged:
         return Steps()
     general, ordinary = (parse(_values(scene.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
     if general.init and merged.add:

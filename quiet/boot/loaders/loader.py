@@ -41,7 +41,7 @@ class Steps:
 
 
 class Known(Protocol):
-    """What is known of an earlier apply (record.Record)."""
+    """What is known of an earlier apply (record.BootRecord)."""
 
     add: tuple[str, ...]
     drop: tuple[str, ...]
@@ -83,7 +83,7 @@ class LoaderContext:
     wanted: Sequence[str] = ()
 
     def merged(self, line: str) -> Merged:
-        """The wish merged with a line."""
+        """A line with the wanted words merged into it."""
         return merge(parse(line), self.wanted, self.facts)
 
 

@@ -28,7 +28,7 @@ def line(scene: LoaderContext) -> CommandLine:
 def steps(scene: LoaderContext) -> Steps:
     """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
     merged = scene.merged(str(line(scene)))
-    if not merged.add and not merged.drop:
+    if merged.unchanged:
         return Steps()
     appended(line(scene), merged, "rpm-ostree")
     return Steps(commands=(_kargs(merged.drop, merged.add),), undo=(_kargs(merged.add, merged.drop),))

@@ -21,18 +21,18 @@ LOADERS: tuple[Loader, ...] = (
 )
 
 
-def detect(files: BootFiles, wish: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
+def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
     """The boot loader here, how it was recognised, and the names of others whose files are here too.
 
-    `wish` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
+    `requested` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
     """
-    if wish is not None and wish not in {loader.name for loader in LOADERS}:
+    if requested is not None and requested not in {loader.name for loader in LOADERS}:
         known = ", ".join(loader.name for loader in LOADERS)
-        raise UsageError(f"--loader {wish}: no such boot loader; there are: {known}")
+        raise UsageError(f"--loader {requested}: no such boot loader; there are: {known}")
     here = [(loader, reason) for loader in LOADERS if (reason := loader.found(files))]
-    chosen = [(loader, reason) for loader, reason in here if wish in (None, loader.name)]
-    if wish and not chosen:
-        raise Refused(f"--loader {wish}: none of its files are here")
+    chosen = [(loader, reason) for loader, reason in here if requested in (None, loader.name)]
+    if requested and not chosen:
+        raise Refused(f"--loader {requested}: none of its files are here")
     if not chosen:
         raise Refused(_nowhere(files))
     loader, reason = chosen[0]

@@ -102,7 +102,7 @@ def _extlinux_steps(scene: LoaderContext) -> Steps:
     merged = scene.merged(_menu_line(files))
     if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
         raise by_hand(f"what `{odd}` in u-boot-menu's files does is not understood", merged)
-    if not merged.add and not merged.drop:
+    if merged.unchanged:
         return Steps()
     block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"
     if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from quiet import cpulist
 from quiet.errors import UsageError
+from quiet.machine.cpu_selection import CpuPartition
 
 # what neither a shell nor a boot loader's own language reads as anything else
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
@@ -80,3 +82,17 @@ def check(word: str, source: str) -> str:
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(f"{source}: '{word}' is no word of a kernel command line; write NAME or NAME=VALUE, no blanks")
     return word
+
+
+def fill_in(parameters: Iterable[str], cpus: CpuPartition, source: str) -> list[str]:
+    """The parameters with this host's CPUs in place of {isolated} and {housekeeping}. Raises UsageError."""
+    values = {"{isolated}": cpulist.format(cpus.isolated), "{housekeeping}": cpulist.format(cpus.housekeeping)}
+    words = []
+    for parameter in parameters:
+        word = parameter
+        for placeholder, value in values.items():
+            word = word.replace(placeholder, value)
+        if "{" in word:
+            raise UsageError(f"{source}: '{parameter}': the known places are {', '.join(values)}")
+        words.append(check(word, source))
+    return words

@@ -1,9 +1,9 @@
-"""What a profile wants with what stands on the command line already: no duplicate, no contradiction.
+"""Merge the parameters that a profile wants into a command line: no duplicate, no contradiction.
 
 The rules are the kernel's (kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, mm/hugetlb.c): of two isolcpus= with
 different lists the second is dropped, and so is nohz_full= when it differs from isolcpus=nohz; rcu_nocbs= are taken
 together; the boot CPU keeps its tick; one CPU has to be in none of them; hugepages= counts pages of the hugepagesz=
-before it. Of some names all words count (Parameter.adds), elsewhere the last does.
+before it. Of some names all words count (BootParameter.adds), elsewhere the last does.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quiet import cpulist
-from quiet.boot.parameters.cmdline import CommandLine, name, same, split, value
+from quiet.boot.parameters.cmdline import CommandLine, fill_in, name, parse, same, split, value
 from quiet.boot.parameters.parameter import HOUSEKEEPING, ISOLATED, BootParameter
 from quiet.boot.parameters.registry import known
 from quiet.cpulist import CpuSet
 from quiet.errors import Refused, UsageError
+from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
 KEEP, ADD, CHANGE, DROP, SKIP = "keep", "add", "change", "drop", "skip"
@@ -42,6 +43,11 @@ class Merged(NamedTuple):
     drop: tuple[str, ...]
     add: tuple[str, ...]
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the line has every wanted word already."""
+        return not self.add and not self.drop
+
 
 def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
     """The flags and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
@@ -56,12 +62,23 @@ def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
 
 
 def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
-    """Merge. Raises Refused when what stands there leaves no housekeeping CPU together with the wish."""
+    """Merge. Raises Refused when the line and the wanted words together leave no housekeeping CPU."""
     asked = _without_repeats(wanted)
     merger = _Merger(line, facts, asked)
     for word in asked:
         merger.ask(word)
     return merger.end()
+
+
+def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source: str) -> tuple[str, ...]:
+    """The parameters of a profile that work here and that the running kernel was not given."""
+    if not parameters:
+        return ()
+    wanted = fill_in(parameters, cpus, source)
+    try:
+        return merge(parse(facts.command_line), wanted, facts).add
+    except Refused:  # the words that stand there leave no CPU beside these: `quiet boot plan` says so
+        return tuple(wanted)
 
 
 def _without_repeats(wanted: Sequence[str]) -> list[str]:
@@ -72,7 +89,7 @@ def _without_repeats(wanted: Sequence[str]) -> list[str]:
 class _Merger:
     def __init__(self, line: CommandLine, facts: Facts, asked: Sequence[str]) -> None:
         self.line, self.facts, self.asked = line, facts, asked
-        self.rows: list[tuple[int, MergeRow]] = []  # with the place in the wish
+        self.rows: list[tuple[int, MergeRow]] = []  # with the place among the wanted words
         self.taken: CpuSet = frozenset()  # by isolcpus= and nohz_full= together
         self.isolated: dict[str, tuple[tuple[str, ...], CpuSet]] = {}
         self.later: list[str] = []

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from quiet.boot.apply import apply, remove
-from quiet.boot.plan import load_record, make
+from quiet.boot.apply import remove
+from quiet.boot.plan import load_record
 from quiet.errors import Incomplete, Refused
 from quiet.settings.profile import Profile, load
 from tests.quiet.boot.live import Alive, killed
+from tests.quiet.boot.requests import apply, make
 from tests.quiet.boot.trees import grow, states
 from tests.quiet.commands import Quiet
 

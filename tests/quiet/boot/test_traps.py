@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quiet.boot.apply import apply, remove
-from quiet.boot.plan import make
+from quiet.boot.apply import remove
 from quiet.errors import Refused
 from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.settings.profile import Profile, load
+from tests.quiet.boot.requests import apply, make
 from tests.quiet.boot.trees import grow, states
 from tests.quiet.commands import Quiet
 from tests.trees import plant

@@ -113,12 +113,12 @@ def test_a_module_is_as_good_as_built_in(tmp_path: Path, quiet: Quiet) -> None:
 def test_an_option_is_known_by_its_older_names() -> None:
     made = config.Config("x", config.parse(whole(X86_CPU_RESCTRL="n", INTEL_RDT="y")))
     (answer,) = check.check(fragments.load(["resctrl"]), made, None)
-    assert (answer.state, answer.by) == (check.THERE, "CONFIG_INTEL_RDT=y")
+    assert (answer.state, answer.seen) == (check.THERE, "CONFIG_INTEL_RDT=y")
 
 
 def test_an_option_of_another_architecture_is_not_missed() -> None:
     made = config.Config("x", config.parse(whole(X86="n", ARM64="y", X86_MSR="n", ACPI_CPPC_CPUFREQ="n")))
-    states = {a.option.name: a.state for a in check.check(fragments.load(["cpufreq"]), made, None)}
+    states = {a.option: a.state for a in check.check(fragments.load(["cpufreq"]), made, None)}
     assert states["CONFIG_X86_MSR"] == check.ELSEWHERE
     assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.MISSING
 
@@ -126,7 +126,7 @@ def test_an_option_of_another_architecture_is_not_missed() -> None:
 def test_without_a_configuration_what_an_option_brings_tells(tmp_path: Path) -> None:
     tree = host(tmp_path, {NOHZ: "", "proc/filesystems": "nodev\tresctrl", "proc/cpuinfo": "vendor_id\t: x"})
     reader = Reader(str(tree))
-    states = {a.option.name: a.state for a in check.check(fragments.load(), config.running(reader), reader)}
+    states = {a.option: a.state for a in check.check(fragments.load(), config.running(reader), reader)}
     assert states["CONFIG_NO_HZ_FULL"] == check.THERE
     assert states["CONFIG_X86_CPU_RESCTRL"] == check.THERE
     assert states["CONFIG_CPU_IDLE"] == check.MISSING  # its folder's neighbours are there
@@ -160,7 +160,7 @@ def test_status_has_a_line_of_it(tmp_path: Path, quiet: Quiet) -> None:
 def test_a_recording_that_did_not_look_for_what_options_bring_calls_none_missing(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, machine(cpus=2) | {"proc/cpuinfo": "vendor_id\t: x"})))
     answers = check.check(fragments.load(), config.running(reader), reader)
-    assert {answer.option.name for answer in answers if answer.state == check.MISSING} == set()
+    assert {answer.option for answer in answers if answer.state == check.MISSING} == set()
 
 
 @pytest.mark.parametrize("masked", [True, False])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from quiet.cli.json_output import status
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.reader import Reader
@@ -17,6 +16,7 @@ from quiet.machine.facts import Facts
 from quiet.settings.apply import apply
 from quiet.settings.engine import Write, settle
 from quiet.settings.profile import check
+from quiet.settings.status import status
 from quiet.targets import registry, systemd, value_types
 from quiet.targets.target_type import TargetType
 from tests.quiet.commands import Quiet
@@ -131,7 +131,7 @@ def test_with_refuse_nothing_is_applied_beside_a_rival(tmp_path: Path, quiet: Qu
     with pytest.raises(Refused, match=r"tuned.service runs, and the profile says rivals = \"refuse\""):
         apply(Host(str(tmp_path)), profile)
     assert contents(tmp_path) == found
-    assert status(Facts(Reader(str(tmp_path))), None)["rivals"] == ["tuned.service"]
+    assert status(Facts(Reader(str(tmp_path))), None).rivals == ("tuned.service",)
     assert "tuned.service (tuning this host too" in quiet("status", "--root", tmp_path).out
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from quiet.noise import attribute, call_nesting
+from quiet.cli import json_output
+from quiet.noise import attribute, call_nesting, report
 from quiet.noise._noise import lib
 from quiet.noise.attribute import UNKNOWN, Account, Cause, Explained, Gap, Total
+from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.clock import Clock, Moment
 from quiet.noise.detector import Watched
 from quiet.noise.interrupt_crosscheck import Count
@@ -96,3 +100,13 @@ def measured(
         dict.fromkeys(found, frozenset(in_place)),
         dict(found),
     )
+
+
+def shape(made: NoiseMeasurement, budgets: Budgets = NONE) -> dict[str, Any]:
+    """The JSON of a measurement's report, as it is read again."""
+    return dict(json.loads(json.dumps(json_output.noise(report.make(made, budgets, {})))))
+
+
+def cpu_shape(made: NoiseMeasurement, cpu: int) -> dict[str, Any]:
+    """The JSON of one CPU."""
+    return dict(shape(made)["cpus"][str(cpu)])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.noise import report
 from quiet.noise.attribute import HOST, HYPERVISOR, Account, Cause, Gap, account
-from quiet.noise.budgets import NONE
 from quiet.noise.call_nesting import (
     BEGIN,
     CALL,
@@ -31,7 +28,7 @@ from quiet.noise.call_nesting import (
     build,
 )
 from quiet.noise.host_preemption import BATCH_NS, FAR, FLOOR_NS, LONG_FAR, LONG_NS, OTHERS, Pauses
-from tests.quiet.noise.making import measured, on_cpu
+from tests.quiet.noise.making import measured, on_cpu, shape
 
 WINDOW = (0, 10**13)
 STEP = 10 * LONG_NS
@@ -189,7 +186,7 @@ def test_a_pause_before_the_timers_function_is_found_as_one_in_the_timer() -> No
 
 def test_people_and_programs_are_told_what_it_was_inside_of() -> None:
     made = measured({1: on_cpu([(host(DISK), STOP), (Cause(HOST, HYPERVISOR), 5_000), (Cause(*DISK), 2_000)])})
-    causes = json.loads(json.dumps(report.shape(made, [], NONE)))["cpus"]["1"]["causes"]
+    causes = shape(made)["cpus"]["1"]["causes"]
     assert [each["cause"] for each in causes] == [
         "host took the CPU inside IRQ 27 virtio1",
         "host took the CPU",

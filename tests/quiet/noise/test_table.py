@@ -19,7 +19,7 @@ TICK = Cause(HRTIMER, "tick_nohz_handler")
 
 
 def said(made: NoiseMeasurement, limits: Budgets = NONE) -> str:
-    return "\n".join(table.lines(made, report.judge(made, limits), limits))
+    return "\n".join(table.lines(report.make(made, limits, {})))
 
 
 def test_a_cause_stands_there_with_its_numbers_and_its_remedy() -> None:
@@ -39,8 +39,8 @@ def test_what_it_rests_on_and_what_it_could_not_see_are_said() -> None:
 def test_there_is_a_verdict_only_with_a_budget() -> None:
     made = measured({1: on_cpu([(TICK, 4_000)])})
     assert "no verdict" in said(made)
-    assert "**quiet**" in said(made, Budgets(gap_ns=4_000))
-    last = said(made, Budgets(gap_ns=3_999)).splitlines()[-1]
+    assert "**quiet**" in said(made, Budgets(max_gap_ns=4_000))
+    last = said(made, Budgets(max_gap_ns=3_999)).splitlines()[-1]
     assert last.startswith("**not quiet**")
     assert "CPU 1" in last
 

@@ -7,10 +7,10 @@ import os
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quiet.boot import plan as boot_plan
 from quiet.cli import json_output
 from quiet.errors import QuietError, UsageError
 from quiet.host.reader import Reader
@@ -18,7 +18,9 @@ from quiet.machine import virtualization
 from quiet.machine.facts import Facts
 from quiet.record.recorder import Recording, record
 from quiet.settings.profile import load
+from quiet.settings.status import status
 from quiet.settings.verify import plan_now
+from tests.quiet.boot.requests import make
 from tests.quiet.commands import Quiet
 from tests.quiet.kernels import tree
 from tests.trees import hybrid, plant, sparse, task
@@ -33,7 +35,7 @@ def again(root: str, folder: Path, masked: bool = False) -> Path:
     return folder / "again"
 
 
-def planned(root: Path, profile: str = "bench", cpus: str | None = None) -> dict[str, object]:
+def planned(root: Path, profile: str = "bench", cpus: str | None = None) -> dict[str, Any]:
     return json_output.plan(plan_now(Reader(str(root)), load(profile), cpus)[0], False)
 
 
@@ -52,7 +54,7 @@ def test_masked_or_not_a_recording_plans_alike_for_any_cpus(tmp_path: Path, cpus
     plant(root, {f"sys/devices/system/cpu/cpu{n}/cpuidle/state1/disable": "0" for n in range(4)})
     found, made = (planned(place, cpus=cpus) for place in (root, again(str(root), tmp_path, masked=True)))
     for plan in (found, made):
-        for change in plan["changes"]:  # type: ignore[attr-defined]
+        for change in plan["changes"]:
             change["why"] = change["why"].replace("joes-job", "task")
             change["label"] = change["label"] and change["label"].replace("joes-job", "task")
     assert made == found
@@ -102,7 +104,7 @@ def test_what_a_boot_loader_reads_is_recorded_and_of_other_files_on_disk_only_th
     copy = tmp_path / "again"
     assert (copy / "etc/default/grub").read_text() == 'GRUB_CMDLINE_LINUX="quiet"\n'
     assert (copy / "etc/systemd/system/crond.service").read_text().strip() == ""
-    made = [boot_plan.make(Reader(str(place)), load("bench"), None) for place in (root, copy)]
+    made = [make(Reader(str(place)), load("bench")) for place in (root, copy)]
     assert made[0].loader.name == made[1].loader.name
     assert made[0].wanted == made[1].wanted
 
@@ -209,9 +211,9 @@ def test_the_status_of_a_recording_is_the_status_of_the_host(tmp_path: Path) -> 
         tmp_path / "machine", hybrid() | {"proc/sys/kernel/osrelease": "6.12.1", "proc/cpuinfo": "model name : X"}
     )
     copy = again(str(root), tmp_path)
-    states = [json_output.status(Facts(Reader(str(place))), None) for place in (root, copy)]
+    states = [status(Facts(Reader(str(place))), None) for place in (root, copy)]
     assert states[0] == states[1]
-    assert states[1]["kernel"] == "6.12.1"
+    assert states[1].kernel == "6.12.1"
 
 
 def test_a_file_that_goes_away_while_it_is_recorded_is_left_out(

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from quiet.record.redact import Mask, parameters
+from quiet.record.redact import Redaction
+from quiet.record.redact_command_line import parameters
 from tests.trees import task
 
 
 def masked(path: str, text: str, **more: str) -> str:
-    return Mask({path: text, **more}).text(path, text)
+    return Redaction({path: text, **more}).text(path, text)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_names_addresses_and_identifiers_are_masked(path: str, text: str, secret
 
 
 def test_the_same_thing_has_the_same_mask_everywhere_and_keeps_its_form() -> None:
-    mask = Mask({})
+    mask = Redaction({})
     first = mask.text("/sys/class/net/eth0/address", "52:54:00:AB:CD:EF")
     assert re.fullmatch(r"02:00(:[0-9a-f]{2}){4}", first)
     assert mask.text("/sys/any", "found 52:54:00:ab:cd:ef") == f"found {first}"
@@ -106,7 +107,7 @@ def test_tasks_keep_their_cpus_and_kernel_threads_and_daemons_their_names() -> N
     ]:
         files = {f"/{path}": text for path, text in task(7, comm, "0-3", kernel=kernel).items()}
         files["/proc/7/status"] += "\nUid:\t1017\t1017"
-        mask = Mask(files)
+        mask = Redaction(files)
         status = mask.text("/proc/7/status", files["/proc/7/status"])
         assert status.startswith(f"Name:\t{shown}\n")
         assert "Cpus_allowed_list:\t0-3" in status

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from quiet.boot import plan as boot_plan
 from quiet.errors import Refused
 from quiet.host.reader import Reader
 from quiet.record.recorder import Recording, record
 from quiet.record.redact_command_line import parameters
 from quiet.settings.profile import load
 from quiet.settings.verify import plan_now
+from tests.quiet.boot.requests import make
 from tests.quiet.kernels import tree
 from tests.trees import plant, task
 
@@ -170,9 +170,9 @@ def test_no_secret_of_a_machine_is_in_its_recording_and_it_plans_alike(tmp_path:
     assert len(plans[0].changes) == len(plans[1].changes)
     if loader in REFUSED:
         with pytest.raises(Refused):
-            boot_plan.make(places[0], load("strict"), None)
+            make(places[0], load("strict"))
         return
-    made = [boot_plan.make(place, load("strict"), None) for place in places]
+    made = [make(place, load("strict")) for place in places]
     assert made[0].loader.name == made[1].loader.name
     assert (made[0].merged.add, made[0].merged.drop) == (made[1].merged.add, made[1].merged.drop)
     assert parameters(str(made[0].before)) == parameters(str(made[1].before)) != ""

@@ -49,13 +49,13 @@ def test_an_uevent_has_its_action_device_and_subsystem() -> None:
 
 def test_a_cpu_that_comes_or_goes_concerns_every_knob_a_device_only_some() -> None:
     for subsystem, knobs in (("cpu", None), ("virtio", watched_files.devices())):
-        gathered = pending.News()
+        gathered = pending.Pending()
         gathered.uevents([netlink.Uevent("online", "/devices/x/cpu3", subsystem)], 1.0)
         assert (gathered.knobs, gathered.by, gathered.renew) == (knobs, "online cpu3", True)
 
 
 def test_a_device_whose_values_change_is_no_news() -> None:
-    gathered = pending.News()
+    gathered = pending.Pending()
     gathered.uevents([netlink.Uevent("change", "/devices/battery", "power_supply")], 1.0)
     assert not gathered.ready
 
@@ -64,7 +64,7 @@ def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: P
     files = machine(cpus=4) | task(50, "sh", "0-1") | task(51, "sh", "0-3") | task(52, "kworker/3:1", "3", True, True)
     facts = Facts(Reader(str(plant(tmp_path, files))))
     for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.tasks())):
-        gathered = pending.News()
+        gathered = pending.Pending()
         gathered.processes(tids, 1.0)
         gathered.judge_tasks(facts, cpulist.parse("2-3"))
         assert (gathered.knobs, gathered.tids) == (knobs, set())
@@ -72,7 +72,7 @@ def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: P
 
 def test_a_rival_that_starts_is_news_wherever_it_runs(tmp_path: Path) -> None:
     facts = Facts(Reader(str(plant(tmp_path, machine(cpus=4) | task(60, "irqbalance", "0-1")))))
-    gathered = pending.News()
+    gathered = pending.Pending()
     gathered.processes({60}, 1.0)
     gathered.judge_tasks(facts, cpulist.parse("2-3"))
     assert gathered.knobs
@@ -84,33 +84,33 @@ def test_more_news_than_fit_lead_to_a_look() -> None:
     class Full:
         lost = True
 
-    gathered, source = pending.News(), Full()
+    gathered, source = pending.Pending(), Full()
     gathered.lost(source, 1.0)  # type: ignore[arg-type]
     assert (gathered.knobs, source.lost) == (None, False)
 
 
 def test_looks_at_everything_take_a_fixed_share_however_dear_they_are() -> None:
     kept = rate_limit.RateLimit(60.0)
-    kept.looked(rate_limit.spent() - 0.01, 100.0, True)
+    kept.checked(rate_limit.spent() - 0.01, 100.0, True)
     assert kept.whole_at() == pytest.approx(160, abs=5)
-    kept.looked(rate_limit.spent() - 1.0, 100.0, True)
+    kept.checked(rate_limit.spent() - 1.0, 100.0, True)
     assert kept.whole_at() >= 100 + 1.0 / rate_limit.SHARE
 
 
 def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
     kept = rate_limit.RateLimit(60.0)
-    kept.looked(rate_limit.spent() - 1.0, 100.0, False)
-    assert kept.news_at(100.0) == 100.0 + rate_limit.SETTLE_S
-    kept.looked(rate_limit.spent() - rate_limit.BURST_S, 101.0, False)
-    assert kept.news_at(101.0) == pytest.approx(101.0 + 0.8 / rate_limit.BUSY_SHARE, abs=0.5)
+    kept.checked(rate_limit.spent() - 1.0, 100.0, False)
+    assert kept.pending_at(100.0) == 100.0 + rate_limit.SETTLE_S
+    kept.checked(rate_limit.spent() - rate_limit.BURST_S, 101.0, False)
+    assert kept.pending_at(101.0) == pytest.approx(101.0 + 0.8 / rate_limit.BUSY_SHARE, abs=0.5)
 
 
 def test_a_look_at_everything_follows_a_devices_news() -> None:
     kept = rate_limit.RateLimit(60.0)
-    kept.looked(rate_limit.spent() - 0.001, 100.0, True)
+    kept.checked(rate_limit.spent() - 0.001, 100.0, True)
     kept.hurry()
     assert kept.whole_at() == 100.0 + rate_limit.SOON_S
-    kept.looked(rate_limit.spent() - 0.001, 102.0, True)
+    kept.checked(rate_limit.spent() - 0.001, 102.0, True)
     assert kept.whole_at() >= 160
 
 
@@ -159,7 +159,7 @@ def test_every_file_of_the_profile_tells(tmp_path: Path) -> None:
     assert record
     facts = Facts(host)
     found = watched_files.files(
-        host, [*watched_files.wanted(wanted, record, facts), *watched_files.interrupts(wanted, facts)]
+        host, [*watched_files.targets(wanted, record, facts), *watched_files.interrupts(wanted, facts)]
     )
     assert found["/sys/kernel/mm/ksm/run"] == {"ksm"}
     assert found["/proc/irq/1/smp_affinity"] == found["/proc/irq/1/smp_affinity_list"] == {"irq"}
@@ -175,5 +175,5 @@ def test_a_cpu_of_the_profile_that_is_off_is_drift(tmp_path: Path) -> None:
     record = journal.load(host)
     assert record
     plant(Path(host.root), {"sys/devices/system/cpu/online": "0-2", "sys/devices/system/cpu/cpu3/online": "0"})
-    (change,) = drift.look(host, wanted, record, Facts(host), None)
+    (change,) = drift.check(host, wanted, record, Facts(host), None)
     assert (change.knob, change.target) == (watched_files.CPUS, "file:/sys/devices/system/cpu/cpu3/online")

@@ -69,7 +69,7 @@ def watch(
 
     def tell(event: WatchEvent) -> None:
         heard.append(event)
-        if event.what in answers and any(each.what == events.WATCHING for each in heard):
+        if event.event in answers and any(each.event == events.WATCHING for each in heard):
             if doing := next(waiting, None):
                 doing()
             elif seconds == 20:
@@ -85,21 +85,22 @@ def put(host: Host, path: str, value: str) -> Callable[[], object]:
 
 
 def said(heard: list[WatchEvent]) -> list[tuple[str, str]]:
-    return [(event.what, event.change.knob) for event in heard if event.change]
+    return [(event.event, event.change.knob) for event in heard if event.change]
 
 
 def test_a_quiet_host_has_nothing_to_tell(host: Host) -> None:
     code, heard = watch(host)
     assert code == 0
-    assert [event.what for event in heard] == [events.WATCHING, events.ENDED]
-    assert heard[-1].more["drifts"] == 0
+    assert [event.event for event in heard] == [events.WATCHING, events.ENDED]
+    assert heard[-1].summary
+    assert heard[-1].summary.drifts == 0
 
 
 def test_a_setting_that_somebody_changes_is_told(host: Host) -> None:
     code, heard = watch(host, put(host, STAT, "1"))
     assert code == 1
     (drift,) = [event for event in heard if event.change]
-    assert drift.what == events.DRIFT
+    assert drift.event == events.DRIFT
     assert drift.change
     assert (drift.change.knob, drift.change.current, drift.change.wanted) == ("vm.stat_interval", "1", "120")
     assert drift.by == f"a write to /{STAT}"
@@ -139,7 +140,7 @@ def test_with_repair_it_is_set_again_and_restored_to_what_was_found(host: Host) 
 def test_what_had_drifted_before_is_told_at_the_start(host: Host) -> None:
     put(host, KSM, "1")()
     code, heard = watch(host)
-    assert heard[0].what == events.DRIFT
+    assert heard[0].event == events.DRIFT
     assert heard[0].by == "the first look"
     assert code == 1
 
@@ -228,7 +229,7 @@ def test_a_signal_ends_it_with_a_summary(host: Host, name: str) -> None:
 
     def tell(event: WatchEvent) -> None:
         heard.append(event)
-        if event.what == events.WATCHING:
+        if event.event == events.WATCHING:
             threading.Timer(0.1, os.kill, (os.getpid(), signal.Signals[name])).start()
 
     assert Watcher(host, WatchOptions(seconds=20), tell).run() == 0

@@ -15,7 +15,7 @@ from quiet.machine.facts import Facts
 from quiet.settings.applied_state import AppliedState
 from quiet.settings.profile import Profile, bundled, load
 from quiet.watch import watched_files
-from quiet.watch.watched_files import interrupts, wanted
+from quiet.watch.watched_files import interrupts, targets
 from tests import hosts
 
 TRIGGERS: dict[str, Trigger] = {  # by the type of a target; other types have no source of events
@@ -41,7 +41,7 @@ def last_cpu(facts: Facts) -> CpuPartition:
 
 def watched(facts: Facts, profile: Profile) -> dict[str, set[str]]:
     record = AppliedState(profile.name, profile.name, last_cpu(facts), "", 0.0, passing=False)
-    return watched_files.files(facts.reader, (*wanted(profile, record, facts), *interrupts(profile, facts)))
+    return watched_files.files(facts.reader, (*targets(profile, record, facts), *interrupts(profile, facts)))
 
 
 @pytest.mark.parametrize(

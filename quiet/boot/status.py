@@ -1,0 +1,37 @@
+"""What an apply has put into the boot configuration, in short. The rest of this room is loaded only where it has."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quiet.errors import QuietError
+from quiet.host.reader import Reader
+
+HOME = "/var/lib/quiet"  # survives a reboot
+FILE = f"{HOME}/boot.json"  # the record
+
+
+class BootStatus(NamedTuple):
+    """Of the record of an apply; every field is None when only root can read it."""
+
+    profile: str | None = None
+    cpus: str | None = None
+    loader: str | None = None
+    state: str | None = None
+    time: float | None = None
+
+
+def status(reader: Reader) -> BootStatus | None:
+    """The state of the boot configuration; None when nothing of quiet is in it."""
+    if not reader.exists(FILE):
+        return None
+    from quiet.boot import record as records
+    from quiet.boot.loaders.atomic_files import Disk
+
+    try:
+        record = records.load(Disk(reader))
+    except QuietError:
+        record = None
+    if record is None:
+        return BootStatus()
+    return BootStatus(record.profile, record.cpus, record.loader, record.state, record.time)

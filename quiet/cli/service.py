@@ -1,0 +1,26 @@
+"""`quiet install-service` and `remove-service`: results to stdout, and the exit code."""
+
+from __future__ import annotations
+
+
+def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_json: bool) -> int:
+    """Have systemd apply a profile after each boot, and restore when its unit is stopped."""
+    from quiet.cli import json_output, text, text_host
+    from quiet.host.host import Host
+    from quiet.service import service
+    from quiet.settings.profile import load
+
+    done = service.install(Host(root), load(profile), cpus, trust)
+    text.show(done, as_json, json_output.service, text_host.service_installed)
+    return 0
+
+
+def remove_service(root: str, as_json: bool) -> int:
+    """Stop that unit and remove it. Exit 4 when the settings that it had applied could not all be restored."""
+    from quiet.cli import json_output, text, text_host
+    from quiet.host.host import Host
+    from quiet.service import service
+
+    done = service.remove(Host(root))
+    text.show(done, as_json, json_output.service, text_host.service_removed)
+    return 4 if done.left else 0

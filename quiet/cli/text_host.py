@@ -1,0 +1,152 @@
+"""The text of `quiet status`, `record`, `kernel check`, the service commands and `watch`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from quiet import cpulist
+from quiet.cli.text import columns, counted, note, out
+from quiet.kernel.check import ELSEWHERE, MISSING, THERE, UNKNOWN, in_state
+from quiet.targets import value_types
+
+if TYPE_CHECKING:
+    from quiet.boot.status import BootStatus
+    from quiet.kernel.check import KernelReport, OptionState
+    from quiet.record.recorder import RecordReceipt
+    from quiet.service.service import Installed, ServiceReceipt
+    from quiet.settings.status import AppliedProfile, HostStatus
+    from quiet.watch.events import WatchEvent
+
+_FEW = 4  # so many missing options are named in the status
+
+
+def status(host: HostStatus, installed: Installed | None, boot: BootStatus | None, checked: KernelReport) -> None:
+    """The status of a host."""
+    cpus = host.cpus
+    rows = [("kernel", str(host.kernel)), ("processor", host.processor)]
+    rows.append(("virtual", host.virtual or "no sign of a hypervisor"))
+    rows.append(("CPUs online", f"{cpulist.format(cpus.online)} in {len(cpus.cores)} cores"))
+    if cpus.offline:
+        rows.append(("CPUs offline", cpulist.format(cpus.offline)))
+    if cpus.slow:
+        rows.append(("slower cores", cpulist.format(cpus.slow)))
+    if len(cpus.nodes) > 1:
+        rows += [(f"NUMA node {node}", cpulist.format(members)) for node, members in cpus.nodes.items()]
+    rows.append(("isolated at boot", cpulist.format(cpus.boot_isolated) or "none"))
+    rows += [*host.can.items(), ("kernel options", _options(checked))]
+    if host.rivals:
+        rows.append(("rivals", f"{', '.join(host.rivals)} (tuning this host too; see `quiet explain rivals`)"))
+    columns(rows, "")
+    for line in host.unreachable:
+        out(f"no knob reaches: {line}")
+    if host.confined:
+        out(f"**nothing can be applied here**: {host.confined}")
+    out()
+    out(f"applied: {_applied(host.applied) if host.applied else 'nothing'}")
+    if boot:
+        words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "only root sees it"
+        incomplete = "; not complete: run `quiet boot apply` or `boot remove`"
+        out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")
+    if installed:
+        on = f" on CPUs {installed.cpus}" if installed.cpus else ""
+        when = "after each boot" if installed.enabled else "only when it is started: it is disabled"
+        out(f"service: {installed.profile}{on}, {when} ({installed.unit})")
+
+
+def _applied(applied: AppliedProfile) -> str:
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(applied.since))
+    incomplete = "" if applied.complete else "; not complete: run `quiet apply` or `quiet restore`"
+    if applied.restoring:
+        incomplete = "; a restore was not completed: run `quiet restore` again (with --force or --keep for conflicts)"
+    isolated = cpulist.format(applied.cpus.isolated)
+    return f"**{applied.profile}** on CPUs {isolated} since {since}, {applied.targets} targets{incomplete}"
+
+
+def _options(checked: KernelReport) -> str:
+    """The kernel's options in a line."""
+    missing = checked.of(MISSING)
+    parts = [f"{len(checked.of(THERE))} of {len(checked.options) - len(checked.of(ELSEWHERE))} there"]
+    if missing:
+        names = ", ".join(_plain(option) for option in missing[:_FEW])
+        parts.append(f"missing {names}" + (f" and {len(missing) - _FEW} more" if len(missing) > _FEW else ""))
+    if checked.unknown:
+        parts.append(f"{checked.unknown} not to be seen without its configuration")
+    return "; ".join(parts) + ("" if checked.complete else " (`quiet kernel check`)")
+
+
+def kernel(checked: KernelReport) -> None:
+    """The options that are there by fragment, then those that are missing and what that costs."""
+    seen = checked.source or "no configuration found: told by what the options bring"
+    out(f"kernel **{checked.kernel}**, {seen}" if checked.kernel else f"kernel of {seen}")
+    fragments = dict.fromkeys(option.fragment for option in checked.options)
+    for name in fragments:
+        own = [option for option in checked.options if option.fragment == name and option.state != ELSEWHERE]
+        if own:
+            out(f"  {name:<{max(map(len, fragments))}}  {len(in_state(own, THERE))} of {len(own)}")
+    if checked.missing:
+        out()
+        out(f"**missing** ({checked.missing}):")
+    for option in checked.of(MISSING):
+        on = option.wanted == "n"
+        out(f"  **{_plain(option)}** ({option.fragment}{', should be off' if on else ''}): {option.why}")
+        out(f"      {'with' if on else 'without'} it: {option.cost}")
+    if checked.unknown:
+        out()
+        out(f"**not known** ({checked.unknown}): {', '.join(_plain(option) for option in checked.of(UNKNOWN))}")
+        out("  only the kernel's configuration would tell; give it with --config FILE")
+    if checked.complete:
+        out("**all there**")
+
+
+def _plain(option: OptionState) -> str:
+    return option.option.removeprefix("CONFIG_")
+
+
+def record(done: RecordReceipt) -> None:
+    """The archive, and what is not in it."""
+    out(f"{done.file}: {done.files} files; unpack it with tar -xzf and give the folder as --root")
+    for words in done.left_out or [
+        "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are in"
+    ]:
+        note(f"left out: {words}")
+    if done.unreadable:
+        note(f"{counted(len(done.unreadable), 'file')} could not be read without root and are not in it")
+
+
+def service_installed(done: ServiceReceipt) -> None:
+    """The files that were written for the service."""
+    out(f"installed **{done.unit}**: profile {done.profile} after each boot, restored when it is stopped")
+    _service_files(done)
+    if done.ran:
+        out("`systemctl start quiet` applies it now; `quiet remove-service` takes everything away")
+
+
+def service_removed(done: ServiceReceipt) -> None:
+    """The files that were removed."""
+    if done.profile is None:
+        out("no service of quiet is installed: **nothing was changed**")
+        return
+    out(f"removed **{done.unit}** (profile {done.profile}):")
+    _service_files(done)
+    if done.left:
+        note("what it had applied could not all be put back; `quiet restore` says what is left")
+
+
+def _service_files(done: ServiceReceipt) -> None:
+    for path in done.files:
+        out(f"  {path}")
+    for command in done.commands:
+        out(f"  {'ran' if done.ran else 'to run on that host:'} {command}")
+
+
+def watch_event(event: WatchEvent, width: int) -> str:
+    """A line of `quiet watch`; `width` is that of the longest event's name."""
+    parts = [time.strftime("%H:%M:%S"), event.event.ljust(width)]
+    if change := event.change:
+        target = f"{change.target.removeprefix('file:')} {change.label}".strip()
+        now = "absent" if change.current is None else value_types.plain(change.kind, change.current)
+        state = change.wanted if event.settled else f"{now}, wanted {change.wanted}"
+        parts.append(f"{change.knob}: {target}: {state}")
+    words = "; ".join(filter(None, (event.text, event.by and f"told by {event.by}")))
+    return "  ".join([*parts, *filter(None, [f"({words})" if event.change and words else words])])
