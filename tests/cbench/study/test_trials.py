@@ -194,7 +194,7 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     parsed = parse(WORKLOADS.replace("5000", "20000").replace("f.c:twice", "hash"), "s.toml", "/")
     counter = choose(parsed, "auto")
     assert counter is not None
-    measured = Workloads(parsed, str(counter["name"]), tmp_path, lambda _: None)
+    measured = Workloads(parsed, counter.name, tmp_path, lambda _: None)
     ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(6))
     request = whole.Request(["hash"], 1, [], "0", "auto", ["n=20000"], quick=False, timeout=60, trace=False)
     theirs: list[Any] = [whole.measure(request)["results"][0] for _ in range(6)]
