@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cbench.to_json import to_json
 from quiet.errors import UsageError
 
 order = typer.Typer(
@@ -194,14 +195,14 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
     made = lifecycle.status(data)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
-        table.status(made)
+        table.print_status(made)
 
 
 def _say(made: object, as_json: bool, line: str) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
         sys.stderr.write(f"cbench: {line}\n")
 

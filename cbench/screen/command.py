@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cbench.screen import command_analyze
+from cbench.to_json import to_json
 from cbench.validate import command
 
 screen = typer.Typer(
@@ -41,7 +42,7 @@ def plan_command(path: File, *, as_json: Json = False) -> None:
     if as_json:
         sys.stdout.write(json.dumps(made) + "\n")
     else:
-        from cbench.study import table
+        from cbench.screen import table
 
         table.planned(made)
 
@@ -86,14 +87,14 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
     made = run.status(data)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
-        table.status(made, "screen")
+        table.print_status(made, "screen")
 
 
 def _say(made: object, as_json: bool, line: str) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
         sys.stderr.write(f"cbench: {line}\n")
 

@@ -20,6 +20,15 @@ MOST_EFFECTS = 60
 LONGEST_NAME = 48
 
 
+def planned(made: Row) -> None:
+    """An experiment before it runs."""
+    from cbench.screen.config.plan import lines
+
+    console = Console(highlight=False)
+    for line in lines(made):
+        console.print(escape(line), soft_wrap=True)
+
+
 def analysis(made: Row) -> None:
     """The verdict, then for each response its treatments and effects, and the choices of treatments."""
     console = Console(highlight=False)

@@ -8,8 +8,8 @@ from itertools import combinations
 
 from cbench.screen.config import checks_samples, model, treatments
 from cbench.screen.config.model import Level, Screen, ScreenFactor
-from cbench.study import model as study
-from cbench.study.toml_table import TomlTable
+from cbench.study.resets.reboot import RebootReset
+from cbench.toml_table import TomlTable
 from quiet.errors import UsageError
 
 GOVERNOR = "cpufreq.governor"
@@ -153,7 +153,7 @@ def _workloads(screen: Screen, whole: TomlTable) -> None:
 def _batches(screen: Screen, whole: TomlTable) -> None:
     hard = screen.hard
     for kernel in (factor for factor in hard if any(level.kernel is not None for level in factor.levels)):
-        if screen.reset.kind != study.REBOOT:
+        if not isinstance(screen.reset, RebootReset):
             raise whole.error_at(("reset",), f'{kernel.name} is set by a boot: write kind = "reboot" in [reset]')
         if not screen.reset.command:
             raise whole.error_at(

@@ -6,24 +6,22 @@ from collections.abc import Sequence
 
 from cbench.screen.config import treatments
 from cbench.screen.config.model import NO_PROFILER, Response, Screen, Treatment
-from cbench.study import model as study
 from cbench.study.instruments import perf_record
+from cbench.study.instruments.instrument import SAMPLES
 from cbench.study.instruments.perf_record import Sampling
-from cbench.study.toml_table import TomlTable
+from cbench.toml_table import TomlTable
 from quiet.errors import UsageError
 
 
 def check(screen: Screen, found: Sequence[Treatment], whole: TomlTable) -> None:
     """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
-    if not any(each.metric.source == study.SAMPLES for each in screen.responses):
+    if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}
     for treatment in found:
         for workload in screen.workloads:
             counted = [
-                each
-                for each in treatments.obtainable(screen, treatment, workload)
-                if each.metric.source == study.SAMPLES
+                each for each in treatments.obtainable(screen, treatment, workload) if each.metric.source == SAMPLES
             ]
             if not counted:
                 continue

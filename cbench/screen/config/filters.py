@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.screen.config.model import CONSTRAINTS, UNOBTAINABLE, Abridgment, Constraint, ScreenFactor, Where
-from cbench.study.toml_table import TomlTable
+from cbench.toml_table import TomlTable
 
 
 def constraints(whole: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[str]) -> tuple[Constraint, ...]:

@@ -12,7 +12,7 @@ from cbench.screen.config import treatments
 from cbench.screen.config.foreseen import Foreseen, shown
 from cbench.screen.config.model import PLACKETT_BURMAN, PlannedBatch, Screen, ScreenTest, Treatment
 from cbench.screen.design import boots, testable
-from cbench.study.model import REBOOT
+from cbench.study.resets.reboot import RebootReset
 from quiet.errors import UsageError
 
 SHOWN = 50
@@ -113,7 +113,7 @@ class Planned:
         if len(hard) != 1 or self.screen.batches < 2:
             return []
         sequence = [each.levels[0] for each in self._batches]
-        what = "boots" if self.screen.reset.kind == REBOOT else "batches"
+        what = "boots" if self.screen.reset.kind == RebootReset.kind else "batches"
         return [f"{hard[0].name}: {boots.words(sequence, hard[0].names, what)}"]
 
     def _treatments(self) -> list[tuple[Treatment, dict[str, Any]]]:
@@ -182,5 +182,7 @@ def _first(made: Mapping[str, Any]) -> str:
         parts.append(f"{len(made['workloads'])} workloads")
     parts.append(f"{made['iterations']:,} iterations")
     if batches > 1:
-        parts.append(f"{batches} batches, each after a {before}" if before == REBOOT else f"{batches} batches")
+        parts.append(
+            f"{batches} batches, each after a {before}" if before == RebootReset.kind else f"{batches} batches"
+        )
     return f"{made['name']}: {' x '.join(parts)}: {made['trials']:,} trials"

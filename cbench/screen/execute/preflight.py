@@ -6,7 +6,7 @@ import os
 
 from cbench.screen.config.model import Level, Screen
 from cbench.screen.execute import quiet_levels
-from cbench.study.process_attributes import inherited
+from cbench.study.process.process_attributes import inherited
 from quiet import cpulist
 from quiet.errors import Refused
 from quiet.host.reader import Reader
