@@ -16,8 +16,6 @@ C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] quiet/noise/c/
 # Two processes or more, a test each; tests of one boot together. A guest takes a core, so more than four gain little.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 WORKLOADS := hash sieve memory
-KERNELS := 6.12 6.1
-ARM_KERNELS := 6.1-arm64 6.12-arm64
 
 # The first Python that is new enough.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -38,9 +36,9 @@ thesis: setup lab-setup ## the thesis's table of variability, measured anew on m
 
 test: setup ## every test, with those that boot real kernels (about half an hour on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
-	@tests/lab/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
-	@tests/lab/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
-	@tests/lab/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
+	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
+	@tests/lab/harness/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
+	@tests/lab/harness/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
 	@$(PYTEST)
 
 check: setup ## style, types and the fast tests (about 2 minutes)
@@ -68,8 +66,8 @@ kmod: setup ## build the kernel module that measures with interrupts off, for th
 
 # Into ~/.cache/quiet-lab, which `make clean` leaves alone; interrupted, it goes on where it was.
 kernel: setup ## build the lab's own kernel, with the fragments of kernel-configs/ (under 40 minutes on 2 cores)
-	@tests/lab/needs.sh kernel
-	@$(BIN)/python -m tests.lab.own_kernel
+	@tests/lab/harness/needs.sh kernel
+	@$(BIN)/python -m tests.lab.harness.own_kernel
 
 lock: ## write requirements.lock anew: every dependency with its version and hashes
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
@@ -82,7 +80,7 @@ setup: $(STAMP) # .venv with everything in it; done anew only when what it is ma
 
 $(STAMP): pyproject.toml setup.py $(wildcard requirements.lock) $(C_SOURCES)
 	@[ -n '$(PYTHON)' ] || { echo 'Python 3.11 or newer is needed, and none is on the PATH' >&2; exit 1; }
-	@tests/lab/needs.sh build $(PYTHON)
+	@tests/lab/harness/needs.sh build $(PYTHON)
 	@[ -x $(BIN)/pip ] || { $(call step,'creating $(VENV)',$(PYTHON) -m venv --clear $(VENV)); }
 	@if [ -e requirements.lock ]; then \
 		$(call step,'installing what requirements.lock lists',$(BIN)/pip -q --disable-pip-version-check install --require-hashes -r requirements.lock); \
@@ -97,14 +95,11 @@ comma := ,
 PLAIN := --config-settings editable_mode=compat
 
 lab-setup: setup # what boots kernels: the emulators, Debian's kernels and an arm64 root, unpacked into a cache
-	@tests/lab/needs.sh lab
+	@tests/lab/harness/needs.sh lab
 	@$(BIN)/python -m compileall -q quiet cbench tests/lab # a guest's processor takes seconds for it, each time
-	@$(BIN)/python -m tests.lab.kernels --quiet $(KERNELS)
-	@$(BIN)/python -m tests.lab.disk_root
-	@$(BIN)/python -m tests.lab.disk_grub
-	@tests/lab/needs.sh arm
-	@$(BIN)/python -m tests.lab.kernels --quiet $(ARM_KERNELS)
-	@$(BIN)/python -m tests.lab.arm_root
+	@$(BIN)/python -m tests.lab.harness.setup x86_64
+	@tests/lab/harness/needs.sh arm
+	@$(BIN)/python -m tests.lab.harness.setup arm64
 
 clean: ## remove what was built here (the kernels stay in ~/.cache/quiet-lab)
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

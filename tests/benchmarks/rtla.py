@@ -14,10 +14,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.benchmarks.inside import planted
-from tests.lab import kernels
-from tests.lab.guest import GuestError, boot
-from tests.lab.kernels import KernelError
-from tests.lab.machines import MACHINES
+from tests.lab.harness import kernels
+from tests.lab.harness.boot import GuestError, boot
+from tests.lab.harness.kernels import KernelError
+from tests.lab.harness.machines import MACHINES
 
 TIMEOUT_S = 600
 NOTES = """

@@ -14,8 +14,8 @@ import sys
 import tarfile
 
 from tests.hosts import FOLDER
-from tests.lab.guest import boot
-from tests.lab.machines import MACHINES
+from tests.lab.harness.boot import boot
+from tests.lab.harness.machines import MACHINES
 
 RECORDED = ("isolated-6.12", "smt", "numa", "cpufreq", "cgroup-v1", "a72", "host")
 # a guest's root is a view of the machine that it runs on, which may be a container: the guest is none

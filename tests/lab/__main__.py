@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.lab.debian import PackageError
-from tests.lab.guest import GuestError, boot
-from tests.lab.machines import MACHINES
+from tests.lab.harness.boot import GuestError, boot
+from tests.lab.harness.debian import PackageError
+from tests.lab.harness.machines import MACHINES
 
 
 def main() -> int:

@@ -1,22 +1,19 @@
 """`make demo`: the whole job once, on a real kernel in an emulator, so that nothing on this machine is touched.
 
-Without arguments it boots the guest and shows what happens there (`--in-guest` is what runs in it), and then a second
-one that counts time in instructions, where work that nothing interrupts repeats to the cycle.
+It boots a guest and shows what happens there (guest/demo.py), and then a second one that counts time in instructions,
+where work that nothing interrupts repeats to the cycle.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 from quiet.errors import QuietError
-from tests.lab import guest, kernels, kmod, snapshot
-from tests.lab.debian import PackageError
-from tests.lab.guest import GuestError, Machine, boot
-from tests.lab.machines import MACHINES
-from tests.lab.observe import busy_loops
+from tests.lab.harness import kernels, kmod
+from tests.lab.harness.boot import GuestError, Machine, boot, missing
+from tests.lab.harness.debian import PackageError
+from tests.lab.harness.machines import MACHINES
 
 TIMEOUT_S = 900
 # Booted without a periodic tick on CPUs 2 and 3; all the rest is done while it runs. One emulator thread for each
@@ -41,7 +38,7 @@ def main() -> int:
     started = time.monotonic()
     print(f"==> booting Linux {series} with 4 CPUs in an emulator (20 s; nothing on this machine is changed)")
     try:
-        script = "python -m tests.lab.demo --in-guest"
+        script = "python -m tests.lab.guest.demo"
         environment = {"COLUMNS": "110", "PYTHONUNBUFFERED": "1"}
         result = boot(machine, script, timeout=TIMEOUT_S, env=environment, on_line=_show)
     except KeyboardInterrupt:
@@ -63,10 +60,8 @@ def main() -> int:
 def exact() -> int:
     """The same work where time is counted in instructions. Without the arm64 parts one line says so."""
     machine = MACHINES["exact"]
-    if missing := guest.missing(machine.kind):
-        print(
-            f"==> not shown: work that repeats to the cycle, on an arm64 machine; not installed: {', '.join(missing)}"
-        )
+    if absent := missing(machine.kind):
+        print(f"==> not shown: work that repeats to the cycle, on an arm64 machine; not installed: {', '.join(absent)}")
         return 0
     try:
         load = kmod.loading(machine)
@@ -83,53 +78,5 @@ def _show(line: str) -> None:
     print(f"    {line}" if line else "", flush=True)
 
 
-def in_guest() -> int:
-    before = snapshot.take()
-    say("This host, as quiet sees it")
-    run("quiet", "status")
-    say("What quieting it for benchmarks would change, and why (nothing is written yet)")
-    run("quiet", "plan", "--profile", "bench")
-    with busy_loops(4) as loops:
-        say("Somebody else's work: 4 busy loops, allowed on every CPU")
-        show_where(loops)
-        say("Now it is done: every setting is noted in a journal, written, and read back")
-        if code := run("quiet", "apply", "--profile", "bench"):
-            return code
-        say("The same 4 busy loops have left the isolated CPUs to the one who measures")
-        show_where(loops)
-        say("An ordinary CPU and an isolated one, side by side: look at the polluted trials")
-        measure = "cbench run hash sieve memory --trials 100 --cpu 0,2 --no-trace"
-        measured = run("quiet", "run", "--profile", "bench", "--", *measure.split())
-        print("\nAn emulator shows who interrupts a CPU, not how fast it is: its own pauses stay unexplained.")
-        say("Do the settings still hold?")
-        verified = run("quiet", "verify", "--duration", "0")
-        say("Everything back as it was found")
-        restored = run("quiet", "restore")
-    say("Is it? Every setting and every task's CPUs, read without quiet and compared byte for byte")
-    left = snapshot.compare(before, snapshot.take())
-    for line in left:
-        print(f"STILL CHANGED: {line}")
-    if not left:
-        print(f"nothing left changed ({len(before['files'])} settings, {len(before['tasks'])} tasks compared)")
-    # cbench ends with 1 when trials differ, which is what is to be seen here
-    return (measured if measured > 1 else 0) or verified or restored or bool(left)
-
-
-def say(what: str) -> None:
-    print(f"\n--- {what}", flush=True)
-
-
-def run(*command: str) -> int:
-    print(f"$ {' '.join(command)}", flush=True)
-    return subprocess.run(command, check=False).returncode
-
-
-def show_where(loops: list[int]) -> None:
-    for pid in loops:
-        status = Path(f"/proc/{pid}/status").read_text().splitlines()
-        allowed = next(line.split()[1] for line in status if line.startswith("Cpus_allowed_list"))
-        print(f"busy loop {pid}: may run on CPUs {allowed}", flush=True)
-
-
 if __name__ == "__main__":
-    sys.exit(in_guest() if "--in-guest" in sys.argv else main())
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""`cbench step` as far as no frequency driver is needed; with one, tests/lab/test_step.py."""
+"""`cbench step` as far as no frequency driver is needed; with one, tests/lab/cases/test_step.py."""
 
 from __future__ import annotations
 

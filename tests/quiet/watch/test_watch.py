@@ -1,6 +1,6 @@
 """Watching on a tree of files: a write is told at once, and repaired where that is asked for.
 
-What only a kernel tells (devices, processes, CPUs) is in tests/lab/test_watch.py.
+What only a kernel tells (devices, processes, CPUs) is in tests/lab/cases/test_watch.py.
 """
 
 from __future__ import annotations

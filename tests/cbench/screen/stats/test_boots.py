@@ -1,6 +1,6 @@
 """Batches around a reboot, as far as nothing boots: what ends the runner and gives the next one another boot's id.
 
-With real boots: tests/lab/test_screen_boots.py.
+With real boots: tests/lab/cases/test_screen_boots.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-NEEDS_PERF = pytest.mark.skipif(shutil.which("perf") is None, reason="needs perf (tests/lab/needs.sh perf)")
+NEEDS_PERF = pytest.mark.skipif(shutil.which("perf") is None, reason="needs perf (tests/lab/harness/needs.sh perf)")
 BUSY = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
 EXCLUDE_KERNEL = 1 << 5
 

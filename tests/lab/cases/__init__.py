@@ -1,0 +1,1 @@
+"""The tests: each boots a machine of the harness, runs a program of `guest` in it, and judges the result."""

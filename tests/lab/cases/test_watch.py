@@ -1,0 +1,90 @@
+"""`quiet watch` on a real kernel: what others do to a quiet machine is told within seconds, and repaired when asked."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from tests.lab.harness.boot import Machine, boot
+
+pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["watched"], indirect=True)]
+
+IDLE_S = 60
+MOST_CPU = 0.001  # of one CPU, while nothing happens
+SOON_S = 2.0
+REST_S = 1.0  # news settle for 0.2 s, those of processes for 0.3 s
+TOLD = {
+    "governor": "cpufreq.governor",
+    "interrupt": "irq",
+    "rival": "irqbalance",
+    "offline": "cpus",
+    "online": "cpus",
+    "partition": "cpuset",
+    "task": "tasks",
+}
+REPAIRED = ("governor", "default", "offline", "partition")
+
+
+@functools.cache
+def report(machine: Machine) -> dict[str, Any]:
+    result = boot(machine, f"python -m tests.lab.guest.watch {IDLE_S}", timeout=900)
+    found: dict[str, Any] = json.loads(result.files.get("report.json", "{}"))
+    assert "broke" not in found, found["broke"]
+    assert found, result.output
+    assert found["apply"]["code"] == 0, found["apply"]
+    print(f"the first look: {found['first_look']:.2f} s of CPU time")
+    for done, line in found["told"].items():
+        print(done, {name: line.get(name) for name in ("after", "awake", "cost", "by")})
+    return found
+
+
+def test_while_nothing_happens_it_takes_next_to_nothing_of_a_cpu(machine: Machine) -> None:
+    idle = report(machine)["idle"]
+    assert idle["lines"] == []
+    assert 0 <= idle["cpu_s"] <= MOST_CPU * idle["seconds"]
+
+
+def test_it_runs_on_the_housekeeping_cpus_only(machine: Machine) -> None:
+    assert report(machine)["affinity"] == [0, 1]
+
+
+@pytest.mark.parametrize("done", TOLD)
+def test_it_is_told_soon_what_somebody_did(machine: Machine, done: str) -> None:
+    line = report(machine)["told"][done]
+    assert "missed" not in line, line
+    assert line["knob"] == TOLD[done]
+    assert line["by"] != "a look at everything", line
+    # A look takes as long as the emulator's machine lets it: it is compared with the first one, which is at everything.
+    assert line["after"] - line["awake"] <= REST_S, line
+    assert line["cost"] <= max(SOON_S, report(machine)["first_look"] / 2), line
+
+
+def test_drift_that_was_only_told_makes_the_code_1(machine: Machine) -> None:
+    ended = report(machine)["ended"]
+    assert ended["code"] == 1
+    assert ended["lines"][-1]["event"] == "ended"
+    assert ended["lines"][-1]["drifts"] >= len(TOLD) - 1
+
+
+@pytest.mark.parametrize("done", REPAIRED)
+def test_with_repair_it_is_undone(machine: Machine, done: str) -> None:
+    assert report(machine)["repaired"][done], report(machine)["repair_ended"]["lines"]
+
+
+def test_after_the_repairs_the_settings_are_in_force(machine: Machine) -> None:
+    assert report(machine)["now"] == {
+        "governor": "performance",
+        "default": "3",
+        "online": "0-3",
+        "partition": "isolated",
+    }
+    assert report(machine)["verify_again"]["code"] == 0, report(machine)["verify_again"]
+    assert report(machine)["repair_ended"]["code"] == 0, report(machine)["repair_ended"]["lines"]
+
+
+def test_restore_still_leaves_nothing_changed(machine: Machine) -> None:
+    assert report(machine)["restore"]["code"] == 0, report(machine)["restore"]
+    assert report(machine)["left"] == []

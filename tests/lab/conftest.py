@@ -1,0 +1,74 @@
+"""What the lab's tests share: machines that are ready to boot, the order of the boots, and how to repeat one test."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator
+
+import pytest
+
+from tests import ABSENT
+from tests.lab.harness.boot import Machine, missing, prepare
+from tests.lab.harness.debian import PackageError
+from tests.lab.harness.machines import MACHINES
+
+REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
+# The boots that take longest, longest first: what is left for the end is short, and all processes end together.
+LONGEST = (
+    *("test_services", "test_boot", "test_exact", "test_network", "test_watch", "test_host", "test_noise_remedies"),
+    *("test_crash", "test_noise", "test_pollution", "test_noise_endings", "test_study", "test_own_kernel"),
+    *("test_systemd", "test_kmod", "test_main_job", "test_step", "test_thesis", "test_harness"),
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist makes its groups of the marks in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that look at the same boot of a machine go to the same process; those that boot go first, being long."""
+    items.sort(key=_turn)
+    for item in items:
+        if item.get_closest_marker("lab"):
+            call = getattr(item, "callspec", None)
+            machine = call.params.get("machine", "") if call else ""
+            boot = "visit" if item.get_closest_marker("visit") else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(f"{boot}-{machine}"))
+
+
+def _turn(item: pytest.Item) -> int:
+    if not item.get_closest_marker("lab"):
+        return len(LONGEST) + 1
+    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the command that repeats a failed test alone to its report."""
+    report = yield
+    if report.failed and item.get_closest_marker("lab"):
+        # Not the node's id, to which pytest-xdist appends the group.
+        test = shlex.quote(f"{item.path.relative_to(item.config.rootpath)}::{item.name}")
+        report.sections.append(("repeat this test alone", REPEAT.format(test)))
+    return report
+
+
+@pytest.fixture(scope="session")
+def lab() -> None:
+    """The emulator of x86-64 is installed; otherwise the test is skipped with what to install."""
+    _need_emulator("x86_64")
+
+
+@pytest.fixture
+def machine(request: pytest.FixtureRequest) -> Machine:
+    """The machine that the test is parametrized with (by name, indirectly), with all that it boots from at hand."""
+    wanted = MACHINES[request.param]
+    _need_emulator(wanted.kind)
+    try:
+        prepare(wanted)
+    except PackageError as error:
+        pytest.skip(f"{ABSENT}machine {wanted.name}: {error}")
+    return wanted
+
+
+def _need_emulator(kind: str) -> None:
+    if absent := missing(kind):
+        packages = ", ".join(absent)
+        pytest.skip(f"{ABSENT}the {kind} emulator: not installed: {packages} (`make test` installs them when it may)")

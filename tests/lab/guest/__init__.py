@@ -1,0 +1,1 @@
+"""Programs that run inside a guest. They import no other part of the lab."""

@@ -1,0 +1,150 @@
+"""Kernels to boot: Debian's own packages, unpacked (never installed) into a cache outside the checkout.
+
+`python -m tests.lab.harness.kernels 6.12 6.1 6.1-arm64` puts these into the cache, unless they are there. The lab's own
+kernel is there when it was built: `make kernel`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from quiet.kernel import fragments
+from tests.lab.harness import debian
+from tests.lab.harness.cache import cache_dir
+from tests.lab.harness.debian import PackageError
+
+# Package name patterns by series, in order of preference; group 1 is the kernel's version. Only signed
+# packages, which are those that users boot: "-unsigned", "-cloud", "-rt" and "-dbg" do not fit the pattern.
+PATTERNS = {
+    "6.1": [r"linux-image-(6\.1\.\d+-\d+-amd64)"],
+    "6.12": [r"linux-image-(6\.12\.\d+\+deb1\d-amd64)", r"linux-image-(6\.12\.\d+-\d+-amd64)"],
+    "6.1-arm64": [r"linux-image-(6\.1\.\d+-\d+-arm64)"],
+    "6.12-arm64": [r"linux-image-(6\.12\.\d+\+deb1\d-arm64)", r"linux-image-(6\.12\.\d+-\d+-arm64)"],
+    "any": [r"linux-image-unsigned-(\d+\.\d+\.\d+-\d+-generic)"],
+}
+OWN = "own"
+OWN_FRAGMENTS = (*fragments.NAMES, fragments.LAB)  # a later one has the last word
+
+
+class KernelError(PackageError):
+    """One line: why there is no kernel of that series."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    version: str
+    root: Path  # holds boot/vmlinuz-VERSION and lib/modules/VERSION
+
+    @property
+    def image(self) -> Path:
+        return self.root / "boot" / f"vmlinuz-{self.version}"
+
+
+def own_tag() -> str:
+    """What the own kernel's version ends with: another one when a line that is no comment differs."""
+    settings = "".join(f"{option.name}={option.wanted}\n" for option in fragments.load(OWN_FRAGMENTS))
+    return f"own-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
+
+
+def _newest(names: list[str]) -> str:
+    return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+
+
+def cached(series: str) -> Kernel | None:
+    """The newest kernel of the series that is already unpacked."""
+    patterns = {**PATTERNS, OWN: [rf"(\d+\.\d+\.\d+-{own_tag()})"]}
+    if series not in patterns:
+        raise KernelError(f"unknown kernel series {series!r}; known: {', '.join(patterns)}")
+    folder = cache_dir() / "kernels"
+    versions = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    for pattern in patterns[series]:
+        version_pattern = pattern[pattern.index("(") :]
+        if found := [version for version in versions if re.fullmatch(version_pattern, version)]:
+            version = _newest(found)
+            return Kernel(version, folder / version)
+    return None
+
+
+def ensure(series: str) -> Kernel:
+    """A kernel of the series: cached, or fetched with apt and unpacked. KernelError when neither works."""
+    if kernel := cached(series):
+        return kernel
+    if series == OWN:
+        raise KernelError("the lab's own kernel is not built: `make kernel` builds it (under 40 minutes)")
+    for tool in ("apt-get", "apt-cache", "dpkg-deb", "depmod"):
+        if not shutil.which(tool, path=debian.search_path()):
+            raise KernelError(f"no kernel {series} in the cache, and no {tool} to fetch one with")
+    arch = debian.ARM if series.endswith("-arm64") else debian.NATIVE
+    try:
+        return _fetch(series, arch)
+    except KernelError:
+        raise
+    except PackageError as error:
+        raise KernelError(str(error)) from None
+
+
+def _fetch(series: str, arch: str) -> Kernel:
+    version, packages = _packages(series, arch)
+    folder = cache_dir() / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    # Unpacked beside its final place and then renamed: half a kernel is never found in the cache.
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
+        root = Path(temporary) / "root"
+        unpack(packages, Path(temporary), root, arch)
+        if (root / "usr/lib/modules").is_dir() and not (root / "lib").exists():
+            (root / "lib").symlink_to("usr/lib")
+        if not (root / "boot" / f"vmlinuz-{version}").is_file():
+            raise KernelError(f"{packages[0]} holds no boot/vmlinuz-{version}")
+        debian.run(["depmod", "-b", str(root), version])
+        try:
+            root.rename(folder / version)
+        except OSError:
+            if not (folder / version).is_dir():  # somebody else was faster: theirs is as good
+                raise
+    return Kernel(version, folder / version)
+
+
+def _packages(series: str, arch: str) -> tuple[str, list[str]]:
+    names = debian.names("linux-image-", arch)
+    for pattern in PATTERNS[series]:
+        if found := [name for name in names if re.fullmatch(pattern, name)]:
+            name = _newest(found)
+            match = re.fullmatch(pattern, name)
+            assert match is not None
+            version = match[1]
+            extra = [f"linux-modules-{version}"] if version.endswith("-generic") else []
+            return version, [name, *extra]
+    raise KernelError(f"apt knows no kernel package of series {series} (is its list of packages up to date?)")
+
+
+def unpack(packages: list[str], folder: Path, root: Path, arch: str = debian.NATIVE) -> None:
+    """Fetch Debian packages into a folder and unpack them, not installed, under a root."""
+    debian.download(packages, folder, arch)
+    debian.unpack(folder, root)
+
+
+def main(arguments: list[str]) -> int:
+    terse = "--quiet" in arguments  # then only what takes time, or fails
+    status = 0
+    for series in [name for name in arguments if name != "--quiet"] or ["6.12", "6.1"]:
+        try:
+            if not cached(series):
+                print(f"==> fetching a kernel {series} (some 100 MB)", flush=True)
+            kernel = ensure(series)
+            if not terse:
+                print(f"kernel {series}: {kernel.version} in {kernel.root}")
+        except (KernelError, subprocess.TimeoutExpired, OSError) as error:
+            print(f"kernel {series}: {error}", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

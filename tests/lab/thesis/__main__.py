@@ -1,0 +1,71 @@
+"""`make thesis`: the thesis's table of variability, measured anew where time is counted in instructions.
+
+Boots the exact machines (docs/exact-machine.md) with a kernel command line for each row, and prints each row beside
+what the thesis claims. Exit code 0: what must be exact is; 1: it is not; 3: a machine could not be booted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from quiet.errors import QuietError
+from tests.lab.harness import kmod
+from tests.lab.harness.boot import GuestError, boot
+from tests.lab.harness.debian import PackageError
+from tests.lab.thesis import table
+from tests.lab.thesis.rows import BOOTS, Boot
+from tests.lab.thesis.table import Line
+
+TIMEOUT_S = 900  # ten times what an idle machine takes
+
+
+def measured(each: Boot) -> list[Line]:
+    """Boot the machine and measure its rows. GuestError or PackageError when that cannot be."""
+    load = kmod.loading(each.machine) if each.module else ""
+    script = load + "\n".join(row.script() for row in each.rows)
+    result = boot(each.machine, script, timeout=TIMEOUT_S, on_line=_tell)
+    if result.code:
+        raise GuestError(f"{each.machine.name}: ended with {result.code}: {result.output[-2000:]}")
+    _tell(f"{each.machine.name}: {result.seconds:.0f} s with the boot")
+    reports: dict[str, Any] = {row.key: json.loads(result.files[row.key]) for row in each.rows}
+    return list(table.lines(each, reports))
+
+
+def _tell(text: str) -> None:
+    print(f"    {text}", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.thesis", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every row to this file too")
+    options = parser.parse_args(arguments)
+    started = time.monotonic()
+    groups: dict[str, list[Line]] = {}
+    try:
+        for each in BOOTS:
+            _tell(f"booting {each.machine.name}: {each.title}, {each.machine.append or 'nothing isolated'}")
+            groups.setdefault(each.title, []).extend(measured(each))
+    except KeyboardInterrupt:
+        print("interrupted; the guest is gone", file=sys.stderr)
+        return 130
+    except (GuestError, PackageError, QuietError) as error:
+        print(error, file=sys.stderr)
+        return 3
+    print(table.report(groups))
+    if options.json:
+        rows = {title: [table.as_json(each) for each in found] for title, found in groups.items()}
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    wrong = table.failures(groups)
+    print("\n" + "\n".join(wrong or ["What must be exact is: the kernel module and all clean trials, range 0 cycles."]))
+    _tell(f"{time.monotonic() - started:.0f} s in all")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
