@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cbench.screen.analysis.verdict import RANKS
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.design.factorial import effect_name
-from cbench.screen.design.testable import Assessment
+from cbench.screen.design.testability import Assessment
 from cbench.screen.stats.block_tests import Blocked, EffectTest, blocked
 from cbench.screen.stats.blockplot import BlockPlot, block_plot
 from cbench.screen.stats.effects import Interaction, MainEffect, interaction, main_effect

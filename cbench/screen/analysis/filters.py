@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cbench.screen.analysis.plots import plots_of
 from cbench.screen.data.data import COMPLETE, UNQUESTIONED, Data, Filter
-from cbench.screen.design.testable import Assessment, assess
+from cbench.screen.design.testability import Assessment, assess
 from quiet.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cbench.order.verdict import MOST, counted, some
-from cbench.screen.analysis import sample_size as enough
+from cbench.screen.design.testability import smallest_p, too_few_words
 
 Row = Mapping[str, Any]
 USUAL = 40
@@ -26,7 +26,7 @@ def nothing_told(made: Row) -> bool:
     """Whether there is no answer at all: no test, or none that could have come out significant."""
     every = [(row["blocks_used"], each["test"]) for row in made["responses"].values() for _, each in _effects(row)]
     return all(
-        test["by"] == RANKS and made["tests"] * enough.least(blocks) >= made["alpha"] for blocks, test in every if test
+        test["by"] == RANKS and made["tests"] * smallest_p(blocks) >= made["alpha"] for blocks, test in every if test
     )
 
 
@@ -238,7 +238,7 @@ def _too_few(made: Row) -> list[str]:
         if any(each["test"] and each["test"]["by"] == RANKS for _, each in _effects(row))
     ]
     told = sum(each["significant"] for row in made["responses"].values() for _, each in _effects(row))
-    return enough.words(made["tests"], made["alpha"], by_ranks, told)
+    return too_few_words(made["tests"], made["alpha"], by_ranks, told)
 
 
 def _effects(row: Row) -> list[tuple[str, Row]]:
