@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from quiet.errors import Incomplete, Refused, UsageError
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import CPU, Facts
@@ -101,7 +102,7 @@ def held(host: Host, found: Policy, khz: int) -> Iterator[Change]:
 
 
 def _begin(host: Host, found: Policy, source: str) -> None:
-    with journal.locked(host, PATIENCE_S):
+    with locked(host, PATIENCE_S):
         record = journal.load(host)
         if record is not None:
             raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first, then step")
@@ -119,7 +120,7 @@ def _begin(host: Host, found: Policy, source: str) -> None:
 
 def _set(host: Host, found: Policy, khz: int) -> None:
     writes = [Write(target, str(khz), value_types.NUMBER) for target in found.limits]
-    with journal.locked(host, PATIENCE_S):
+    with locked(host, PATIENCE_S):
         log = Journal(host)
         try:
             failures = engine.settle(

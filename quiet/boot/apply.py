@@ -15,7 +15,7 @@ from quiet.boot.plan import BootPlan, load_record, make
 from quiet.boot.record import APPLIED, REMOVING, THERE, BootRecord, FileEntry
 from quiet.errors import Incomplete, Refused
 from quiet.host.host import Host
-from quiet.settings import journal
+from quiet.host.lock import locked
 from quiet.settings.profile import Profile
 
 _GENERATED = "generated"
@@ -36,7 +36,7 @@ class BootReceipt:
 def apply(host: Host, profile: Profile, cpus: str | None, loader: str | None = None) -> BootReceipt:
     """Make the next boot's command line; twice is as once. Raises Refused when a command fails: all is back then."""
     make(host, profile, cpus, loader)  # what is wrong with the wish is said before the lock is asked for
-    with journal.locked(host):
+    with locked(host):
         plan = make(host, profile, cpus, loader)
         disk = Disk(host)
         if plan.settled:
@@ -128,7 +128,7 @@ def remove(host: Host) -> BootReceipt:
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(FILE):
         return _unrecorded(host, disk)
-    with journal.locked(host):
+    with locked(host):
         known = load_record(host)
         try:
             if known:
@@ -147,7 +147,7 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
         if not ours or loader.anew is None:
             continue
-        with journal.locked(host):
+        with locked(host):
             for path in ours:
                 rest = without_block(files.text(path) or "")
                 if rest.strip():

@@ -32,14 +32,14 @@ def watch(
     if duration is not None and not 0 < duration < float("inf"):
         raise UsageError(f"--duration {duration:g}: write seconds, such as 60; without it, the watching never ends")
     from quiet.host.host import Host
-    from quiet.settings import journal
+    from quiet.host.lock import locked
     from quiet.watch import events
     from quiet.watch.watcher import Watcher, WatchOptions
 
     host = Host(root)
     if repair:
         try:
-            with journal.locked(host, 5):
+            with locked(host, 5):
                 pass
         except Refused as error:
             raise Refused(f"--repair: {error}") from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from quiet import cpulist
 from quiet.errors import Incomplete, Refused
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.knobs import rivals
 from quiet.knobs.cpuset import GROUP
 from quiet.knobs.registry import BY_NAME
@@ -51,7 +52,7 @@ def apply(
     Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
     Incomplete when the journal or a setting can no longer be written.
     """
-    with journal.locked(host, patience):
+    with locked(host, patience):
         record = journal.load(host)
         if again and record is None:
             raise Refused("nothing is applied any more")

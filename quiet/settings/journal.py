@@ -15,22 +15,18 @@ boot's id is inside for the hosts where it does not. Operations, in the order in
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from quiet import __version__, cpulist
-from quiet.errors import Refused
+from quiet.host.lock import FOLDER
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import CpuPartition
 
 if TYPE_CHECKING:
     from quiet.settings.applied_state import AppliedState, TargetState
 
-FOLDER = "/run/quiet"
 _FILE = f"{FOLDER}/journal.jsonl"
-_LOCK = f"{FOLDER}/lock"
-_POLL_S = 0.05
 
 
 def boot_id(reader: Reader) -> str:
@@ -123,40 +119,3 @@ class Journal:
         while data:
             data = data[os.write(self._fd, data) :]
         os.fsync(self._fd)
-
-
-@contextmanager
-def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
-    """Hold the host's lock: one apply or restore at a time, waiting `patience` seconds for it.
-
-    Raises Refused when it stays taken, or is not permitted.
-    """
-    import fcntl
-    import time
-
-    folder = reader.root + FOLDER
-    try:
-        os.makedirs(folder, 0o755, exist_ok=True)
-        fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except PermissionError:
-        raise Refused(
-            "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
-        ) from None
-    except OSError as error:
-        raise Refused(f"the journal's folder {folder} cannot be used: {error.strerror}; nothing was changed") from None
-    try:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if patience <= 0:
-                    raise Refused(
-                        "another quiet is changing this host right now; wait until it has ended, then try again"
-                    ) from None
-                time.sleep(_POLL_S)
-                patience -= _POLL_S
-            else:
-                break
-        yield
-    finally:
-        os.close(fd)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from quiet import cpulist
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.host.reader import Reader
 from quiet.knobs.registry import BY_NAME, KNOBS
 from quiet.machine.facts import Facts
@@ -46,7 +47,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
     """
     if journal.load(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root
-    with journal.locked(host, patience):
+    with locked(host, patience):
         record = journal.load(host)
         if record is None:
             return Outcome(None, 0, (), (), ())

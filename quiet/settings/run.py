@@ -13,6 +13,7 @@ from typing import Any
 
 from quiet.errors import QuietError, UsageError
 from quiet.host.host import Host
+from quiet.host.lock import FOLDER, locked
 from quiet.machine.affinity import fixed_addresses, join
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.settings import journal
@@ -20,7 +21,7 @@ from quiet.settings.apply import Receipt, apply
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
-_USERS = f"{journal.FOLDER}/users"
+_USERS = f"{FOLDER}/users"
 _PATIENCE_S = 60  # for another quiet that is at work
 _TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -69,7 +70,7 @@ def _find(name: str) -> str:
 @contextmanager
 def _in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
-    with journal.locked(host, _PATIENCE_S):  # also tells who may not
+    with locked(host, _PATIENCE_S):  # also tells who may not
         fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.settings import engine, journal
 from quiet.settings.apply import apply
 from quiet.settings.engine import Write
@@ -27,6 +28,6 @@ def _cpus_back(host: Host, changes: list[Change]) -> None:
     """CPUs that were online when the profile was applied: that is how they were found, so nothing is recorded."""
     writes = [Write(change.target, "1", value_types.NUMBER) for change in changes]
     if writes:
-        with journal.locked(host, _PATIENCE_S):
+        with locked(host, _PATIENCE_S):
             if journal.load(host) is not None:
                 engine.settle(host, writes, lambda write: None, lambda write, found: None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from quiet.host.lock import FOLDER
 from quiet.host.reader import Reader
 from quiet.knobs.knob import DesiredValue, RuleContext, Trigger
 from quiet.knobs.registry import KNOBS
 from quiet.machine.facts import CPU, Facts
 from quiet.settings.applied_state import AppliedState
-from quiet.settings.journal import FOLDER
 from quiet.settings.profile import Profile
 from quiet.targets import registry
 

@@ -9,6 +9,7 @@ from cbench.screen.config.model import Level
 from cbench.step.frequency import PATIENCE_S, undisturbed
 from quiet.errors import Incomplete, Refused, UsageError
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.host.reader import Reader
 from quiet.knobs.cpufreq import policy_state
 from quiet.knobs.knob import RuleContext
@@ -122,7 +123,7 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
 def _govern(host: Host, source: str, governor: str) -> None:
     """Give every policy this governor, journal first."""
     facts = Facts(host)
-    with journal.locked(host, PATIENCE_S):
+    with locked(host, PATIENCE_S):
         choice = CpuPartition(frozenset(), facts.online, frozenset(), source)
         log = Journal(host)
         try:

@@ -11,6 +11,7 @@ import pytest
 
 from quiet.errors import Refused
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.settings import journal
 from quiet.settings.apply import Receipt, apply
 from quiet.settings.plan import Plan
@@ -209,7 +210,7 @@ def test_after_a_reboot_nothing_is_applied(root: Path) -> None:
 
 def test_while_another_quiet_is_at_work_nothing_is_changed(root: Path) -> None:
     found = contents(root)
-    with journal.locked(Host(str(root))):
+    with locked(Host(str(root))):
         with pytest.raises(Refused, match="another quiet is changing this host right now"):
             quieted(root)
         assert contents(root) == found

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.settings import journal
 from quiet.settings.apply import apply
 from quiet.settings.profile import Profile
@@ -84,5 +85,5 @@ def test_an_apply_killed_at_any_step_is_ended_by_the_next_and_then_restored(tmp_
 def test_a_killed_apply_holds_no_lock(tmp_path: Path) -> None:
     root = tree(tmp_path / "machine", small())
     assert killed(lambda: applied(root), 8)
-    with journal.locked(Host(str(root))):
+    with locked(Host(str(root))):
         pass

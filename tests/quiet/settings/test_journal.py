@@ -9,6 +9,7 @@ import pytest
 
 from quiet.errors import Refused
 from quiet.host.host import Host
+from quiet.host.lock import locked
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.settings import journal
 from quiet.settings.applied_state import AppliedState, TargetState
@@ -27,7 +28,7 @@ def host(tmp_path: Path) -> Host:
 
 def write(host: Host) -> str:
     """A journal with a line of each kind; returns its text."""
-    with journal.locked(host):
+    with locked(host):
         log = Journal(host)
         log.begin(host, "bench", "/x/bench.toml", CPUS, True)
         log.before([BEFORE, PASSING])
@@ -115,14 +116,14 @@ def test_the_journal_can_be_read_by_everybody_and_written_by_its_owner_only(host
 
 
 def test_the_lock_is_for_one(host: Host) -> None:
-    with journal.locked(host), pytest.raises(Refused, match="wait until it has ended"), journal.locked(host):
+    with locked(host), pytest.raises(Refused, match="wait until it has ended"), locked(host):
         pass
-    with journal.locked(host):
+    with locked(host):
         pass
 
 
 def test_values_with_any_bytes_survive(host: Host) -> None:
-    with journal.locked(host):
+    with locked(host):
         log = Journal(host)
         log.begin(host, "bench", "bench", CPUS, False)
         log.before([TargetState("ksm", "file:/a", "text", 'a "b"\n\tc\udcff é', None, False)])

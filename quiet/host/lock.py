@@ -1,0 +1,51 @@
+"""The folder of quiet's own state on a host, and the lock in it: one command at a time changes the host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quiet.errors import Refused
+from quiet.host.reader import Reader
+
+FOLDER = "/run/quiet"  # /run ends with the boot, as the state it describes does
+_LOCK = f"{FOLDER}/lock"
+_POLL_S = 0.05
+
+
+@contextmanager
+def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
+    """Hold the host's lock: one apply or restore at a time, waiting `patience` seconds for it.
+
+    Raises Refused when it stays taken, or is not permitted.
+    """
+    import fcntl
+    import time
+
+    folder = reader.root + FOLDER
+    try:
+        os.makedirs(folder, 0o755, exist_ok=True)
+        fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except PermissionError:
+        raise Refused(
+            "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
+        ) from None
+    except OSError as error:
+        raise Refused(f"the journal's folder {folder} cannot be used: {error.strerror}; nothing was changed") from None
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if patience <= 0:
+                    raise Refused(
+                        "another quiet is changing this host right now; wait until it has ended, then try again"
+                    ) from None
+                time.sleep(_POLL_S)
+                patience -= _POLL_S
+            else:
+                break
+        yield
+    finally:
+        os.close(fd)
