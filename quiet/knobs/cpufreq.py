@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from quiet.host.reader import Reader
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
-from quiet.machine.facts import CPU
+from quiet.machine.facts import CPU, Facts
 from quiet.targets import value_types
 
 _BASE = f"{CPU}/cpufreq"
@@ -113,14 +114,22 @@ def _limits(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
                 yield DesiredValue(f"file:{path}", str(frequency))
 
 
+def cpufreq_state(reader: Reader) -> tuple[str, ...]:
+    """Every writable cpufreq setting that a change of the governor may reset, as targets."""
+    return tuple(target for number in Facts(reader).policies for target in _policy_state(reader, number))
+
+
 def policy_state(scene: RuleContext, number: int) -> Iterator[str]:
     """Every writable setting of a policy that a governor change, turbo or hotplug may reset."""
+    return _policy_state(scene.facts.reader, number)
+
+
+def _policy_state(reader: Reader, number: int) -> Iterator[str]:
     base = f"{_BASE}/policy{number}/"
-    governor = scene.text(base + "scaling_governor") or ""
+    governor = reader.text(base + "scaling_governor") or ""
     names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS]
     if governor == "userspace":
         names.append("scaling_setspeed")
-    reader = scene.facts.reader
     yield from (f"file:{base}{name}" for name in names if reader.exists(base + name))
     # a governor's tunables live and die with it, per policy or for all of them
     for folder in (f"{base}{governor}", f"{_BASE}/{governor}"):

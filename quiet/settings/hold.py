@@ -1,0 +1,153 @@
+"""Hold a few values without a profile: the same journal, writes and restore as those of `quiet apply`.
+
+    with hold_settings({f"file:{path}": "powersave"}, knob="cpufreq.governor", source="my script 1") as held:
+        ...
+        held.set({f"file:{path}": "performance"})
+
+`begin_hold` and `end_hold` are the two halves, for work that is resumed by another process. `source` names who holds
+the values and must be unique to it: only an equal source may add values or end the hold. After a kill, `end_hold` with
+the same source or `quiet restore` restores every value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+
+from quiet.errors import Incomplete, Refused, UsageError
+from quiet.host.host import Host
+from quiet.host.lock import locked
+from quiet.knobs.registry import BY_NAME
+from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
+from quiet.settings import engine, journal
+from quiet.settings.applied_state import AppliedState, TargetState
+from quiet.settings.engine import Write
+from quiet.settings.journal import Journal
+from quiet.settings.restore import restore
+from quiet.targets import registry
+
+_PATIENCE_S = 60  # for another quiet that is at work
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Held:
+    """Values that are held; `set` changes them."""
+
+    def __init__(self, host: Host, knob: str, source: str, title: str, kind: str) -> None:
+        self._arguments = (host, knob, source, title, kind)
+
+    def set(self, values: Mapping[str, str]) -> None:
+        """Hold other values. Raises Refused with the first one that the kernel declines."""
+        host, knob, source, title, kind = self._arguments
+        begin_hold(host, values, knob=knob, source=source, title=title, kind=kind)
+
+
+@contextlib.contextmanager
+def hold_settings(
+    values: Mapping[str, str],
+    *,
+    knob: str,
+    source: str,
+    title: str = "",
+    kind: str = "",
+    entangled: Iterable[str] = (),
+    host: Host | None = None,
+) -> Iterator[Held]:
+    """Hold values inside the block and restore them at its end; the arguments are those of `begin_hold`.
+
+    Raises Refused when a profile or another hold is applied, or when the kernel declines a value; Incomplete when a
+    value could not be restored.
+    """
+    host = host or Host()
+    try:
+        begin_hold(host, values, knob=knob, source=source, title=title, kind=kind, entangled=entangled)
+        yield Held(host, knob, source, title, kind)
+    finally:
+        end_hold(host, source)
+
+
+def begin_hold(
+    host: Host,
+    values: Mapping[str, str],
+    *,
+    knob: str,
+    source: str,
+    title: str = "",
+    kind: str = "",
+    entangled: Iterable[str] = (),
+) -> None:
+    """Write values by target (`file:/proc/sys/...`), in the order given, each recorded in the journal first.
+
+    `knob` is the knob that the targets belong to: it decides when they are restored. `title` names the hold in `quiet
+    status` (the source by default), `kind` is how values are compared (the knob's by default), and `entangled` are
+    targets that the kernel may change as a side effect: they are restored too. What is applied under the same `source`
+    is extended. Raises Refused when anything else is applied, and when the kernel declines a value; what was written
+    before that stays until `end_hold`.
+    """
+    if knob not in BY_NAME:
+        raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")
+    kind = kind or BY_NAME[knob].kind
+    with locked(host, _PATIENCE_S):
+        record = journal.load(host)
+        if record is not None and record.source != source:
+            raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
+        log = Journal(host)
+        try:
+            if record is None:
+                cpus = CpuPartition(frozenset(), Facts(host).online, frozenset(), source)
+                log.begin(host, title or source, source, cpus, passing=True)
+            log.before(_new(host, record, knob, kind, values, entangled))
+            failures = engine.settle(
+                host,
+                [Write(target, value, kind) for target, value in values.items()],
+                lambda write: log.intent(write.target, write.wanted or ""),
+                lambda write, now: log.done(write.target, now),
+            )
+            record = journal.load(host)
+            assert record is not None
+            log.settled({target: registry.get(host, target) for target in record.entries})
+        finally:
+            log.close()
+    for failure in failures:
+        target, wanted = failure.write.target.removeprefix("file:"), failure.write.wanted
+        raise Refused(f"{target}: {wanted} refused: {failure.text}")
+
+
+def _new(
+    host: Host,
+    record: AppliedState | None,
+    knob: str,
+    kind: str,
+    values: Mapping[str, str],
+    entangled: Iterable[str],
+) -> Iterator[TargetState]:
+    for target in dict.fromkeys([*values, *entangled]):
+        if record is None or target not in record.entries:
+            before, identity = registry.get(host, target), registry.identity(host, target)
+            yield TargetState(knob, target, kind, before, identity, target not in values)
+
+
+def end_hold(host: Host, source: str) -> None:
+    """Restore what is applied under this source; nothing when it is not. Signals that end the process are ignored.
+
+    Raises Incomplete with the first value that could not be restored.
+    """
+    record = journal.load(host)
+    if record is None or record.source != source:
+        return
+    with _undisturbed():
+        outcome = restore(host, patience=_PATIENCE_S)
+    for left in outcome.conflicts + outcome.failures:
+        raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
