@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cbench.screen import command_analyze
+from cbench.to_json import to_json
 from cbench.validate import command
 
 screen = typer.Typer(
@@ -39,11 +40,11 @@ def plan_command(path: File, *, as_json: Json = False) -> None:
     made = run.plan(path)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
-        from cbench.study import table
+        from cbench.screen.table import plan
 
-        table.planned(made)
+        plan(made)
 
 
 @screen.command("run")

@@ -12,7 +12,7 @@ from typing import Any
 from cbench.screen.config import file, treatments
 from cbench.screen.config.example import EXAMPLE
 from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
-from cbench.screen.config.plan import Planned
+from cbench.screen.config.plan import Planned, ScreenPlan
 from cbench.screen.config.treatments import runs
 from cbench.screen.data.load_store import plan_of
 from cbench.screen.execute import pending_restores, quiet_levels
@@ -28,6 +28,7 @@ from cbench.study.orders import ALL_RANDOM
 from cbench.study.process_attributes import inherited
 from cbench.study.process_tags import Marks
 from cbench.study.store import Header, StudyStore
+from cbench.to_json import to_json
 from quiet import cpulist
 from quiet.errors import QuietError, Refused, UsageError
 from quiet.host.reader import Reader
@@ -48,7 +49,7 @@ def init(path: str) -> None:
     tell(f"{path} written; now: cbench screen plan {path}, then: cbench screen run {path}")
 
 
-def plan(path: str) -> dict[str, Any]:
+def plan(path: str) -> ScreenPlan:
     """What would run, and what that could test. Raises UsageError for what is wrong with the file.
 
     How long it takes is told where the store beside the file has trials of the same tests.
@@ -56,7 +57,7 @@ def plan(path: str) -> dict[str, Any]:
     planned = Planned(file.load(Path(path)))
     judged = planned.judged()
     planned.check(judged)
-    return planned.shape(judged, _seconds(Path(path).with_suffix(".db"), planned))
+    return planned.result(judged, _seconds(Path(path).with_suffix(".db"), planned))
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
@@ -98,7 +99,7 @@ class StartScreen:
         for words in self._planned.words(self._judged):
             tell(words)
         counter = counter_of(study, screen.counter)
-        known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
+        known = described(counter) | {"file": str(self._path.absolute()), "screen": to_json(planned.stored())}
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)

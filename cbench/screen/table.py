@@ -1,8 +1,9 @@
-"""The tables of `cbench screen analyze` on a terminal or in a file."""
+"""What `cbench screen plan` and `analyze` print on a terminal or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -19,6 +20,9 @@ from cbench.screen.analysis.result import (
     ResponseResult,
     ScreenResult,
 )
+
+if TYPE_CHECKING:
+    from cbench.screen.config.plan import ScreenPlan
 
 MOST_TREATMENTS = 40
 MOST_EFFECTS = 60
@@ -48,6 +52,15 @@ def analysis(made: ScreenResult) -> None:
         "analysis of variance. adj.: by least squares with all main effects, where treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
+
+
+def plan(made: ScreenPlan) -> None:
+    """An experiment before it runs."""
+    from cbench.screen.config.plan import lines
+
+    console = Console(highlight=False)
+    for line in lines(made):
+        console.print(escape(line), soft_wrap=True)
 
 
 def _table(head: Sequence[str]) -> Table:

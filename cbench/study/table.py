@@ -62,15 +62,6 @@ def status(made: Mapping[str, Any], kind: str = "order") -> None:
         console.print(escape(f"go on with: cbench {kind} resume {made['data']}"), soft_wrap=True)
 
 
-def planned(made: Mapping[str, Any]) -> None:
-    """A screening experiment before it runs."""
-    from cbench.screen.config.plan import lines
-
-    console = Console(highlight=False)
-    for line in lines(made):
-        console.print(escape(line), soft_wrap=True)
-
-
 def finished(made: Mapping[str, Any], kind: str = "order") -> str:
     """A line for the end of a study."""
     wrong = _wrong(made)

@@ -47,10 +47,8 @@ def test_factors_that_are_aliased_where_a_response_can_be_had_are_told_and_every
     words = made.words(made.judged())
     assert words[0] == "y is had of 4 of 8 treatments"
     assert "y: a, b are fully aliased: none can be told from another" in words
-    shape = made.shape(made.judged())
-    able = {
-        name: {each["name"] for each in row["effects"] if each["testable"]} for name, row in shape["responses"].items()
-    }
+    plan = made.result(made.judged())
+    able = {name: {each.name for each in row.effects if each.testable} for name, row in plan.responses.items()}
     assert "c" in able["y"]
     assert not {"a", "b", f"a{X}b"} & able["y"]
     assert able["z"] == {"a", "b", "c", f"a{X}b", f"a{X}c", f"b{X}c"}
