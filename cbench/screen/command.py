@@ -40,11 +40,11 @@ def plan_command(path: File, *, as_json: Json = False) -> None:
     made = run.plan(path)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
-        from cbench.screen import table
+        from cbench.screen.table import plan
 
-        table.planned(made)
+        plan(made)
 
 
 @screen.command("run")

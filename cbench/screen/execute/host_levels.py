@@ -15,6 +15,7 @@ from cbench.screen.execute import pending_restores, quiet_levels
 from cbench.study.process.run_command import CommandError, run_checked
 from quiet.errors import Incomplete, QuietError, Refused
 from quiet.host.host import Host
+from quiet.settings.hold import end_hold
 
 Levels = Mapping[str, str]
 """Factor -> level, of some factors."""
@@ -113,7 +114,7 @@ class HostLevels:
             self._set.pop()
         if self._applied and not kept.applied:
             try:
-                quiet_levels.restore(self._host, self._source)
+                end_hold(self._host, self._source)
             except QuietError as error:
                 wrong.append(str(error))
             self._applied = False

@@ -6,28 +6,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cbench.screen.config.model import Level
-from cbench.step.frequency import PATIENCE_S, undisturbed
-from quiet.errors import Incomplete, Refused, UsageError
+from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
-from quiet.host.lock import locked
 from quiet.host.reader import Reader
-from quiet.knobs.cpufreq import policy_state
-from quiet.knobs.knob import RuleContext
+from quiet.knobs.cpufreq import cpufreq_state
 from quiet.knobs.registry import BY_NAME
-from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import CPU, Facts
-from quiet.settings import engine, journal, plan, profile
+from quiet.settings import journal, plan, profile
 from quiet.settings.applied_state import TargetState
 from quiet.settings.apply import apply as apply_profile
-from quiet.settings.engine import Write
-from quiet.settings.journal import Journal
+from quiet.settings.hold import begin_hold
 from quiet.settings.profile import Profile
-from quiet.settings.restore import restore as restore_host
 from quiet.targets import registry, value_types
 
 SOURCE = "cbench screen "
 WHAT = "what quiet had applied"
 GOVERNOR = "cpufreq.governor"
+PATIENCE_S = 60
+"""For another quiet that is at work."""
 
 
 class Applied(NamedTuple):
@@ -122,35 +118,16 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
 
 def _govern(host: Host, source: str, governor: str) -> None:
     """Give every policy this governor, journal first."""
-    facts = Facts(host)
-    with locked(host, PATIENCE_S):
-        choice = CpuPartition(frozenset(), facts.online, frozenset(), source)
-        log = Journal(host)
-        try:
-            record = journal.load(host)
-            if record is None:
-                log.begin(host, f"governor {governor}", source, choice, passing=True)
-            names = [f"file:{CPU}/cpufreq/policy{number}/scaling_governor" for number in facts.policies]
-            moved = [each for n in facts.policies for each in policy_state(RuleContext(facts, choice, "all"), n)]
-            known = set(record.entries) if record else set()
-            log.before(
-                TargetState(GOVERNOR, target, value_types.CHOICE, registry.get(host, target), None, target not in names)
-                for target in dict.fromkeys([*names, *moved])
-                if target not in known
-            )
-            failures = engine.settle(
-                host,
-                [Write(target, governor, value_types.CHOICE) for target in names],
-                lambda write: log.intent(write.target, write.wanted or ""),
-                lambda write, now: log.done(write.target, now),
-            )
-            record = journal.load(host)
-            assert record is not None
-            log.settled({target: registry.get(host, target) for target in record.entries})
-        finally:
-            log.close()
-    if failures:
-        raise Refused(f"{failures[0].write.target.removeprefix('file:')}: {governor} refused: {failures[0].text}")
+    policies = [f"file:{CPU}/cpufreq/policy{number}/scaling_governor" for number in Facts(host).policies]
+    begin_hold(
+        host,
+        dict.fromkeys(policies, governor),
+        knob=GOVERNOR,
+        source=source,
+        title=f"governor {governor}",
+        kind=value_types.CHOICE,
+        entangled=cpufreq_state(host),
+    )
 
 
 def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
@@ -188,14 +165,3 @@ def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
     if own:
         parts.append(own[0] + (f" and {len(own) - 1} more" if len(own) > 1 else ""))
     return ", ".join(parts)
-
-
-def restore(host: Host, source: str) -> None:
-    """Put back what was applied for this experiment. Raises Incomplete where something is not as it was found."""
-    if not ours(host, source):
-        return
-    with undisturbed():
-        outcome = restore_host(host, patience=PATIENCE_S)
-    left = outcome.conflicts + outcome.failures
-    if left:
-        raise Incomplete(f"not restored: {left[0].target}: {left[0].reason}; see `quiet restore`")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cbench.screen.analysis import sample_size
 from cbench.screen.config.file import parse
 from cbench.screen.config.plan import Planned
 from cbench.screen.data.read import Chosen
+from cbench.screen.design import testability
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
 from tests.cbench.screen.running import experiment, factor
@@ -47,10 +47,8 @@ def test_factors_that_are_aliased_where_a_response_can_be_had_are_told_and_every
     words = made.words(made.judged())
     assert words[0] == "y is had of 4 of 8 treatments"
     assert "y: a, b are fully aliased: none can be told from another" in words
-    shape = made.shape(made.judged())
-    able = {
-        name: {each["name"] for each in row["effects"] if each["testable"]} for name, row in shape["responses"].items()
-    }
+    plan = made.result(made.judged())
+    able = {name: {each.name for each in row.effects if each.testable} for name, row in plan.responses.items()}
     assert "c" in able["y"]
     assert not {"a", "b", f"a{X}b"} & able["y"]
     assert able["z"] == {"a", "b", "c", f"a{X}b", f"a{X}c", f"b{X}c"}
@@ -112,7 +110,7 @@ def test_every_batch_of_a_hard_factor_has_iterations_of_its_own_and_a_hard_facto
 
 @pytest.mark.parametrize(("tests", "alpha", "least"), [(6, 0.05, 8), (6, 0.0025, 13), (1, 0.05, 6), (1, 0.5, 3)])
 def test_the_iterations_that_are_needed_are_those_of_the_smallest_p(tests: int, alpha: float, least: int) -> None:
-    assert sample_size.needed(tests, alpha) == least
+    assert testability.iterations_needed(tests, alpha) == least
     assert tests * 2.0 ** (1 - least) < alpha <= tests * 2.0 ** (2 - least)
 
 
