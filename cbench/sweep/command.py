@@ -1,4 +1,4 @@
-"""The commands that measure under several conditions: sweep, interfere and step."""
+"""The commands that measure under several conditions: sweep and interfere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands to cbench's."""
     app.add_typer(sweeps, name="sweep", help="A workload over a range of sizes.")
     app.command()(interfere)
-    app.command()(step)
 
 
 @sweeps.callback()
@@ -112,39 +111,6 @@ def interfere(
     made = _uninterrupted(lambda: commands_interfere.measure(request))
     _print(made, as_json, commands_interfere.show)
     if any(result["outputs"] > 1 for result in made["results"]):
-        raise typer.Exit(1)
-
-
-def step(
-    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="As of `cbench run`: what is measured.")],
-    *,
-    from_khz: Annotated[
-        int | None, typer.Option("--from", metavar="KHZ", help="Frequency before (the lowest).")
-    ] = None,
-    to_khz: Annotated[int | None, typer.Option("--to", metavar="KHZ", help="Frequency after (highest).")] = None,
-    cpu: Cpu = None,
-    trials: Annotated[int, typer.Option(help="Trials, half of them after the step.")] = 1000,
-    counter: Counter = "auto",
-    param: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, n=1000.")] = None,
-    timeout: Timeout = 120,
-    as_json: Json = False,
-) -> None:
-    """Trials while the CPU's frequency is changed once at half time (as root), and put back at the end."""
-    from cbench.step import run as commands_step
-
-    request = commands_step.StepRequest(
-        workload=workload,
-        from_khz=from_khz,
-        to_khz=to_khz,
-        cpu=cpu,
-        trials=trials,
-        counter=counter,
-        params=param or [],
-        timeout=timeout,
-    )
-    made = _uninterrupted(lambda: commands_step.measure(request))
-    _print(made, as_json, commands_step.show)
-    if made["outputs"] > 1:
         raise typer.Exit(1)
 
 

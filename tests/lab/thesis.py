@@ -18,9 +18,12 @@ from quiet.errors import QuietError
 from tests.lab import kmod, thesis_table
 from tests.lab.debian import PackageError
 from tests.lab.guest import GuestError, boot
+from tests.lab.machines import MACHINES
+from tests.lab.model import Machine
 from tests.lab.thesis_rows import BOOTS, Boot
 from tests.lab.thesis_table import Line
 
+STEPPED = MACHINES["cpufreq"]
 TIMEOUT_S = 900  # ten times what an idle machine takes
 ABOUT = """\
 hash, 10,000 rounds; cycles, counted where QEMU counts time in instructions. The percentiles are differences from the
@@ -42,6 +45,15 @@ def measured(each: Boot) -> list[Line]:
     _tell(f"{each.machine.name}: {result.seconds:.0f} s with the boot")
     reports: dict[str, Any] = {row.key: json.loads(result.files[row.key]) for row in each.rows}
     return list(thesis_table.lines(each, reports))
+
+
+def stepped(machine: Machine) -> dict[str, Any]:
+    """Trials in sequence with one change of frequency (tests/lab/stepping.py). GuestError when that cannot be."""
+    result = boot(machine, "python -m tests.lab.stepping", timeout=TIMEOUT_S)
+    if result.code:
+        raise GuestError(f"{machine.name}: ended with {result.code}: {result.output[-2000:]}")
+    made: dict[str, Any] = json.loads(result.files["report.json"])
+    return made
 
 
 def _tell(text: str) -> None:
@@ -77,15 +89,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for each in BOOTS:
             _tell(f"booting {each.machine.name}: {each.title}, {each.machine.append or 'nothing isolated'}")
             groups.setdefault(each.title, []).extend(measured(each))
+        _tell(f"booting {STEPPED.name}: one change of frequency")
+        step = stepped(STEPPED)
     except KeyboardInterrupt:
         print("interrupted; the guest is gone", file=sys.stderr)
         return 130
     except (GuestError, PackageError, QuietError) as error:
         print(error, file=sys.stderr)
         return 3
-    print(text(groups))
+    print(text(groups) + "\n\n" + thesis_table.step(step))
     if options.json:
-        rows = {title: [thesis_table.as_json(each) for each in found] for title, found in groups.items()}
+        rows: dict[str, Any] = {
+            title: [thesis_table.as_json(each) for each in found] for title, found in groups.items()
+        }
+        rows["one change of frequency"] = step
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     wrong = failures(groups)
     print("\n" + "\n".join(wrong or ["What must be exact is: the kernel module and all clean trials, range 0 cycles."]))

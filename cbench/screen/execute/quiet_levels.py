@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cbench.screen.config.model import Level
-from cbench.step.frequency import PATIENCE_S, undisturbed
 from quiet.errors import Incomplete, Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.reader import Reader
@@ -27,6 +28,8 @@ from quiet.targets import registry, value_types
 SOURCE = "cbench screen "
 WHAT = "what quiet had applied"
 GOVERNOR = "cpufreq.governor"
+PATIENCE_S = 60
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Applied(NamedTuple):
@@ -198,3 +201,14 @@ def restore(host: Host, source: str) -> None:
     left = outcome.conflicts + outcome.failures
     if left:
         raise Incomplete(f"not restored: {left[0].target}: {left[0].reason}; see `quiet restore`")
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """No signal ends this process inside."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
