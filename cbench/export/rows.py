@@ -51,7 +51,7 @@ def _row(series: StoredSeries, stored: Stored) -> dict[str, Any]:
         "value": trial.value,
         "unit": series.unit,
         "polluted": trial.polluted,
-        "cause": ", ".join(trial.causes),
+        "cause": ", ".join(cause.text for cause in trial.causes),
         "time": _time(stored.begin_ns),
         "output": trial.output,
         "valid": trial.valid,

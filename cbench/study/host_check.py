@@ -13,6 +13,7 @@ from typing import Any
 
 from cbench.machine import describe
 from cbench.study.model import CALLED, Study
+from cbench.to_json import json_object
 from quiet import cpulist
 from quiet.errors import QuietError
 from quiet.host.reader import Reader
@@ -55,7 +56,7 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
 def described(counter: dict[str, Any] | None) -> dict[str, Any]:
     """The host, and the counter of the study's workloads."""
     isolated = isolated_cpus()
-    return {**describe.describe(sorted(os.sched_getaffinity(0)), isolated), "counter": counter}
+    return {**json_object(describe.describe(sorted(os.sched_getaffinity(0)), isolated)), "counter": counter}
 
 
 def counter_of(study: Study, wanted: str) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.measure import measurement
+from cbench.measure.options import measure_options
 from cbench.workloads import registry
 from quiet.noise.clock import Clock, moment
 
@@ -40,7 +41,7 @@ def main() -> None:
 
     workload = registry.find("hash")
     params = registry.parameters(workload, {"n": ROUNDS}, quick=False)
-    options = measurement.options(TRIALS, "auto", "auto", 120, False)
+    options = measure_options(TRIALS, "auto", "auto", 120, False)
     set_frequency(low)
     first = moment()
     (result,) = measurement.measure([workload], [params], [CPU], isolated=frozenset(), options=options, show=step)

@@ -10,9 +10,9 @@ import pytest
 
 from cbench._cbench import ffi, lib
 from cbench.measure.measurement import check_memory
-from cbench.measure.workload_loader import builtin
 from cbench.model import Workload
 from cbench.workloads import registry
+from cbench.workloads.loader import builtin
 from quiet.errors import UsageError
 from tests import CHECKOUT
 from tests.cbench.running import cbench, measured
