@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cbench.measure.result import RunResult
 
 
 def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:
@@ -22,23 +18,3 @@ def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 def _text(value: object) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def run_html(made: RunResult) -> str:
-    """A row a workload and CPU, and the verdicts."""
-    head = ("workload", "CPU", "trials", "floor", "mode", "90th percentile", "range", "clean", "polluted")
-    rows = [
-        (
-            r.workload,
-            str(r.cpu),
-            len(r.trials),
-            r.floor,
-            r.mode,
-            f"{r.p90:+,}",
-            r.range,
-            r.clean_trials.count,
-            len(r.polluted),
-        )
-        for r in made.results
-    ]
-    return table_html(made.counter.unit, head, rows, [f"CPU {r.cpu}: {r.verdict}" for r in made.results])

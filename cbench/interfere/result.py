@@ -105,6 +105,17 @@ class InterfereResult:
     places: tuple[PlaceResult, ...]
     results: tuple[WorkloadInterference, ...]
 
+    def _repr_html_(self) -> str:
+        from cbench.notebook import table_html
+
+        rows = [
+            (result.workload, row.condition, row.floor, f"{row.median:,.0f}", f"{row.polluted_pct:.0f} %")
+            for result in self.results
+            for row in result.measured
+        ]
+        head = ("workload", "condition", "floor", "median", "polluted")
+        return table_html(self.counter.unit, head, rows, [result.verdict for result in self.results])
+
 
 def trials(found: Sequence[ConditionResult], number: int) -> list[Trial]:
     """All trials of one workload, under every condition."""

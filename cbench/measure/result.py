@@ -167,9 +167,14 @@ class RunResult:
     results: tuple[WorkloadResult, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.notebook import run_html
+        from cbench.notebook import table_html
 
-        return run_html(self)
+        head = ("workload", "CPU", "trials", "floor", "mode", "90th percentile", "range", "clean", "polluted")
+        rows = [
+            (r.workload, f"{r.cpu}", len(r.trials), r.floor, r.mode, f"{r.p90:+,}", r.range, r.clean, len(r.polluted))
+            for r in self.results
+        ]
+        return table_html(self.counter.unit, head, rows, [f"CPU {r.cpu}: {r.verdict}" for r in self.results])
 
 
 def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,15 +82,15 @@ def run_options(
     return RunOptions(workloads, how, cpus, params, quick, subtract, output, command)
 
 
-def measure(options: RunOptions) -> RunResult:
-    """The result of `cbench run`; QuietError for whatever prevents it."""
+def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
+    """The result of `cbench run`; QuietError for whatever prevents it. `tell` gets what its user should know."""
     isolated = isolated_cpus()
     cpus = choose_cpus(options.cpus, isolated)
     settings = registry.parse_settings(options.params)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
         host = describe.describe(cpus, isolated)
-        with _kept(options, host) as keep, TrialBar() as bar:
+        with _kept(options, host, tell) as keep, TrialBar() as bar:
             results = measurement.measure(
                 chosen, params, cpus, isolated=isolated, options=options.how, show=bar.show, keep=keep
             )
@@ -102,7 +102,9 @@ def measure(options: RunOptions) -> RunResult:
 
 
 @contextmanager
-def _kept(options: RunOptions, host: describe.HostFacts) -> Iterator[measurement.Keep | None]:
+def _kept(
+    options: RunOptions, host: describe.HostFacts, tell: Callable[[str], None]
+) -> Iterator[measurement.Keep | None]:
     """What keeps trials in the requested file."""
     if options.output is None:
         yield None

@@ -103,6 +103,22 @@ class SweepResult:
         found = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
         return [cell for cell in found if accesses in (None, cell.accesses)]
 
+    def _repr_html_(self) -> str:
+        from cbench.notebook import table_html
+
+        head = ("working set", "accesses", "floor", "median", "range, %")
+        rows = [
+            (
+                binary(c.size),
+                c.accesses,
+                f"{c.floor_per_access:,.3f}",
+                f"{c.median_per_access:,.3f}",
+                f"{c.range_pct:.3f}",
+            )
+            for c in self.measured()
+        ]
+        return table_html(f"{self.workload} on CPU {self.cpu}: {self.counter.unit} per access", head, rows)
+
 
 def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
     """The sizes of caches and the reach of TLBs, ascending."""

@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from cbench._cbench import ffi, lib
-from cbench.measure.measurement import check_memory
 from cbench.model import Workload
 from cbench.workloads import registry
 from cbench.workloads.loader import builtin
+from cbench.workloads.selection import check_memory
 from quiet.errors import UsageError
 from tests import CHECKOUT
 from tests.cbench.running import cbench, measured
