@@ -51,7 +51,12 @@ def test_a_stored_study_is_analyzed(tmp_path: Path) -> None:
 
 
 def test_a_screening_experiment_is_analyzed(tmp_path: Path) -> None:
-    done = without_c("screen", "analyze", table(tmp_path / "pilot.csv", pilot()), "--json", "--subsamples", "0")
+    rows = [
+        {**row, "iteration": iteration, "value": row["value"] + (7 * iteration + number) % 5}
+        for iteration in range(8)
+        for number, row in enumerate(pilot())
+    ]
+    done = without_c("screen", "analyze", table(tmp_path / "pilot.csv", rows), "--json", "--subsamples", "0")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)
 
