@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import cffi
 
 CDEF = """
@@ -58,37 +60,13 @@ int cb_workload_find(const char *name, const cb_workload **ret);
 uint64_t cb_hash_run(void *state, uint64_t n);
 """
 
-SOURCES = [
-    "cbench/c/counters.c",
-    "cbench/c/identify.c",
-    "cbench/c/irq.c",
-    "cbench/c/measure.c",
-    "cbench/c/process.c",
-    "cbench/c/timed.c",
-    "cbench/c/workloads/aliquot.c",
-    "cbench/c/workloads/aliquot_state.c",
-    "cbench/c/workloads/branch_run.c",
-    "cbench/c/workloads/branch_state.c",
-    "cbench/c/workloads/buffer.c",
-    "cbench/c/workloads/chase_fit.c",
-    "cbench/c/workloads/chase_run.c",
-    "cbench/c/workloads/chase_state.c",
-    "cbench/c/workloads/empty.c",
-    "cbench/c/workloads/etalon.c",
-    "cbench/c/workloads/fault.c",
-    "cbench/c/workloads/float.c",
-    "cbench/c/workloads/hash.c",
-    "cbench/c/workloads/memory_run.c",
-    "cbench/c/workloads/memory_state.c",
-    "cbench/c/workloads/perfect.c",
-    "cbench/c/workloads/perfect_state.c",
-    "cbench/c/workloads/registry.c",
-    "cbench/c/workloads/sieve.c",
-    "cbench/c/workloads/stream.c",
-    "cbench/c/workloads/stream_state.c",
-    "cbench/c/workloads/syscall.c",
-    "cbench/c/workloads/vector.c",
-]
+CHECKOUT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(
+    source.relative_to(CHECKOUT).as_posix()
+    for pattern in ("*.c", "workloads/*.c")
+    for source in (CHECKOUT / "cbench" / "c").glob(pattern)
+)
+"""All of the C: a new workload's file is built without being listed."""
 
 # The workloads must be the same machine code on every build of one compiler: no link-time optimisation
 # that sees through the call, no vectorising, functions on cache-line borders. And the same results: no fused

@@ -1,29 +1,21 @@
-"""The command line of cbench: parsing and printing only; what is heavy is imported when a command runs."""
+"""The command line of cbench: assembles the commands; what is heavy is imported when one runs."""
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from cbench.compare import command as cli_compare
-from cbench.export import command as cli_export
-from cbench.order import command as cli_order
-from cbench.screen import command as cli_screen
-from cbench.sweep import command as cli_sweep
+from cbench.compare import command as compare
+from cbench.export import command as export
+from cbench.interfere import command as interfere
+from cbench.order import command as order
+from cbench.run import command as run
+from cbench.screen import command as screen
+from cbench.sweep import command as sweep
 from quiet.console import enter
-from quiet.errors import QuietError
-
-
-class StoppedError(QuietError):
-    """Ctrl-C, with the exit code that shells give it."""
-
-    exit_code = 128 + signal.SIGINT
-
+from quiet.errors import UsageError
 
 app = typer.Typer(
     add_completion=False,
@@ -33,146 +25,22 @@ app = typer.Typer(
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
-Workloads = Annotated[
-    list[str],
-    typer.Argument(metavar="WORKLOAD...", help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION."),
-]
-Trials = Annotated[int | None, typer.Option(help="Trials of each workload (1000, with --quick 200).")]
-Cpus = Annotated[
-    list[str] | None,
-    typer.Option(help="CPU to measure on, or a list like 0,2; several are shown side by side."),
-]
-Warmup = Annotated[str, typer.Option(metavar="auto|N", help="Trials to discard first; auto: until settled.")]
-Params = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")]
-Timeout = Annotated[float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")]
-
-Counter = Annotated[str, typer.Option(help="What gives a trial's number, see `cbench list`.")]
-Events = Annotated[
-    str, typer.Option(metavar="auto|none|A,B", help="What to count beside it, such as branch-misses,l2-misses.")
-]
-UntilClean = Annotated[
-    int | None, typer.Option(metavar="K", help="Go on until K trials of each process are clean; see also --trials.")
-]
-Processes = Annotated[int, typer.Option(metavar="N", help="Measure in N processes, one after the other.")]
-Vary = Annotated[
-    str,
-    typer.Option(metavar="all|A,B", help="What to draw for each process: aslr, environment, stack, offset, pages."),
-]
-Seed = Annotated[int, typer.Option(help="For what --vary draws.")]
-Aslr = Annotated[bool, typer.Option("--aslr", help="Random addresses; else they are fixed where that is permitted.")]
-Environment = Annotated[int, typer.Option(metavar="BYTES", help="Make the environment so much larger.")]
-Stack = Annotated[int, typer.Option(metavar="BYTES", help="Begin the stack so much lower.")]
-Subtract = Annotated[
-    bool, typer.Option("--subtract-overhead", help="Take the lowest value of an empty region off every trial's value.")
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep every trial in this file as it is measured.")
-]
-InKernel = Annotated[
-    bool, typer.Option("--in-kernel", help="Measure in the kernel, interrupts off; needs root and `make kmod`.")
-]
-StopMachine = Annotated[
-    bool, typer.Option("--stop-machine", help="With --in-kernel: hold every other CPU during each trial.")
-]
-NoTrace = Annotated[
-    bool,
-    typer.Option(
-        "--no-trace",
-        help="Causes from the counters alone. Else the kernel's trace names them, where it can be used (as root); "
-        "that makes each interruption longer, and nothing else.",
-    ),
-]
+for feature in (run, export, compare, sweep, interfere, order, screen):
+    feature.add_to(app)
 
 
-@app.command("list")
-def list_command(*, as_json: Json = False) -> None:
-    """The workloads with what they stress and their parameters, and the counters of this host."""
-    from cbench.run import run as commands
-
-    content = commands.listing()
-    _about_to_print()
-    if as_json:
-        sys.stdout.write(json.dumps(content) + "\n")
-    else:
-        commands.show_listing(content)
+COMPILED = ("cbench._cbench", "quiet.noise._noise")
 
 
-@app.command()
-def run(
-    workloads: Workloads,
-    *,
-    trials: Trials = None,
-    cpu: Cpus = None,
-    warmup: Warmup = "auto",
-    counter: Counter = "auto",
-    events: Events = "auto",
-    until_clean: UntilClean = None,
-    processes: Processes = 1,
-    vary: Vary = "",
-    seed: Seed = 1,
-    aslr: Aslr = False,
-    environment: Environment = 0,
-    stack: Stack = 0,
-    subtract: Subtract = False,
-    output: Output = None,
-    in_kernel: InKernel = False,
-    stop_machine: StopMachine = False,
-    param: Params = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
-    timeout: Timeout = 60,
-    no_trace: NoTrace = False,
-    as_json: Json = False,
-) -> None:
-    """Run workloads: one number a trial, each with what is known to have come between."""
-    from cbench.model import Layout
-    from cbench.run import run as commands
-
-    request = commands.RunRequest(
-        workloads=workloads,
-        trials=trials,
-        cpus=cpu or [],
-        warmup=warmup,
-        counter=counter,
-        params=param or [],
-        quick=quick,
-        timeout=timeout,
-        trace=not no_trace,
-        events=events,
-        until_clean=until_clean,
-        processes=processes,
-        vary=vary,
-        seed=seed,
-        base=Layout(aslr, environment, stack),
-        subtract=subtract,
-        output=output,
-        in_kernel=in_kernel,
-        stop_machine=stop_machine,
-        command=sys.argv,
-    )
+def _command(*arguments: object, **options: object) -> object:
+    """The command line; where it needs compiled parts that are missing, that is one line."""
     try:
-        made = commands.measure(request)
-    except KeyboardInterrupt:
-        raise StoppedError("interrupted" if output else "interrupted, nothing was kept") from None
-    _about_to_print()
-    if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
-    else:
-        commands.show_measured(made)
-    if commands.shortcomings(made["results"]):
-        raise typer.Exit(1)
-
-
-cli_export.add_to(app)
-cli_compare.add_to(app)
-cli_sweep.add_to(app)
-cli_order.add_to(app)
-cli_screen.add_to(app)
-
-
-def _about_to_print() -> None:
-    """From here on a reader that leaves early ends the command without a word, as it ends others."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        return app(*arguments, **options)
+    except ModuleNotFoundError as error:
+        if error.name not in COMPILED:
+            raise
+        command = " ".join(["cbench", *(word for word in sys.argv[1:2] if not word.startswith("-"))])
+        raise UsageError(f"{command} needs the compiled parts, which are missing here: pip install .") from None
 
 
 def _terminated(number: int, _frame: object) -> None:
@@ -184,4 +52,4 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
-    enter(app, "cbench")
+    enter(_command, "cbench")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
+
+from cbench.to_json import LEFT_OUT
 
 Params = Mapping[str, int]
 
@@ -68,7 +71,7 @@ class Counter:
 
     name: str
     unit: str
-    available: bool
+    available: bool = field(metadata={LEFT_OUT: True})
     why: str
     method: str = ""
     quantum: int | None = None
@@ -80,15 +83,49 @@ class Counter:
 
 
 TASK, FAULT, INTERRUPT = "task", "page fault", "interrupt"
+SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
+    "context switch",
+    "migration",
+    "interrupt lines changed",
+    "counter multiplexed",
+    "the kernel",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """Something that the kernel's trace has within a trial: TASK, FAULT or INTERRUPT, its name, and its net time."""
+class Cause:
+    """What is known to have come between in a trial: one of the kinds above, its name, and how often it came.
+
+    `ns`: its net time where the kernel's trace has it, which then gave the name too; None: only counters know of it.
+    """
 
     kind: str
-    text: str
-    ns: int
+    name: str = ""
+    count: int = 1
+    ns: int | None = None
+
+    @property
+    def text(self) -> str:
+        """In words: "interrupt LOC (Local timer interrupts)", "context switch (1 voluntary, 0 involuntary)"."""
+        if self.ns is not None:
+            return self.name
+        if self.kind == INTERRUPT:
+            return f"{INTERRUPT} {self.name}"
+        if self.kind == KERNEL:
+            return f"{KERNEL} ({self.count:,} instructions)"
+        return f"{self.kind} ({self.name})" if self.name else self.kind
+
+
+TRACING, COUNTERS = "kernel tracing", "counters"
+
+
+@dataclass(frozen=True, slots=True)
+class CausesSource:
+    """Where the causes of a process's trials come from; `from_counters`: of how many trials from the counters alone."""
+
+    source: str = ""
+    note: str = ""
+    from_counters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +139,7 @@ class Trial:
 
     value: int
     output: int
-    causes: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
     context_switches: int = 0
     page_faults: int = 0
     interrupts: Mapping[str, int] = field(default_factory=dict)
@@ -112,7 +149,7 @@ class Trial:
     end: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     kernel: int | None = None
-    traced: tuple[Named, ...] | None = None
+    traced: tuple[Cause, ...] | None = None
 
     @property
     def polluted(self) -> bool:
@@ -148,10 +185,7 @@ PLAIN = Layout()
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one measuring process said of itself and of all of its trials.
-
-    `causes`: where the trials' causes come from: "source", "note", "from_counters" (trials).
-    """
+    """What one measuring process reported about itself, and all of its trials."""
 
     counter: Counter
     trials: tuple[Trial, ...]
@@ -161,9 +195,37 @@ class Session:
     pages: str
     interrupts_from: str
     stolen_ms: int | None
-    causes: Mapping[str, object] = field(default_factory=dict)
+    causes: CausesSource = CausesSource()
     layout: Layout = PLAIN
     params: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What a measuring process reports about itself before its first trial."""
+
+    counter: Counter
+    locked: str = ""
+    addresses: str = ""
+    pages: str = ""
+    interrupts_from: str = ""
+
+
+class Keeper(Protocol):
+    """Where a process's trials are kept while it still measures."""
+
+    def begin(self, ready: Ready, settling: Settling) -> None:
+        """Before the first trial that counts."""
+
+    def add(self, trials: Sequence[Trial]) -> None:
+        """A chunk of trials, with their causes."""
+
+    def finish(self, session: Session) -> None:
+        """There are no more."""
+
+
+Enough = Callable[[Sequence[Trial], Counter], bool]
+"""Whether the trials so far will do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,3 +39,11 @@ def to_json(value: object) -> JsonValue:
     if hasattr(value, "tolist"):  # numpy, which this module does not import
         return to_json(value.tolist())
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def json_object(value: object) -> dict[str, JsonValue]:
+    """to_json() of a dataclass or a mapping."""
+    made = to_json(value)
+    if not isinstance(made, dict):
+        raise TypeError(f"{type(value).__name__} is no object in JSON")
+    return made

@@ -83,7 +83,14 @@ def _row(series: StoredSeries, stored: Stored) -> tuple[Cell, ...]:
         *(series.run.number, series.number, series.test, series.workload),
         " ".join(f"{name}={value}" for name, value in sorted(series.params.items())),
         *(series.cpu, series.process, FIXED, stored.position, trial.value, series.unit),
-        *(trial.polluted, ", ".join(trial.causes), _time(stored.begin_ns), trial.output, trial.valid, trial.migrated),
+        *(
+            trial.polluted,
+            ", ".join(cause.text for cause in trial.causes),
+            _time(stored.begin_ns),
+            trial.output,
+            trial.valid,
+            trial.migrated,
+        ),
         *(trial.context_switches, trial.page_faults),
         ", ".join(f"{name} {count}" for name, count in trial.interrupts.items()),
     )

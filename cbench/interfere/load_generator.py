@@ -56,7 +56,7 @@ class Figures:
 
 def function(spec: Spec) -> tuple[Run, Any]:
     """The workload as a function of its number of rounds, and what owns its memory. Raises UsageError."""
-    from cbench.measure.workload_loader import builtin
+    from cbench.workloads.loader import builtin
 
     loaded = builtin(registry.find(spec.workload).function, spec.params)
     return lambda n: int(loaded.run(loaded.state, n)), loaded

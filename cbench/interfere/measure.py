@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from cbench.interfere import load_generator
 from cbench.machine.topology import Place
 from cbench.measure import measurement
+from cbench.measure.options import MeasureOptions
 from cbench.model import Params, Result, Workload
 from quiet.errors import Refused
 
@@ -51,7 +52,7 @@ class InterferePlan:
     params: Sequence[Params]
     cpu: int
     isolated: frozenset[int]
-    options: measurement.MeasureOptions
+    options: MeasureOptions
     conditions: tuple[Condition, ...]
     schedule: tuple[int, ...]
 

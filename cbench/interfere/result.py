@@ -1,22 +1,120 @@
-"""Interference as one plain object: what --json prints, and what the table shows; with a verdict in words."""
+"""Interference as frozen values: what --json prints, and what the table shows; with a verdict in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, fields, replace
 from statistics import fmean, median
-from typing import Any
 
+from cbench.interfere.load_generator import Spec
 from cbench.interfere.measure import ConditionResult, InterferePlan
 from cbench.interfere.stats import Baseline, baseline, difference, disturbs, doubt, lowest, pooled
+from cbench.machine.describe import HostFacts
 from cbench.machine.topology import Place
-from cbench.model import Trial
-from cbench.run import result as report
+from cbench.model import Counter, Params, Trial
+
+DIFFERENT = "the trials did different work"
 
 
-def values(measured: ConditionResult, number: int) -> list[list[int]]:
-    """The values of one workload, a list for each visit."""
-    return [[trial.value for trial in visit[number].session.trials] for visit in measured.visits]
+@dataclass(frozen=True, slots=True)
+class UnmeasuredCondition:
+    """A condition without figures: `reason` says why. The fields are those that every condition has."""
+
+    condition: str
+    place: str | None
+    load: str | None
+    load_cpu: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCondition(UnmeasuredCondition):
+    """The unloaded condition; `trials` by visit."""
+
+    visits: int
+    floor: int
+    floor_repeats: bool
+    median: float
+    max: int
+    polluted_pct: float
+    load_busy_pct: float | None
+    trials: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCondition(MeasuredCondition):
+    """A load at a place; differences and their interval in % of the unloaded values.
+
+    `disturbs` is None where the data cannot tell, and `cannot_tell` says why.
+    """
+
+    diff_floor_pct: float
+    diff_median_pct: float
+    diff_low_pct: float
+    diff_high_pct: float
+    disturbs: bool | None
+    cannot_tell: str | None
+
+    @property
+    def where(self) -> str:
+        return f"{self.condition} (CPU {self.load_cpu})"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceResult:
+    """A place of this host; `cpu` None where it has none, and why."""
+
+    name: str
+    title: str
+    cpu: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadInterference:
+    """One workload under every condition."""
+
+    workload: str
+    params: Params
+    drift_pct: float
+    noise_pct: float
+    outputs: int
+    conditions: tuple[UnmeasuredCondition, ...]
+    verdict: str = ""
+
+    @property
+    def measured(self) -> list[MeasuredCondition]:
+        return [row for row in self.conditions if isinstance(row, MeasuredCondition)]
+
+    @property
+    def loaded(self) -> list[LoadedCondition]:
+        return [row for row in self.conditions if isinstance(row, LoadedCondition)]
+
+
+@dataclass(frozen=True, slots=True)
+class InterfereResult:
+    """All of an interference measurement; `load`: period_ms and busy_ms of bursts, empty for a steady load."""
+
+    cpu: int
+    counter: Counter
+    host: HostFacts
+    seed: int
+    trials: int
+    order: tuple[str, ...]
+    load: Mapping[str, float]
+    places: tuple[PlaceResult, ...]
+    results: tuple[WorkloadInterference, ...]
+
+    def _repr_html_(self) -> str:
+        from cbench.notebook import table_html
+
+        rows = [
+            (result.workload, row.condition, row.floor, f"{row.median:,.0f}", f"{row.polluted_pct:.0f} %")
+            for result in self.results
+            for row in result.measured
+        ]
+        head = ("workload", "condition", "floor", "median", "polluted")
+        return table_html(self.counter.unit, head, rows, [result.verdict for result in self.results])
 
 
 def trials(found: Sequence[ConditionResult], number: int) -> list[Trial]:
@@ -24,122 +122,120 @@ def trials(found: Sequence[ConditionResult], number: int) -> list[Trial]:
     return [t for measured in found for visit in measured.visits for t in visit[number].session.trials]
 
 
-DIFFERENT = "the trials did different work"
+def _values(measured: ConditionResult, number: int) -> tuple[tuple[int, ...], ...]:
+    """The values of one workload, a tuple for each visit."""
+    return tuple(tuple(trial.value for trial in visit[number].session.trials) for visit in measured.visits)
 
 
-def row(measured: ConditionResult, number: int, unloaded: list[list[int]], base: Baseline, seed: int) -> dict[str, Any]:
-    """One condition of one workload; differences and their interval in % of the unloaded values.
-
-    `disturbs` is None where the data cannot tell, and `cannot_tell` says why.
-    """
-    condition = measured.condition
-    head: dict[str, Any] = {
-        "condition": condition.name,
-        "place": condition.place.name if condition.place else None,
-        "load": condition.spec.workload if condition.spec else None,
-        "load_cpu": condition.spec.cpu if condition.spec else None,
-        "reason": condition.reason or None,
-    }
+def condition_result(
+    measured: ConditionResult, number: int, unloaded: Sequence[Sequence[int]], base: Baseline, seed: int
+) -> UnmeasuredCondition:
+    """One condition of one workload."""
+    condition, spec = measured.condition, measured.condition.spec
+    head = UnmeasuredCondition(
+        condition.name,
+        condition.place.name if condition.place else None,
+        spec.workload if spec else None,
+        spec.cpu if spec else None,
+        condition.reason or None,
+    )
     if not measured.visits:
         return head
-    visits = values(measured, number)
+    visits = _values(measured, number)
     every = pooled(visits)
     low, repeats = lowest(every)
     every_trial = trials([measured], number)
     busy = [figures.busy_pct for figures in measured.figures if figures.busy_pct is not None]
-    found: dict[str, Any] = {
-        **head,
-        "visits": len(visits),
-        "floor": low,
-        "floor_repeats": repeats,
-        "median": median(every),
-        "max": max(every),
-        "polluted_pct": 100 * sum(trial.polluted for trial in every_trial) / len(every_trial),
-        "load_busy_pct": fmean(busy) if busy else None,
-        "trials": visits,
-    }
-    if condition.spec:
-        differs = difference(visits, unloaded, seed)
-        found |= {f"diff_{name}": value for name, value in asdict(differs).items()}
-        found["disturbs"] = disturbs(differs, base) or (None if doubt(visits, unloaded, base) else False)
-        found["cannot_tell"] = None if found["disturbs"] is not None else doubt(visits, unloaded, base)
-    return found
+    found = MeasuredCondition(
+        **{field.name: getattr(head, field.name) for field in fields(head)},
+        visits=len(visits),
+        floor=low,
+        floor_repeats=repeats,
+        median=median(every),
+        max=max(every),
+        polluted_pct=100 * sum(trial.polluted for trial in every_trial) / len(every_trial),
+        load_busy_pct=fmean(busy) if busy else None,
+        trials=visits,
+    )
+    if spec is None:
+        return found
+    differs = difference(visits, unloaded, seed)
+    doubtful = doubt(visits, unloaded, base)
+    disturbing = disturbs(differs, base) or (None if doubtful else False)
+    return LoadedCondition(
+        **{field.name: getattr(found, field.name) for field in fields(found)},
+        diff_floor_pct=differs.floor_pct,
+        diff_median_pct=differs.median_pct,
+        diff_low_pct=differs.low_pct,
+        diff_high_pct=differs.high_pct,
+        disturbs=disturbing,
+        cannot_tell=None if disturbing is not None else doubtful,
+    )
 
 
-def interfere_dict(
-    plan: InterferePlan,
-    found: Sequence[ConditionResult],
-    places: Sequence[Place],
-    host: Mapping[str, object],
-    seed: int,
-) -> dict[str, Any]:
-    """The object of `cbench interfere --json`; `order` are the conditions as they were visited."""
-    results = []
-    spec = next((c.spec for c in plan.conditions if c.spec), None)
-    for number, (workload, params) in enumerate(zip(plan.chosen, plan.params, strict=True)):
-        unloaded = values(found[0], number)
-        base = baseline(unloaded)
-        rows = [row(measured, number, unloaded, base, seed) for measured in found]
-        outputs = len({trial.output for trial in trials(found, number)})
-        for each in rows if outputs > 1 else ():
-            if each["load"] and not each["reason"]:
-                each |= {"disturbs": None, "cannot_tell": DIFFERENT}
-        result: dict[str, Any] = {
-            "workload": workload.name,
-            "params": dict(params),
-            "drift_pct": base.drift_pct,
-            "noise_pct": base.noise_pct,
-            "outputs": outputs,
-            "conditions": rows,
-        }
-        results.append({**result, "verdict": verdict(result, places, plan.cpu)})
-    return {
-        "cpu": plan.cpu,
-        "counter": report.counter_dict(found[0].visits[0][0].session.counter),
-        "host": dict(host),
-        "seed": seed,
-        "trials": plan.options.trials,
-        "order": [plan.conditions[position].name for position in plan.schedule],
-        "load": {"period_ms": spec.period_ms, "busy_ms": spec.busy_ms} if spec and spec.period_ms else {},
-        "places": [{"name": p.name, "title": p.title, "cpu": p.cpu, "reason": p.reason or None} for p in places],
-        "results": results,
-    }
+def interfere_result(
+    plan: InterferePlan, found: Sequence[ConditionResult], places: Sequence[Place], host: HostFacts, seed: int
+) -> InterfereResult:
+    """`found`: the plan's conditions, the unloaded one first."""
+    spec: Spec | None = next((c.spec for c in plan.conditions if c.spec), None)
+    return InterfereResult(
+        cpu=plan.cpu,
+        counter=found[0].visits[0][0].session.counter,
+        host=host,
+        seed=seed,
+        trials=plan.options.trials,
+        order=tuple(plan.conditions[position].name for position in plan.schedule),
+        load={"period_ms": spec.period_ms, "busy_ms": spec.busy_ms} if spec and spec.period_ms else {},
+        places=tuple(PlaceResult(p.name, p.title, p.cpu, p.reason or None) for p in places),
+        results=tuple(_workload(plan, found, places, number, seed) for number in range(len(plan.chosen))),
+    )
 
 
-def verdict(result: Mapping[str, Any], places: Sequence[Place], cpu: int) -> str:
+def _workload(
+    plan: InterferePlan, found: Sequence[ConditionResult], places: Sequence[Place], number: int, seed: int
+) -> WorkloadInterference:
+    unloaded = _values(found[0], number)
+    base = baseline(unloaded)
+    rows = [condition_result(measured, number, unloaded, base, seed) for measured in found]
+    outputs = len({trial.output for trial in trials(found, number)})
+    if outputs > 1:
+        rows = [
+            replace(row, disturbs=None, cannot_tell=DIFFERENT) if isinstance(row, LoadedCondition) else row
+            for row in rows
+        ]
+    result = WorkloadInterference(
+        plan.chosen[number].name, dict(plan.params[number]), base.drift_pct, base.noise_pct, outputs, tuple(rows)
+    )
+    return replace(result, verdict=verdict(result, places, plan.cpu))
+
+
+def verdict(result: WorkloadInterference, places: Sequence[Place], cpu: int) -> str:
     """What disturbs and by how much, in words; the worst first."""
-    head = f"{result['workload']} on CPU {cpu}: "
-    loaded = [r for r in result["conditions"] if r["load"] and not r["reason"]]
-    by = sorted((r for r in loaded if r["disturbs"]), key=lambda r: -r["diff_median_pct"])
-    not_by = [r for r in loaded if r["disturbs"] is False]
-    unclear = [r for r in loaded if r["disturbs"] is None]
+    head = f"{result.workload} on CPU {cpu}: "
+    by = sorted((row for row in result.loaded if row.disturbs), key=lambda row: -row.diff_median_pct)
+    not_by = [row for row in result.loaded if row.disturbs is False]
+    unclear = [row for row in result.loaded if row.disturbs is None]
     parts = []
     if by:
-        parts.append("disturbed by " + ", by ".join(_words(r) for r in by))
+        parts.append("disturbed by " + ", by ".join(_words(row) for row in by))
     if not_by:
-        names = ", ".join(_where(r) for r in not_by)
+        names = ", ".join(row.where for row in not_by)
         parts.append(f"{'not measurably by' if by else 'not measurably disturbed by'} {names}")
-    for why in dict.fromkeys(r["cannot_tell"] for r in unclear):
-        names = ", ".join(_where(r) for r in unclear if r["cannot_tell"] == why)
+    for why in dict.fromkeys(row.cannot_tell for row in unclear):
+        names = ", ".join(row.where for row in unclear if row.cannot_tell == why)
         parts.append(f"cannot tell whether disturbed by {names}: {why}")
-    if not loaded:
+    if not result.loaded:
         parts.append("no load could be placed")
-    parts.append(f"unloaded visits differ by up to {result['noise_pct']:.2f} % (drift {result['drift_pct']:+.2f} %)")
+    parts.append(f"unloaded visits differ by up to {result.noise_pct:.2f} % (drift {result.drift_pct:+.2f} %)")
     absent = [f"{p.title} ({p.reason})" for p in places if p.cpu is None]
-    absent += [f"{r['condition']} ({r['reason']})" for r in result["conditions"] if r["reason"]]
-    if result["outputs"] > 1:
-        parts.append(f"non-deterministic: {result['outputs']:,} different results, so the trials did different work")
+    absent += [f"{row.condition} ({row.reason})" for row in result.conditions if row.reason]
+    if result.outputs > 1:
+        parts.append(f"non-deterministic: {result.outputs:,} different results, so the trials did different work")
     if absent:
         parts.append(f"not measured: {', '.join(dict.fromkeys(absent))}")
     return head + "; ".join(parts)
 
 
-def _where(found: Mapping[str, Any]) -> str:
-    return f"{found['condition']} (CPU {found['load_cpu']})"
-
-
-def _words(found: Mapping[str, Any]) -> str:
-    interval = f"[{found['diff_low_pct']:+.2f}, {found['diff_high_pct']:+.2f}]"
-    return (
-        f"{_where(found)}: median {found['diff_median_pct']:+.2f} % {interval}, floor {found['diff_floor_pct']:+.2f} %"
-    )
+def _words(row: LoadedCondition) -> str:
+    interval = f"[{row.diff_low_pct:+.2f}, {row.diff_high_pct:+.2f}]"
+    return f"{row.where}: median {row.diff_median_pct:+.2f} % {interval}, floor {row.diff_floor_pct:+.2f} %"

@@ -1,28 +1,25 @@
-"""What `cbench interfere` does, between the command line and the table."""
+"""Measure interference with the options of `cbench interfere`."""
 
 from __future__ import annotations
 
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from cbench.interfere import differing
-from cbench.interfere import measure as interfere
-from cbench.interfere import result as interfere_report
-from cbench.interfere import table as render_interfere
+from cbench.console import TrialBar, tell
+from cbench.interfere import measure as interference
 from cbench.interfere.load_generator import Spec
+from cbench.interfere.result import InterfereResult, interfere_result, trials
 from cbench.machine import describe
+from cbench.machine.cpus import one_cpu
+from cbench.machine.memory import free_memory
 from cbench.machine.topology import Cache, caches, places
-from cbench.measure import measurement
-from cbench.run import table
-from cbench.run.run import tell
-from cbench.sweep.run import one_cpu
-from cbench.sweep.sizes import free_memory
-from cbench.workloads import registry as workloads
+from cbench.measure.options import MeasureOptions, measure_options
+from cbench.measure.result import differing
+from cbench.workloads import registry, selection
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
@@ -38,21 +35,44 @@ MEMORY_SHARE = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
-class InterfereRequest:
-    """The options of `cbench interfere` as they were typed; None: the default."""
+class InterfereOptions:
+    """What `cbench interfere` measures, and `how` in each visit; made by interfere_options()."""
 
-    workloads: list[str]
-    loads: list[str]
-    period_ms: float | None
-    busy_ms: float | None
-    cpu: str | None
-    trials: int | None
-    rounds: int | None
-    counter: str
-    params: list[str]
-    seed: int
-    timeout: float
-    quick: bool
+    workloads: Sequence[str]
+    loads: Sequence[str]
+    how: MeasureOptions
+    rounds: int
+    period_ms: float | None = None
+    busy_ms: float | None = None
+    cpu: str | None = None
+    params: Sequence[str] = ()
+    seed: int = 1
+    quick: bool = False
+
+
+def interfere_options(
+    workloads: Sequence[str],
+    *,
+    loads: Sequence[str] = (),
+    period_ms: float | None = None,
+    busy_ms: float | None = None,
+    cpu: str | None = None,
+    trials: int | None = None,
+    rounds: int | None = None,
+    counter: str = "auto",
+    params: Sequence[str] = (),
+    seed: int = 1,
+    timeout: float = 120,
+    quick: bool = False,
+) -> InterfereOptions:
+    """UsageError for what cannot be measured so; None: the default."""
+    wanted = trials if trials is not None else QUICK_TRIALS if quick else TRIALS
+    visits = rounds if rounds is not None else QUICK_ROUNDS if quick else ROUNDS
+    if not 1 <= visits <= 1000:
+        raise UsageError(f"--rounds {visits}: from 1 to 1,000")
+    whole = measure_options(wanted, "auto", counter, timeout, False)
+    how = replace(whole, trials=interference.per_visit(wanted, visits))
+    return InterfereOptions(workloads, loads or LOADS, how, visits, period_ms, busy_ms, cpu, params, seed, quick)
 
 
 def specs(names: Iterable[str], period_ms: float | None, busy_ms: float | None, buffer: int) -> list[Spec]:
@@ -64,9 +84,9 @@ def specs(names: Iterable[str], period_ms: float | None, busy_ms: float | None, 
         raise UsageError(f"--busy {busy:g} --period {period:g}: 0 < busy < period, both in milliseconds")
     found = []
     for name in dict.fromkeys(names):
-        workload = workloads.find(name)
+        workload = registry.find(name)
         settings = {"size": buffer} if any(p.name == "size" for p in workload.parameters) else {}
-        found.append(Spec(name, -1, workloads.parameters(workload, settings, False), period, busy))
+        found.append(Spec(name, -1, registry.parameters(workload, settings, False), period, busy))
     return found
 
 
@@ -76,43 +96,30 @@ def buffer_size(near: Sequence[Cache], free: int) -> int:
     return max(min(wanted, int(free * MEMORY_SHARE)) & ~0xFFF, 4096)
 
 
-def measure(request: InterfereRequest) -> dict[str, Any]:
-    """The report; QuietError for whatever stands in the way."""
+def measure(options: InterfereOptions) -> InterfereResult:
+    """The result; QuietError for whatever prevents it."""
     reader = Reader()
-    wanted = request.trials if request.trials is not None else QUICK_TRIALS if request.quick else TRIALS
-    rounds = request.rounds if request.rounds is not None else QUICK_ROUNDS if request.quick else ROUNDS
-    if not 1 <= rounds <= 1000:
-        raise UsageError(f"--rounds {rounds}: from 1 to 1,000")
-    measurement.options(wanted, "auto", request.counter, request.timeout, False)
-    options = measurement.options(interfere.per_visit(wanted, rounds), "auto", request.counter, request.timeout, False)
     isolated = isolated_cpus()
-    cpu = one_cpu(request.cpu, isolated)
+    cpu = one_cpu(options.cpu, isolated)
     found = places(Facts(reader), cpu, os.sched_getaffinity(0))
     buffer = buffer_size(caches(reader, cpu), free_memory(reader))
-    loads = specs(request.loads or LOADS, request.period_ms, request.busy_ms, buffer)
-    conditions = interfere.conditions(found, loads)
-    settings = workloads.parse_settings(request.params)
+    conditions = interference.conditions(found, specs(options.loads, options.period_ms, options.busy_ms, buffer))
+    settings = registry.parse_settings(options.params)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
-        chosen = measurement.find(request.workloads, Path(cache), tell)
-        workloads.check_settings(chosen, settings)
-        params = [workloads.parameters(workload, settings, request.quick) for workload in chosen]
-        for workload, values in zip(chosen, params, strict=True):
-            measurement.check_memory(workload, values)
-        order = interfere.schedule(len(conditions), rounds, request.seed)
-        plan = interfere.InterferePlan(chosen, params, cpu, isolated, options, conditions, order)
-        with table.TrialBar() as bar:
-            measured = interfere.run(plan, bar.show)
+        chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
+        order = interference.schedule(len(conditions), options.rounds, options.seed)
+        plan = interference.InterferePlan(chosen, params, cpu, isolated, options.how, conditions, order)
+        with TrialBar() as bar:
+            measured = interference.run(plan, bar.show)
     missing = describe.missing([result for each in measured for visit in each.visits for result in visit])
+    host = replace(describe.describe([cpu], isolated), missing=missing)
+    made = interfere_result(plan, measured, found, host, options.seed)
+    counts = [len(trials(measured, number)) for number in range(len(chosen))]
     differ = [
         line
-        for number, workload in enumerate(chosen)
-        for line in differing.lines(workload.name, cpu, interfere_report.trials(measured, number))
+        for each, count in zip(made.results, counts, strict=True)
+        for line in differing(each.workload, cpu, each.outputs, count)
     ]
     for line in [*missing, *differ]:
         tell(line)
-    described = {**describe.describe([cpu], isolated), "missing": missing}
-    return interfere_report.interfere_dict(plan, measured, found, described, request.seed)
-
-
-def show(made: Mapping[str, Any]) -> None:
-    render_interfere.interfere(made)
+    return made

@@ -1,66 +1,70 @@
-"""The table of an interference measurement for people, from its plain object."""
+"""The table of an interference measurement for people, from its result."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-Row = Mapping[str, Any]
+from cbench.interfere.result import (
+    InterfereResult,
+    LoadedCondition,
+    MeasuredCondition,
+    UnmeasuredCondition,
+    WorkloadInterference,
+)
 
 
-def interfere(made: Row) -> None:
+def interfere(made: InterfereResult) -> None:
     """A table and a verdict for each workload."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 120)
-    unit, visits = made["counter"]["unit"], f"{len(made['order'])} visits of {made['trials']:,} trials"
-    bursts = made["load"]
+    unit, visits = made.counter.unit, f"{len(made.order)} visits of {made.trials:,} trials"
+    bursts = made.load
     how = f"bursts of {bursts['busy_ms']:g} ms every {bursts['period_ms']:g} ms" if bursts else "steady load"
-    head = f"CPU {made['cpu']}, {unit}; {how}; {visits} in random order (seed {made['seed']}), no load first and last"
+    head = f"CPU {made.cpu}, {unit}; {how}; {visits} in random order (seed {made.seed}), no load first and last"
     console.print(escape(head), style="bold", soft_wrap=True)
-    for result in made["results"]:
+    for result in made.results:
         console.print()
         console.print(_table(made, result))
-        if not all(row.get("floor_repeats", True) for row in result["conditions"]):
+        if not all(row.floor_repeats for row in result.measured):
             console.print("* no value repeats: the minimum instead of the floor")
-        console.print(escape(result["verdict"]), soft_wrap=True)
+        console.print(escape(result.verdict), soft_wrap=True)
 
 
-def _table(made: Row, result: Row) -> Table:
-    settings = " ".join(f"{key}={value:,}" for key, value in result["params"].items())
-    table = Table(title=escape(f"{result['workload']} ({settings})"), title_justify="left")
+def _table(made: InterfereResult, result: WorkloadInterference) -> Table:
+    settings = " ".join(f"{key}={value:,}" for key, value in result.params.items())
+    table = Table(title=escape(f"{result.workload} ({settings})"), title_justify="left")
     table.add_column("load")
     table.add_column("CPU", justify="right")
     for name in ("floor", "median", "floor", "median, 95 % interval", "polluted", "load ran"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in result["conditions"]:
-        table.add_row(*(_absent(row) if row["reason"] else _row(row)))
-    for place in made["places"]:
-        if place["cpu"] is None:
-            table.add_row(escape(f"on {place['title']}: {place['reason']}"), "none", style="dim")
+    for row in result.conditions:
+        table.add_row(*(_row(row) if isinstance(row, MeasuredCondition) else _absent(row)))
+    for place in made.places:
+        if place.cpu is None:
+            table.add_row(escape(f"on {place.title}: {place.reason}"), "none", style="dim")
     return table
 
 
-def _absent(row: Row) -> tuple[str, ...]:
-    return escape(f"{row['condition']}: {row['reason']}"), str(row["load_cpu"])
+def _absent(row: UnmeasuredCondition) -> tuple[str, ...]:
+    return escape(f"{row.condition}: {row.reason}"), str(row.load_cpu)
 
 
-def _row(row: Row) -> tuple[str, ...]:
-    loaded, interval = row["load"] is not None, ""
-    if loaded:
-        interval = f"{row['diff_median_pct']:+.2f} % [{row['diff_low_pct']:+.2f}, {row['diff_high_pct']:+.2f}]"
-    busy = row["load_busy_pct"]
+def _row(row: MeasuredCondition) -> tuple[str, ...]:
+    floor, interval = "", ""
+    if isinstance(row, LoadedCondition):
+        floor = f"{row.diff_floor_pct:+.2f} %"
+        interval = f"{row.diff_median_pct:+.2f} % [{row.diff_low_pct:+.2f}, {row.diff_high_pct:+.2f}]"
+    busy = row.load_busy_pct
     return (
-        escape(row["condition"]),
-        str(row["load_cpu"]) if loaded else "",
-        f"{row['floor']:,}{'' if row['floor_repeats'] else '*'}",
-        f"{row['median']:,.0f}",
-        f"{row['diff_floor_pct']:+.2f} %" if loaded else "",
+        escape(row.condition),
+        str(row.load_cpu) if row.load is not None else "",
+        f"{row.floor:,}{'' if row.floor_repeats else '*'}",
+        f"{row.median:,.0f}",
+        floor,
         interval,
-        f"{row['polluted_pct']:.0f} %",
+        f"{row.polluted_pct:.0f} %",
         "" if busy is None else f"{busy:.0f} %",
     )

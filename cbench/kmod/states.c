@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* What the workloads run on: NAME_state.c of cbench/c/workloads, with the kernel's memory. */
+/* What the workloads run on, as NAME.c of cbench/c/workloads makes it, with the kernel's memory. */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>

@@ -36,3 +36,11 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
         if cpu not in online:
             raise UsageError(f"--cpu {cpu}: not online; this host has CPUs {cpulist.format(online)}")
     return chosen
+
+
+def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
+    """The CPU to measure on; UsageError for several."""
+    found = choose_cpus([text] if text is not None else [], isolated)
+    if len(found) > 1:
+        raise UsageError(f"--cpu {text}: name one CPU, not {len(found)}")
+    return found[0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 from cbench.model import Result
+from cbench.to_json import LEFT_OUT
 from quiet import cpulist
 from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
@@ -43,21 +45,35 @@ def siblings(cpu: int) -> frozenset[int]:
     return cpulist.parse(_text(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")) - {cpu}
 
 
-def describe(cpus: Collection[int], isolated: frozenset[int]) -> dict[str, object]:
-    """The host's part of the results; `missing` is added by the caller."""
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The host's part of the results; `governor` None where it shows none, `missing`: what would make it quieter."""
+
+    cpu: str
+    machine: str
+    kernel: str
+    virtual: bool
+    governor: str | None
+    isolated_cpus: str
+    quiet: bool
+    missing: tuple[str, ...] | None = field(default=None, metadata={LEFT_OUT: None})
+
+
+def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
+    """The host as it is now; missing() is added by the caller."""
     cpuinfo = _text("/proc/cpuinfo")
-    return {
-        "cpu": cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
-        "machine": platform.machine(),
-        "kernel": platform.release(),
-        "virtual": virtual(Reader()),
-        "governor": ", ".join(governors(cpus)) or None,
-        "isolated_cpus": cpulist.format(isolated),
-        "quiet": bool(isolated) and set(cpus) <= isolated,
-    }
+    return HostFacts(
+        cpu=cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
+        machine=platform.machine(),
+        kernel=platform.release(),
+        virtual=virtual(Reader()),
+        governor=", ".join(governors(cpus)) or None,
+        isolated_cpus=cpulist.format(isolated),
+        quiet=bool(isolated) and set(cpus) <= isolated,
+    )
 
 
-def missing(results: Collection[Result]) -> list[str]:
+def missing(results: Collection[Result]) -> tuple[str, ...]:
     """What these measurements did without, each with what would bring it."""
     lines: list[str] = []
     ordinary = sorted({r.cpu for r in results if not r.isolated})
@@ -77,4 +93,4 @@ def missing(results: Collection[Result]) -> list[str]:
         lines.append(f"interrupts not seen (/proc/interrupts: {text})")
     if os.geteuid() and any(session.counter.name == "cycles:u" for session in sessions):
         lines.append("cycles in the kernel not counted: needs root or kernel.perf_event_paranoid=1")
-    return lines
+    return tuple(lines)

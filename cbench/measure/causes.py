@@ -13,14 +13,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cbench.model import FAULT, INTERRUPT, TASK, Named, Trial
-from cbench.stats.verdict import KERNEL
+from cbench.model import (
+    COUNTERS,
+    FAULT,
+    INTERRUPT,
+    KERNEL,
+    MULTIPLEXED,
+    SWITCH,
+    TASK,
+    TRACING,
+    Cause,
+    CausesSource,
+    Trial,
+)
 from quiet.noise import call_nesting
 from quiet.noise.follow import Follower, Seen
 
-TRACING, COUNTERS = "kernel tracing", "counters"
 OFF = "--no-trace"
-MULTIPLEXED = "counter multiplexed"
 COST = "each interruption takes longer while it is traced; --no-trace switches that off"
 KINDS = {call_nesting.THREAD: TASK, call_nesting.WORK: TASK, call_nesting.FAULT: FAULT}
 ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
@@ -67,18 +76,17 @@ class Causes:
             for trial, seen in zip(trials, taken.seen, strict=True)
         ]
 
-    def _foreign(self, parts: tuple[Named, ...]) -> tuple[Named, ...]:
+    def _foreign(self, parts: tuple[Cause, ...]) -> tuple[Cause, ...]:
         return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
 
-    def source(self) -> dict[str, object]:
-        """Where the causes came from: "source", "note" and how many trials had to do with the counters."""
+    def source(self) -> CausesSource:
+        """Where the causes came from, and how many trials had to do with the counters."""
         if not self._follower:
-            return {"source": COUNTERS, "note": OFF, "from_counters": self._counted}
+            return CausesSource(COUNTERS, OFF, self._counted)
         if not self._follower.available:
-            return {"source": COUNTERS, "note": self._follower.why, "from_counters": self._counted}
+            return CausesSource(COUNTERS, self._follower.why, self._counted)
         full = f"; {self._lost:,} events did not fit" if self._lost else ""
-        note = f"clock {self._follower.clock}; {COST}{full}"
-        return {"source": TRACING, "note": note, "from_counters": self._counted}
+        return CausesSource(TRACING, f"clock {self._follower.clock}; {COST}{full}", self._counted)
 
 
 def decided(trial: Trial) -> Trial:
@@ -86,36 +94,36 @@ def decided(trial: Trial) -> Trial:
     if trial.kernel is None:
         return trial
     if trial.kernel == 0:
-        kept = tuple(cause for cause in trial.causes if cause == MULTIPLEXED)
+        kept = tuple(cause for cause in trial.causes if cause.kind == MULTIPLEXED)
         clean = replace(trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False)
         return clean if trial.traced is None else replace(clean, traced=())
-    return trial if trial.causes else replace(trial, causes=(f"{KERNEL}{trial.kernel:,} instructions)",))
+    return trial if trial.causes else replace(trial, causes=(Cause(KERNEL, count=trial.kernel),))
 
 
-def named(seen: Seen, follower: Follower) -> tuple[Named, ...]:
+def named(seen: Seen, follower: Follower) -> tuple[Cause, ...]:
     """What the trace has of a trial, by name, what took longest first."""
-    found: dict[str, Named] = {}
+    times: dict[str, Cause] = {}
     for part in seen.parts:
-        before = found.get(part.label)
-        ns = round(follower.ns(part.ticks)) + (before.ns if before else 0)
-        found[part.label] = Named(KINDS.get(part.cause.kind, INTERRUPT), part.label, ns)
-    return tuple(found.values())
+        before = times.get(part.label)
+        ns = round(follower.ns(part.ticks)) + ((before.ns or 0) if before else 0)
+        times[part.label] = Cause(KINDS.get(part.cause.kind, INTERRUPT), part.label, ns=ns)
+    return tuple(times.values())
 
 
-def merged(trial: Trial, parts: tuple[Named, ...], seen: Seen) -> Trial:
+def merged(trial: Trial, parts: tuple[Cause, ...], seen: Seen) -> Trial:
     """A trial with the causes that the trace has, and those of the counters that the trace does not explain."""
     if trial.page_faults:
         parts = tuple(part for part in parts if part.kind != FAULT)  # the counters know what kind of fault
     outside = {name for name, count in trial.interrupts.items() if _outside(name, count, seen)}
-    explained = {f"interrupt {name}" for name in trial.interrupts if name in outside or _within(name, seen)}
+    explained = {name for name in trial.interrupts if name in outside or _within(name, seen)}
     switched = any(part.kind == TASK for part in parts)
     rest = [
         cause
         for cause in trial.causes
-        if cause not in explained and not (switched and cause.startswith("context switch"))
+        if not (cause.kind == INTERRUPT and cause.name in explained) and not (switched and cause.kind == SWITCH)
     ]
     interrupts = {name: count for name, count in trial.interrupts.items() if name not in outside}
-    return replace(trial, causes=(*(part.text for part in parts), *rest), interrupts=interrupts, traced=parts)
+    return replace(trial, causes=(*parts, *rest), interrupts=interrupts, traced=parts)
 
 
 def _within(name: str, seen: Seen) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cbench.model import PLAIN, Counter, Layout, Settling, Trial
+from cbench.model import PLAIN, Cause, Counter, Layout, Ready, Settling, Trial
 
 Message = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ def pack_trial(trial: Trial) -> list[object]:
     return [
         trial.value,
         trial.output,
-        list(trial.causes),
+        [(cause.kind, cause.name, cause.count) for cause in trial.causes],
         trial.context_switches,
         trial.page_faults,
         dict(trial.interrupts),
@@ -80,11 +80,16 @@ def pack_trial(trial: Trial) -> list[object]:
 
 def unpack_trial(packed: list[Any]) -> Trial:
     value, output, causes, *rest = packed
-    return Trial(value, output, tuple(causes), *rest)
+    return Trial(value, output, tuple(Cause(*cause) for cause in causes), *rest)
 
 
 def unpack_counter(content: Mapping[str, Any]) -> Counter:
     return Counter(**{**content, "others": tuple(content["others"]), "baseline": tuple(content["baseline"])})
+
+
+def unpack_ready(message: Message) -> Ready:
+    content = {key: value for key, value in message.items() if key not in ("event", "counter")}
+    return Ready(unpack_counter(message["counter"]), **content)
 
 
 def unpack_settling(content: Mapping[str, Any]) -> Settling:

@@ -9,36 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Protocol
 
 from cbench._cbench import ffi, lib
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
-from cbench.model import PLAIN, Counter, Layout, Session, Settling, Trial, Workload
+from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial, Workload
 from quiet.errors import Incomplete, QuietError, Refused, UsageError
 from quiet.noise.follow import Follower
 
 Progress = Callable[[str, int], None]
-Enough = Callable[[Sequence[Trial], Counter], bool]
-"""Whether the trials so far will do."""
-
 
 FIRST = "while it warmed up or in its first trials (those of 0.2 s are stored together)"
-
-
-class Keeper(Protocol):
-    """Where a process's trials are kept while it still measures."""
-
-    def begin(self, ready: Mapping[str, object], settling: Settling) -> None:
-        """Before the first trial that counts; `ready`: what the process said of itself."""
-
-    def add(self, trials: Sequence[Trial]) -> None:
-        """A chunk of trials, with their causes."""
-
-    def finish(self, session: Session) -> None:
-        """There are no more."""
 
 
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
@@ -195,7 +178,7 @@ class Conversation:
         self._worker, self._workload, self._job = worker, workload, job
         self._causes, self._keeper = causes, keeper
         self._trials: list[Trial] = []
-        self._ready: protocol.Message = {}
+        self._ready: Ready | None = None
         self._settling = Settling()
 
     def hold(self, timeout: float, progress: Progress, enough: Enough | None) -> Session:
@@ -209,14 +192,14 @@ class Conversation:
             if event == "chunk":
                 self._take(message)
             elif event == "ready":
-                self._ready = {**message, "counter": protocol.unpack_counter(message["counter"])}
+                self._ready = protocol.unpack_ready(message)
             elif event == "settled":
                 self._settled(message)
             done = len(self._trials)
             measuring = event == "chunk"
             phase = f"in trial {done + 1} or soon after" if measuring else FIRST
             progress("measuring" if measuring else "warming up", done)
-            if measuring and enough and enough(self._trials, self._ready["counter"]):
+            if measuring and enough and self._ready and enough(self._trials, self._ready.counter):
                 self._worker.send(protocol.ENOUGH)
                 continue
             if measuring:
@@ -242,7 +225,7 @@ class Conversation:
 
     def _settled(self, message: protocol.Message) -> None:
         self._settling = protocol.unpack_settling(message)
-        if self._keeper:
+        if self._keeper and self._ready:
             self._keeper.begin(self._ready, self._settling)
 
     def _take(self, message: protocol.Message) -> None:
@@ -253,9 +236,13 @@ class Conversation:
 
     def _done(self, message: protocol.Message) -> Session:
         self._causes.end()
-        ready = {key: value for key, value in self._ready.items() if key != "event"}
+        assert self._ready is not None
         session = Session(
-            **ready,
+            counter=self._ready.counter,
+            locked=self._ready.locked,
+            addresses=self._ready.addresses,
+            pages=self._ready.pages,
+            interrupts_from=self._ready.interrupts_from,
             trials=tuple(self._trials),
             settling=self._settling,
             stolen_ms=message["stolen_ms"],

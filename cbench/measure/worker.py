@@ -13,12 +13,13 @@ from statistics import median_low
 from typing import Any
 
 from cbench._cbench import ffi, lib
-from cbench.measure import counters, events, protocol
+from cbench.machine import counters, events
+from cbench.measure import protocol
 from cbench.measure.series import TrialSeries
-from cbench.measure.workload_loader import address, load
 from cbench.model import Counter, Settling, Trial
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
+from cbench.workloads.loader import address, builtin, user_code
 from quiet import cpulist
 from quiet.errors import QuietError, Refused
 from quiet.host.reader import Reader
@@ -192,7 +193,7 @@ def warm(series: TrialSeries, job: protocol.Job, step: int, channel: Channel) ->
 
 def measure(job: protocol.Job, channel: Channel) -> None:
     place(job.cpu)  # first: memory then comes from this CPU's own node
-    loaded = load(job)
+    loaded = user_code(job.library, job.function) if job.library else builtin(job.function, job.params)
     counter, handle = opened(job)
     counter, baseline = calibrate(counter, handle, job.cpu)
     series = TrialSeries(

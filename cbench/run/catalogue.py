@@ -1,36 +1,70 @@
-"""What `cbench list` says: the workloads and this host's counters."""
+"""What `cbench list` shows: the workloads and this host's counters."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from cbench.measure import counters, user_code
+from cbench.machine import counters
 from cbench.model import Workload
+from cbench.workloads import user_code
 from cbench.workloads.registry import USER_PARAMETERS, WORKLOADS
 
 
-def content() -> dict[str, object]:
-    """The object of `cbench list --json`; the counters as seen on the CPU that runs this."""
-    cpu = min(os.sched_getaffinity(0))
-    user = Workload(
+@dataclass(frozen=True, slots=True)
+class ListedParameter:
+    """A workload's parameter: its value without and with --quick."""
+
+    default: int
+    quick: int
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWorkload:
+    """A workload, or the user's own function."""
+
+    name: str
+    stresses: str
+    cost: str
+    params: Mapping[str, ListedParameter]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCounter:
+    """A counter, as seen on the CPU that runs this."""
+
+    name: str
+    unit: str
+    available: bool
+    why: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The object of `cbench list --json`."""
+
+    workloads: tuple[ListedWorkload, ...]
+    counters: tuple[ListedCounter, ...]
+
+
+def catalogue() -> Catalogue:
+    """All workloads and all counters."""
+    own = Workload(
         "FILE.c:FUNCTION",
         "",
         f"your own: {user_code.PROTOTYPE}; also called once before each trial, that value thrown away",
         USER_PARAMETERS,
     )
-    return {
-        "workloads": [_workload(workload) for workload in (*WORKLOADS, user)],
-        "counters": [
-            {"name": c.name, "unit": c.unit, "available": c.available, "why": c.why, "method": c.method}
-            for c in counters.survey(cpu)
-        ],
-    }
+    found = counters.survey(min(os.sched_getaffinity(0)))
+    return Catalogue(
+        tuple(_workload(workload) for workload in (*WORKLOADS, own)),
+        tuple(ListedCounter(c.name, c.unit, c.available, c.why, c.method) for c in found),
+    )
 
 
-def _workload(workload: Workload) -> dict[str, object]:
-    return {
-        "name": workload.name,
-        "stresses": workload.stresses,
-        "cost": workload.cost,
-        "params": {p.name: {"default": p.default, "quick": p.quick, "meaning": p.meaning} for p in workload.parameters},
-    }
+def _workload(workload: Workload) -> ListedWorkload:
+    params = {p.name: ListedParameter(p.default, p.quick, p.meaning) for p in workload.parameters}
+    return ListedWorkload(workload.name, workload.stresses, workload.cost, params)

@@ -1,24 +1,25 @@
-"""What the commands do, between the command line and the tables."""
+"""Measure workloads with the options of `cbench run`, and keep the trials in a file where one is given."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from cbench.console import TrialBar, tell
 from cbench.machine import describe
 from cbench.machine.cpus import choose_cpus
-from cbench.measure import counters, layout, measurement, protocol
+from cbench.machine.events import AUTO
+from cbench.measure import layout, measurement, protocol
+from cbench.measure.options import MeasureOptions, measure_options
+from cbench.measure.result import RunResult, run_result, shortcomings
 from cbench.model import PLAIN, Layout, Workload
-from cbench.run import catalogue, table
-from cbench.run import result as report
 from cbench.store import writer
 from cbench.store.store import Store
-from cbench.workloads import registry as workloads
+from cbench.to_json import json_object
+from cbench.workloads import registry, selection
 from quiet.errors import QuietError
 from quiet.settings.journal import isolated_cpus
 
@@ -27,90 +28,91 @@ QUICK_TRIALS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequest:
-    """The options of `cbench run` as they were typed; `trials` None: the default."""
+class RunOptions:
+    """What `cbench run` measures, and `how`; made by run_options(). `command` is stored with the trials."""
 
-    workloads: list[str]
-    trials: int | None
-    cpus: list[str]
-    warmup: str
-    counter: str
-    params: list[str]
-    quick: bool
-    timeout: float
-    trace: bool = True
-    events: str = counters.AUTO
-    until_clean: int | None = None
-    processes: int = 1
-    vary: str = ""
-    seed: int = 1
-    base: Layout = PLAIN
+    workloads: Sequence[str]
+    how: MeasureOptions
+    cpus: Sequence[str] = ()
+    params: Sequence[str] = ()
+    quick: bool = False
     subtract: bool = False
     output: Path | None = None
-    in_kernel: bool = False
-    stop_machine: bool = False
-    command: list[str] = field(default_factory=list)
+    command: Sequence[str] = ()
 
 
-def tell(line: str) -> None:
-    """A message for the user: stderr, one line."""
-    sys.stderr.write(f"cbench: {line}\n")
-
-
-def measure(request: RunRequest) -> dict[str, Any]:
-    """The report of `cbench run`; QuietError for whatever stands in the way."""
-    options = _options(request)
-    isolated = isolated_cpus()
-    cpus = choose_cpus(request.cpus, isolated)
-    settings = workloads.parse_settings(request.params)
-    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
-        chosen = measurement.find(request.workloads, Path(cache), tell)
-        workloads.check_settings(chosen, settings)
-        params = [workloads.parameters(workload, settings, request.quick) for workload in chosen]
-        for workload, values in zip(chosen, params, strict=True):
-            measurement.check_memory(workload, values)
-        described = describe.describe(cpus, isolated)
-        with _kept(request, described) as keep, table.TrialBar() as bar:
-            results = measurement.measure(
-                chosen, params, cpus, isolated=isolated, options=options, show=bar.show, keep=keep
-            )
-    made: dict[str, Any] = report.run_dict(
-        results, {**described, "missing": describe.missing(results)}, request.subtract
+def run_options(
+    workloads: Sequence[str],
+    *,
+    trials: int | None = None,
+    cpus: Sequence[str] = (),
+    warmup: str = "auto",
+    counter: str = AUTO,
+    params: Sequence[str] = (),
+    quick: bool = False,
+    timeout: float = 60,
+    trace: bool = True,
+    events: str = AUTO,
+    until_clean: int | None = None,
+    processes: int = 1,
+    vary: str = "",
+    seed: int = 1,
+    base: Layout = PLAIN,
+    subtract: bool = False,
+    output: Path | None = None,
+    in_kernel: bool = False,
+    stop_machine: bool = False,
+    command: Sequence[str] = (),
+) -> RunOptions:
+    """UsageError for what cannot be measured so; `trials` None: the default."""
+    default = QUICK_TRIALS if quick else TRIALS
+    how = measure_options(
+        default if trials is None and until_clean is None else trials,
+        warmup,
+        counter,
+        timeout,
+        trace,
+        events_text=events,
+        until_clean=until_clean,
+        plan=layout.plan(processes, vary, seed, base),
+        in_kernel=in_kernel,
+        stop_machine=stop_machine,
+        asked=trials is not None or until_clean is not None,
     )
-    for line in [*describe.missing(results), *shortcomings(made["results"])]:
+    return RunOptions(workloads, how, cpus, params, quick, subtract, output, command)
+
+
+def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
+    """The result of `cbench run`; QuietError for whatever prevents it. `tell` gets what its user should know."""
+    isolated = isolated_cpus()
+    cpus = choose_cpus(options.cpus, isolated)
+    settings = registry.parse_settings(options.params)
+    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
+        chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
+        host = describe.describe(cpus, isolated)
+        with _kept(options, host, tell) as keep, TrialBar() as bar:
+            results = measurement.measure(
+                chosen, params, cpus, isolated=isolated, options=options.how, show=bar.show, keep=keep
+            )
+    missing = describe.missing(results)
+    made = run_result(results, replace(host, missing=missing), options.subtract)
+    for line in [*missing, *shortcomings(made.results)]:
         tell(line)
     return made
 
 
-def _options(request: RunRequest) -> measurement.MeasureOptions:
-    trials = request.trials
-    if trials is None and request.until_clean is None:
-        trials = QUICK_TRIALS if request.quick else TRIALS
-    return measurement.options(
-        trials,
-        request.warmup,
-        request.counter,
-        request.timeout,
-        request.trace,
-        events=request.events,
-        until_clean=request.until_clean,
-        plan=layout.plan(request.processes, request.vary, request.seed, request.base),
-        in_kernel=request.in_kernel,
-        stop_machine=request.stop_machine,
-        asked=request.trials is not None or request.until_clean is not None,
-    )
-
-
 @contextmanager
-def _kept(request: RunRequest, described: dict[str, object]) -> Iterator[measurement.Keep | None]:
-    """What keeps trials in the file that was asked for."""
-    if request.output is None:
+def _kept(
+    options: RunOptions, host: describe.HostFacts, tell: Callable[[str], None]
+) -> Iterator[measurement.Keep | None]:
+    """What keeps trials in the requested file."""
+    if options.output is None:
         yield None
         return
-    with Store.create(request.output, host=described, command=request.command) as store:
+    with Store.create(options.output, host=json_object(host), command=options.command) as store:
 
         def kept() -> str:
-            return f"{store.kept:,} trials of this run are kept in {request.output}"
+            return f"{store.kept:,} trials of this run are kept in {options.output}"
 
         def keep(workload: Workload, cpu: int, process: int, job: protocol.Job) -> writer.Keeping:
             return writer.Keeping(store, workload, cpu, process, job)
@@ -124,38 +126,3 @@ def _kept(request: RunRequest, described: dict[str, object]) -> Iterator[measure
         except (KeyboardInterrupt, SystemExit):
             tell(kept())
             raise
-
-
-def shortcomings(results: Sequence[Any]) -> list[str]:
-    """Why the results are not what was asked for, a line each; none: exit code 0."""
-    lines: list[str] = []
-    for result in results:
-        where = f"{result['workload']} on CPU {result['cpu']}"
-        clean = result["clean_trials"]
-        if clean["reached"] is False:
-            count, process = min((count, number) for number, count in enumerate(clean["each"]))
-            total = result["processes"]["each"][process]["trials"]
-            one = f", process {process + 1}" if len(clean["each"]) > 1 else ""
-            lines.append(
-                f"{where}{one}: only {count:,} of {total:,} trials were clean ({clean['means']}), "
-                f"{clean['wanted']:,} were wanted: allow more with --trials, or make the host quieter"
-            )
-        if result["outputs"] > 1:
-            lines.append(
-                f"{where}: non-deterministic: it returned {result['outputs']:,} different results in "
-                f"{len(result['trials']):,} trials, so they did different work"
-            )
-    return lines
-
-
-def show_measured(made: dict[str, Any]) -> None:
-    table.results(made)
-
-
-def listing() -> dict[str, Any]:
-    """The object of `cbench list --json`."""
-    return catalogue.content()
-
-
-def show_listing(content: dict[str, Any]) -> None:
-    table.catalogue(content)

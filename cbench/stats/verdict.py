@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cbench.machine.interrupts import short_name
-from cbench.model import FAULT, TASK, Trial
+from cbench.model import FAULT, INTERRUPT, KERNEL, SWITCH, TASK, Trial
 from cbench.stats.summary import Summary, by_chance
 
 INTERRUPTED = "interrupted"
 UNEXPLAINED = "unexplained"
 SWITCHED = "with a context switch"
-KERNEL = "the kernel ("
 MOST_NAMES = 8
 
 
@@ -86,7 +85,7 @@ def _detail(kind: str, trials: Sequence[Trial], virtual: bool) -> str:
     if kind == INTERRUPTED:
         return _names(name for trial in mine for name in _interrupts(trial))
     if kind == SWITCHED:
-        return _names(part.text for trial in mine for part in trial.traced or () if part.kind == TASK)
+        return _names(part.name for trial in mine for part in trial.traced or () if part.kind == TASK)
     if kind == UNEXPLAINED:
         return f" ({100 * len(mine) / len(trials):.0f} %{'; in a VM: likely the host' if virtual else ''})"
     return ""
@@ -95,8 +94,8 @@ def _detail(kind: str, trials: Sequence[Trial], virtual: bool) -> str:
 def _interrupts(trial: Trial) -> list[str]:
     if trial.traced is None:
         return [short_name(name) for name in trial.interrupts]
-    counted = [cause.removeprefix("interrupt ") for cause in trial.causes if cause.startswith("interrupt ")]
-    return [part.text for part in trial.traced] + [short_name(name) for name in counted if name in trial.interrupts]
+    counted = [cause.name for cause in trial.causes if cause.kind == INTERRUPT and cause.ns is None]
+    return [part.name for part in trial.traced] + [short_name(name) for name in counted if name in trial.interrupts]
 
 
 def _names(found: Iterable[str]) -> str:
@@ -112,12 +111,12 @@ def _kind(trial: Trial) -> str:
     if trial.migrated:
         return "migrated"
     traced = {part.kind for part in trial.traced or ()}
-    if TASK in traced or any(cause.startswith("context switch") for cause in trial.causes):
+    if TASK in traced or any(cause.kind == SWITCH for cause in trial.causes):
         return SWITCHED
     if trial.page_faults or FAULT in traced:
         return "with a page fault"
     if trial.interrupts or traced:
         return INTERRUPTED
-    if any(cause.startswith(KERNEL) for cause in trial.causes):
+    if any(cause.kind == KERNEL for cause in trial.causes):
         return "while the kernel ran"
     return "while the interrupt lines changed" if trial.causes else UNEXPLAINED

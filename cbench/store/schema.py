@@ -15,11 +15,12 @@ A number is an integer where it fits into SQLite's 64 bits with sign, else its d
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
-from cbench.model import Named, Trial
+from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, Cause, Trial
 
 APPLICATION_ID = 0x63626E63  # "cbnc": `file` and we know by it whose file it is
 
@@ -129,6 +130,9 @@ def pack(trial: Trial) -> tuple[object, ...]:
     each = {field.name: getattr(trial, field.name) for field in fields(trial)}
     row: list[object] = [number(each.pop(name)) for name in NUMBERS]
     row += [int(each.pop(name)) for name in WHOLE]
+    each["causes"] = [cause.text for cause in trial.causes]
+    if trial.traced is not None:
+        each["traced"] = [{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced]
     for name in TEXTS:
         content = each.pop(name, None)
         known = content is not None if name == "traced" else content  # nothing traced is not the same as not traced
@@ -137,16 +141,35 @@ def pack(trial: Trial) -> tuple[object, ...]:
     return (*row, compact(rest) if rest else None)
 
 
+def cause(text: str, traced: Sequence[Cause], interrupts: Mapping[str, int]) -> Cause:
+    """A cause from its words: the file holds these."""
+    for part in traced:
+        if part.name == text:
+            return part
+    for kind in (SWITCH, MIGRATION, FAULT):
+        if text.startswith(f"{kind} (") and text.endswith(")"):
+            return Cause(kind, text.removeprefix(f"{kind} (").removesuffix(")"))
+    if text.startswith(f"{INTERRUPT} ") and text != LINES:
+        name = text.removeprefix(f"{INTERRUPT} ")
+        return Cause(INTERRUPT, name, interrupts.get(name, 1))
+    if instructions := re.fullmatch(rf"{re.escape(KERNEL)} \(([\d,]+) instructions\)", text):
+        return Cause(KERNEL, count=int(instructions[1].replace(",", "")))
+    return Cause(text)
+
+
 def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
     """The trial of a row of COLUMNS, and its counts."""
     each = dict(zip(COLUMNS, row, strict=True))
     content: dict[str, Any] = {name: integer(each[name]) for name in NUMBERS}
     content |= {"valid": bool(each["valid"]), "migrated": bool(each["migrated"])}
     content |= {name: each[name] for name in ("context_switches", "page_faults")}
-    content["causes"] = tuple(json.loads(each["causes"])) if each["causes"] else ()
     content["interrupts"] = json.loads(each["interrupts"]) if each["interrupts"] else {}
+    traced = None
     if each["traced"] is not None:
-        content["traced"] = tuple(Named(**part) for part in json.loads(each["traced"]))
+        traced = tuple(Cause(part["kind"], part["text"], ns=part["ns"]) for part in json.loads(each["traced"]))
+        content["traced"] = traced
+    texts = json.loads(each["causes"]) if each["causes"] else ()
+    content["causes"] = tuple(cause(text, traced or (), content["interrupts"]) for text in texts)
     counts: Mapping[str, int] = json.loads(each["counts"]) if each["counts"] else {}
     more = json.loads(each["more"]) if each["more"] else {}
     content |= {"counts": counts, **{name: more[name] for name in more if name in KNOWN}}

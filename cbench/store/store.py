@@ -23,7 +23,6 @@ from cbench.store.records import Run, StoredSeries
 from cbench.store.schema import NEW_CHUNK, NEW_RUN, NEW_SERIES, NEW_TRIAL, compact, number, pack
 from quiet import __version__
 from quiet.errors import QuietError
-from quiet.noise import clock
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ class Store:
         """
         workload, params, cpu, process = (facts[name] for name in GIVEN)
         rest = {name: value for name, value in facts.items() if name not in GIVEN}
-        now, ticks = time.time_ns(), number(clock.now())
+        now, ticks = time.time_ns(), _ticks()
         row = (self._run, self._series, workload, compact(params), cpu, process, now, ticks, compact(rest))
         series = self._write(lambda c: _insert(c, NEW_SERIES, row))
         self._series += 1
@@ -89,7 +88,7 @@ class Store:
             return
         first = self._next[series]
         rows = [(series, position, *pack(trial)) for position, trial in enumerate(trials, first)]
-        chunk = (series, first, len(rows), time.time_ns(), number(clock.now()))
+        chunk = (series, first, len(rows), time.time_ns(), _ticks())
 
         def write(c: sqlite3.Connection) -> None:
             c.executemany(NEW_TRIAL, rows)
@@ -101,7 +100,7 @@ class Store:
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
         """The series is complete; `facts` is what its process said at its end, the warm-up's values too."""
-        row = (time.time_ns(), number(clock.now()), compact(facts), series)
+        row = (time.time_ns(), _ticks(), compact(facts), series)
         change = "UPDATE series SET ended_ns = ?, ended_ticks = ?, ended = ? WHERE series = ?"
         self._write(lambda c: c.execute(change, row))
 
@@ -155,6 +154,13 @@ class Store:
                 self._connection.execute("ROLLBACK")
             raise
         return made
+
+
+def _ticks() -> int | str:
+    """The clock of the trials, as it is stored; imported here, since reading a store needs no compiled parts."""
+    from quiet.noise import clock
+
+    return number(clock.now())
 
 
 def _insert(connection: sqlite3.Connection, statement: str, row: Sequence[object]) -> int:

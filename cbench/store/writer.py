@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from cbench.measure import protocol
-from cbench.model import Counter, Session, Settling, Trial, Workload
+from cbench.model import Ready, Session, Settling, Trial, Workload
 from cbench.store.store import Store
 
 
@@ -24,13 +24,8 @@ class Keeping:
         }
         self._series: int | None = None
 
-    def begin(self, ready: Mapping[str, object], settling: Settling) -> None:
-        facts = {key: value for key, value in ready.items() if key != "event"}
-        counter = facts["counter"]
-        assert isinstance(counter, Counter)
-        self._series = self._store.begin(
-            {**self._facts, **facts, "counter": asdict(counter), "settling": asdict(settling)}
-        )
+    def begin(self, ready: Ready, settling: Settling) -> None:
+        self._series = self._store.begin({**self._facts, **asdict(ready), "settling": asdict(settling)})
 
     def add(self, trials: Sequence[Trial]) -> None:
         assert self._series is not None
@@ -44,7 +39,7 @@ class Keeping:
                 "counter": asdict(session.counter),
                 "settling": asdict(session.settling),
                 "stolen_ms": session.stolen_ms,
-                "causes": dict(session.causes),
+                "causes": asdict(session.causes),
                 "locked": session.locked,
                 "addresses": session.addresses,
                 "pages": session.pages,

@@ -134,7 +134,7 @@ def counter_of(study: TomlTable, check: bool) -> str:
     """What counts for workloads; `check`: it has to be one of this host's."""
     wanted = study.text("counter", "auto")
     if wanted != "auto" and check:
-        from cbench.measure import counters, events
+        from cbench.machine import counters, events
 
         if wanted != counters.ticks_name() and events.split(wanted) is None:
             raise study.error("counter", f"{wanted!r}: auto or one that `cbench list` names")

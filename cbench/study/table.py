@@ -9,7 +9,7 @@ from typing import Self
 from rich.console import Console
 from rich.markup import escape
 
-from cbench.run import table
+from cbench.console import TrialBar
 from cbench.study.records import StudyStatus
 from cbench.study.runner import StudyProgress
 
@@ -20,7 +20,7 @@ class StudyBar:
     """The trials done, the test that runs, and the time to go; on a terminal only, drawn between trials."""
 
     def __init__(self) -> None:
-        self._bar = table.TrialBar()
+        self._bar = TrialBar()
 
     def __enter__(self) -> Self:
         self._bar.__enter__()

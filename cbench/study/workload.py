@@ -13,15 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from cbench._cbench import lib
-from cbench.machine import describe
+from cbench.machine import counters, describe
 from cbench.machine.cpus import choose_cpus
-from cbench.measure import counters, layout, measurement, user_code
+from cbench.measure import layout, measurement
+from cbench.measure.options import measure_options
 from cbench.measure.runner import variables
 from cbench.model import PLAIN, Workload
 from cbench.study.hooks import AS_IS, Held
 from cbench.study.model import Study, StudyCounter, Test
 from cbench.study.records import Ended, Facts
-from cbench.workloads import registry
+from cbench.workloads import registry, selection, user_code
 from quiet.errors import QuietError, UsageError
 from quiet.settings.journal import isolated_cpus
 
@@ -69,16 +70,16 @@ class Workloads:
 
     def _prepared(self, test: Test) -> tuple[Workload, Mapping[str, int]]:
         name = str(Path(self._folder, test.workload)) if user_code.is_user_code(test.workload) else test.workload
-        found = measurement.find([name], self._cache, self._tell)[0]
+        found = selection.find([name], self._cache, self._tell)[0]
         params = registry.parameters(found, test.params, quick=False)
-        measurement.check_memory(found, params)
+        selection.check_memory(found, params)
         return found, params
 
     def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
         """One execution."""
         workload, params = self._ready[test.name]
-        plan = layout.LayoutPlan(base=replace(PLAIN, aslr=held.aslr)) if held.aslr is not None else None
-        options = measurement.options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)
+        plan = layout.SINGLE if held.aslr is None else layout.LayoutPlan(base=replace(PLAIN, aslr=held.aslr))
+        options = measure_options(1, "0", self._counter, test.timeout_s, trace=False, plan=plan)
         cpu = self._cpu if held.cpus is None else min(held.cpus)
         isolated = isolated_cpus()
         begun = time.time_ns()
@@ -100,7 +101,7 @@ class Workloads:
             "counter": counter.name,
             "unit": counter.unit,
             "params": dict(params),
-            "causes": list(one.causes),
+            "causes": [cause.text for cause in one.causes],
             "polluted": one.polluted,
             "missing": missing,
             **held.facts,

@@ -2,51 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from cbench.report import figures
+from cbench.sweep.result import SweepResult
 from cbench.sweep.sizes import binary
 
 COLOURS = {"cache": "0.35", "tlb": "tab:red"}
 
 
-def sweep(made: Mapping[str, Any], path: str) -> None:
-    """Draw the object of sweep_report.sweep_dict() into an SVG or a PNG."""
-    cells = [cell for cell in made["cells"] if not cell["failed"]]
-    unit = made["counter"]["unit"]
+def sweep(made: SweepResult, path: str) -> None:
+    """Draw a sweep into an SVG or a PNG."""
+    cells = made.measured()
+    unit = made.counter.unit
     with figures.figure(path, 2) as (cost, spread):
-        for accesses in sorted({cell["accesses"] for cell in cells}):
-            mine = [cell for cell in cells if cell["accesses"] == accesses]
-            sizes = [cell["size"] for cell in mine]
+        for accesses in sorted({cell.accesses for cell in cells}):
+            mine = [cell for cell in cells if cell.accesses == accesses]
+            sizes = [cell.size for cell in mine]
             (line,) = cost.plot(
-                sizes, [c["median_per_access"] for c in mine], marker="o", ms=3, label=f"{accesses:,} accesses"
+                sizes, [c.median_per_access for c in mine], marker="o", ms=3, label=f"{accesses:,} accesses"
             )
-            cost.plot(sizes, [c["floor_per_access"] for c in mine], ls=":", color=line.get_color())
+            cost.plot(sizes, [c.floor_per_access for c in mine], ls=":", color=line.get_color())
             # a range of 0 has no place on a logarithmic axis: those points are left out
-            some = [c for c in mine if c["range_pct"] > 0]
-            spread.plot([c["size"] for c in some], [c["range_pct"] for c in some], marker="o", ms=3)
+            some = [c for c in mine if c.range_pct > 0]
+            spread.plot([c.size for c in some], [c.range_pct for c in some], marker="o", ms=3)
         cost.set(yscale="log", ylabel=f"{unit} per access", title=_title(made))
         cost.legend(title="median (dotted: floor)", loc="upper left")
         spread.set(yscale="log", ylabel="range, % of the floor", xlabel="working set")
         spread.set_xscale("log", base=2)
-        _marks(made, cost, spread, [cell["size"] for cell in cells])
+        _marks(made, cost, spread, [cell.size for cell in cells])
 
 
-def _title(made: Mapping[str, Any]) -> str:
-    where = "isolated" if made["host"]["quiet"] else "not isolated"
-    return f"{made['workload']} on CPU {made['cpu']} ({where}), {made['trials']:,} trials each: {made['host']['cpu']}"
+def _title(made: SweepResult) -> str:
+    where = "isolated" if made.host.quiet else "not isolated"
+    return f"{made.workload} on CPU {made.cpu} ({where}), {made.trials:,} trials each: {made.host.cpu}"
 
 
-def _marks(made: Mapping[str, Any], cost: Any, spread: Any, sizes: list[int]) -> None:
+def _marks(made: SweepResult, cost: Any, spread: Any, sizes: list[int]) -> None:
     low, high = min(sizes), max(sizes)
-    inside = [mark for mark in made["marks"] if low <= mark["size"] <= high]
+    inside = [mark for mark in made.marks if low <= mark.size <= high]
     for mark in inside:
         for axis in (cost, spread):
-            axis.axvline(mark["size"], color=COLOURS[mark["kind"]], lw=0.8, ls="--" if mark["kind"] == "tlb" else "-")
+            axis.axvline(mark.size, color=COLOURS[mark.kind], lw=0.8, ls="--" if mark.kind == "tlb" else "-")
         spread.text(
-            mark["size"], 0.98, f" {mark['name']}", transform=spread.get_xaxis_transform(), rotation=90,
-            va="top", ha="right", fontsize=7, color=COLOURS[mark["kind"]],
+            mark.size, 0.98, f" {mark.name}", transform=spread.get_xaxis_transform(), rotation=90,
+            va="top", ha="right", fontsize=7, color=COLOURS[mark.kind],
         )  # fmt: skip
     ticks = [1 << power for power in range((low - 1).bit_length(), high.bit_length(), 2)]
     spread.set_xticks(ticks, [binary(tick) for tick in ticks], rotation=45)

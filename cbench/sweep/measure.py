@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from cbench.measure import measurement
+from cbench.measure.options import MeasureOptions, measure_options
 from cbench.model import Result, Workload
 from cbench.sweep.sizes import binary
 from cbench.workloads import registry
@@ -66,7 +67,7 @@ class Sweep:
     accesses: tuple[int, ...]
     cpu: int
     isolated: frozenset[int]
-    options: measurement.MeasureOptions
+    options: MeasureOptions
     seed: int
     cached: int = 0
     grid: tuple[tuple[int, int], ...] = field(init=False)
@@ -113,7 +114,7 @@ def run(sweep: Sweep, show: Show, tell: Tell) -> list[Cell]:
     return cells
 
 
-def _measure(sweep: Sweep, size: int, accesses: int, options: measurement.MeasureOptions, show: Show) -> Result:
+def _measure(sweep: Sweep, size: int, accesses: int, options: MeasureOptions, show: Show) -> Result:
     params = registry.parameters(sweep.workload, {SIZE: size, ACCESSES: accesses}, False)
     found = measurement.measure(
         [sweep.workload], [params], [sweep.cpu], isolated=sweep.isolated, options=options, show=show
@@ -122,7 +123,7 @@ def _measure(sweep: Sweep, size: int, accesses: int, options: measurement.Measur
 
 
 def _pace(sweep: Sweep, show: Show) -> CellTiming:
-    options = measurement.options(PROBE_TRIALS, "0", sweep.options.counter, sweep.options.timeout, False)
+    options = measure_options(PROBE_TRIALS, "0", sweep.options.counter, sweep.options.timeout, False)
     probes = ((min(sweep.sizes), min(sweep.accesses)), (max(sweep.sizes), max(sweep.accesses)))
     first, walls, ticks = moment(), [], []
     for size, accesses in probes:

@@ -1,81 +1,180 @@
-"""A sweep as one plain object: what --json prints, and what the tables and the plot show."""
+"""The result of a sweep as frozen values: what --json prints, and what the tables and the plot show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from statistics import median
-from typing import Any
 
+from cbench.machine.describe import HostFacts
 from cbench.machine.tlb import Tlb
 from cbench.machine.topology import Cache
-from cbench.run import result
+from cbench.measure.result import WorkloadResult, workload_result
+from cbench.model import Counter
 from cbench.sweep.measure import Cell, Sweep
 from cbench.sweep.sizes import binary
 
 
-def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> list[dict[str, object]]:
-    """The working sets (bytes) at which a cache is full or a TLB reaches no further, ascending."""
-    found: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
-    found += [(t.reach, t.name, "tlb") for t in tlbs]
-    return [{"size": size, "name": f"{name} {binary(size)}", "kind": kind} for size, name, kind in sorted(found)]
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A working set (bytes) at which a cache is full or a TLB reaches no further; `kind`: "cache" or "tlb"."""
+
+    size: int
+    name: str
+    kind: str
 
 
-def cell_dict(cell: Cell, virtual: bool) -> dict[str, Any]:
-    """The result of `cbench run` for this cell, and in addition what the sweep is about.
+@dataclass(frozen=True, slots=True)
+class CacheLevel:
+    """A cache, and the CPUs that share it."""
+
+    name: str
+    size: int | None
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TlbLevel:
+    """A TLB for data; `page` and `reach` in bytes."""
+
+    level: int
+    page: int
+    entries: int
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class TlbLevels:
+    """The TLBs, and where that is from or why it is not known."""
+
+    source: str
+    levels: tuple[TlbLevel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCell:
+    """A working set with a number of accesses that could not be measured, and why."""
+
+    size: int
+    accesses: int
+    failed: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCell(WorkloadResult):
+    """The result of `cbench run` for a cell, and in addition what the sweep is about.
 
     Per access, in the counter's unit: `floor_per_access` is from the lowest value that repeats, else (`floor_repeats`
     false) from the minimum. `range_pct` and `polluted_pct` are in % of that and of the trials.
     """
-    head: dict[str, Any] = {"size": cell.size, "accesses": cell.accesses, "failed": cell.failed or None}
+
+    size: int
+    accesses: int
+    failed: None
+    floor_repeats: bool
+    floor_per_access: float
+    median: float
+    median_per_access: float
+    range_pct: float
+    clean_range_pct: float | None
+    above_floor_pct: float
+    polluted_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """All of a sweep; `cells` by size and accesses, `order` as they were measured."""
+
+    workload: str
+    cpu: int
+    counter: Counter
+    host: HostFacts
+    trials: int
+    seed: int
+    order: tuple[tuple[int, int], ...]
+    caches: tuple[CacheLevel, ...]
+    tlb: TlbLevels
+    marks: tuple[Mark, ...]
+    notes: tuple[str, ...]
+    cells: tuple[MeasuredCell | FailedCell, ...]
+
+    def measured(self, accesses: int | None = None) -> list[MeasuredCell]:
+        """The cells that have a result, all or those with so many accesses."""
+        found = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
+        return [cell for cell in found if accesses in (None, cell.accesses)]
+
+    def _repr_html_(self) -> str:
+        from cbench.notebook import table_html
+
+        head = ("working set", "accesses", "floor", "median", "range, %")
+        rows = [
+            (
+                binary(c.size),
+                c.accesses,
+                f"{c.floor_per_access:,.3f}",
+                f"{c.median_per_access:,.3f}",
+                f"{c.range_pct:.3f}",
+            )
+            for c in self.measured()
+        ]
+        return table_html(f"{self.workload} on CPU {self.cpu}: {self.counter.unit} per access", head, rows)
+
+
+def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
+    """The sizes of caches and the reach of TLBs, ascending."""
+    found: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
+    found += [(t.reach, t.name, "tlb") for t in tlbs]
+    return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(found))
+
+
+def cell_result(cell: Cell, virtual: bool) -> MeasuredCell | FailedCell:
+    """The figures of one cell."""
     if cell.result is None:
-        return head
-    found: dict[str, Any] = result.result_dict(cell.result, virtual)
-    values: list[int] = found["trials"]
-    repeats = found["floor"] is not None
-    floor = found["floor"] if repeats else min(values)
+        return FailedCell(cell.size, cell.accesses, cell.failed)
+    found = workload_result(cell.result, virtual)
+    values = found.trials
+    floor = min(values) if found.floor is None else found.floor
     middle = median(values)
     clean = [t.value for t in cell.result.session.trials if not t.polluted]
     share = 100 / floor if floor else 0.0
-    return {
-        **found,
-        **head,
-        "floor_repeats": repeats,
-        "floor_per_access": floor / cell.accesses,
-        "median": middle,
-        "median_per_access": middle / cell.accesses,
-        "range_pct": share * (max(values) - min(values)),
-        "clean_range_pct": share * (max(clean) - min(clean)) if clean else None,
-        "above_floor_pct": share * (middle - floor),
-        "polluted_pct": 100 * (1 - len(clean) / len(values)),
-    }
+    return MeasuredCell(
+        **{field.name: getattr(found, field.name) for field in fields(WorkloadResult)},
+        size=cell.size,
+        accesses=cell.accesses,
+        failed=None,
+        floor_repeats=found.floor is not None,
+        floor_per_access=floor / cell.accesses,
+        median=middle,
+        median_per_access=middle / cell.accesses,
+        range_pct=share * (max(values) - min(values)),
+        clean_range_pct=share * (max(clean) - min(clean)) if clean else None,
+        above_floor_pct=share * (middle - floor),
+        polluted_pct=100 * (1 - len(clean) / len(values)),
+    )
 
 
-def sweep_dict(
+def sweep_result(
     sweep: Sweep,
     cells: Sequence[Cell],
-    host: Mapping[str, object],
+    host: HostFacts,
     caches: Sequence[Cache],
     tlbs: tuple[Sequence[Tlb], str],
     notes: Sequence[str],
-) -> dict[str, Any]:
-    """The object of `cbench sweep memory --json`; `cells` by size and accesses, `order` as they were measured."""
-    virtual = bool(host["virtual"])
+) -> SweepResult:
+    """`cells` as they were measured; at least one has a result."""
     measured = next(cell.result for cell in cells if cell.result)
-    found, source = tlbs
-    return {
-        "workload": sweep.workload.name,
-        "cpu": sweep.cpu,
-        "counter": result.counter_dict(measured.session.counter),
-        "host": dict(host),
-        "trials": sweep.options.trials,
-        "seed": sweep.seed,
-        "order": [[cell.size, cell.accesses] for cell in cells],
-        "caches": [{"name": c.name, "size": c.size, "cpus": sorted(c.cpus)} for c in caches],
-        "tlb": {
-            "source": source,
-            "levels": [{"level": t.level, "page": t.page, "entries": t.entries, "reach": t.reach} for t in found],
-        },
-        "marks": marks(caches, found),
-        "notes": list(notes),
-        "cells": [cell_dict(c, virtual) for c in sorted(cells, key=lambda c: (c.size, c.accesses))],
-    }
+    levels, source = tlbs
+    return SweepResult(
+        workload=sweep.workload.name,
+        cpu=sweep.cpu,
+        counter=measured.session.counter,
+        host=host,
+        trials=sweep.options.trials,
+        seed=sweep.seed,
+        order=tuple((cell.size, cell.accesses) for cell in cells),
+        caches=tuple(CacheLevel(c.name, c.size, tuple(sorted(c.cpus))) for c in caches),
+        tlb=TlbLevels(source, tuple(TlbLevel(t.level, t.page, t.entries, t.reach) for t in levels)),
+        marks=marks(caches, levels),
+        notes=tuple(notes),
+        cells=tuple(cell_result(c, host.virtual) for c in sorted(cells, key=lambda c: (c.size, c.accesses))),
+    )

@@ -1,23 +1,21 @@
-"""What `cbench sweep memory` does, between the command line and the tables."""
+"""Measure a memory sweep with the options of `cbench sweep memory`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
+from cbench.console import TrialBar, tell
 from cbench.machine import describe, tlb
-from cbench.machine.cpus import choose_cpus
+from cbench.machine.cpus import one_cpu
+from cbench.machine.memory import free_memory
 from cbench.machine.topology import caches
-from cbench.measure import measurement
+from cbench.measure.options import MeasureOptions, measure_options
+from cbench.model import Workload
 from cbench.report import figures
-from cbench.run import table
-from cbench.run.run import tell
-from cbench.sweep import figure, result
-from cbench.sweep import measure as sweep
-from cbench.sweep import sizes as sweep_sizes
-from cbench.sweep import table as render_sweep
-from quiet.errors import UsageError
+from cbench.sweep import figure
+from cbench.sweep import measure as sweeping
+from cbench.sweep import sizes as working_sets
+from cbench.sweep.result import SweepResult, sweep_result
 from quiet.host.reader import Reader
 from quiet.settings.journal import isolated_cpus
 
@@ -26,70 +24,72 @@ ACCESSES, QUICK_ACCESSES = "1e4,1e5,1e6", "1e4,1e5"
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRequest:
-    """The options of `cbench sweep memory` as they were typed; None: the default."""
+class SweepOptions:
+    """What `cbench sweep memory` measures, and `how`; made by sweep_options()."""
 
-    sizes: str | None
-    half_steps: bool
-    accesses: str | None
-    trials: int | None
-    workload: str
-    cpu: str | None
-    counter: str
-    seed: int
-    timeout: float
-    quick: bool
-    output: str | None
+    workload: Workload
+    sizes: tuple[int, ...]
+    accesses: tuple[int, ...]
+    how: MeasureOptions
+    cpu: str | None = None
+    seed: int = 1
+    output: str | None = None
 
 
-def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
-    """The CPU to measure on; UsageError for several."""
-    found = choose_cpus([text] if text is not None else [], isolated)
-    if len(found) > 1:
-        raise UsageError(f"--cpu {text}: name one CPU, not {len(found)}")
-    return found[0]
+def sweep_options(
+    *,
+    sizes: str | None = None,
+    half_steps: bool = False,
+    accesses: str | None = None,
+    trials: int | None = None,
+    workload: str = "memory",
+    cpu: str | None = None,
+    counter: str = "auto",
+    seed: int = 1,
+    timeout: float = 120,
+    quick: bool = False,
+    output: str | None = None,
+) -> SweepOptions:
+    """UsageError for what cannot be measured so; None: the default."""
+    if output is not None:
+        figures.check(output)
+    default = QUICK_TRIALS if quick else TRIALS
+    how = measure_options(default if trials is None else trials, "auto", counter, timeout, False)
+    found = sweeping.find(workload)
+    wanted = working_sets.sizes(sizes or (working_sets.QUICK_SIZES if quick else working_sets.SIZES), half_steps)
+    numbers = working_sets.accesses(accesses or (QUICK_ACCESSES if quick else ACCESSES))
+    return SweepOptions(found, wanted, numbers, how, cpu, seed, output)
 
 
-def measure(request: SweepRequest) -> dict[str, Any]:
-    """The report of the sweep, its plot written; QuietError for whatever stands in the way."""
-    reader, quick = Reader(), request.quick
-    if request.output is not None:
-        figures.check(request.output)
-    trials = request.trials or (QUICK_TRIALS if quick else TRIALS) if request.trials != 0 else 0
-    options = measurement.options(trials, "auto", request.counter, request.timeout, False)
-    workload = sweep.find(request.workload)
-    typed = request.sizes or (sweep_sizes.QUICK_SIZES if quick else sweep_sizes.SIZES)
-    wanted = sweep_sizes.sizes(typed, request.half_steps)
-    fit, left_out = sweep_sizes.fitting(wanted, sweep_sizes.free_memory(reader))
+def measure(options: SweepOptions) -> SweepResult:
+    """The result of the sweep, its plot written; QuietError for whatever prevents it."""
+    reader = Reader()
+    fit, left_out = working_sets.fitting(options.sizes, free_memory(reader))
     isolated = isolated_cpus()
-    cpu = one_cpu(request.cpu, isolated)
+    cpu = one_cpu(options.cpu, isolated)
     near = caches(reader, cpu)
-    planned = sweep.Sweep(
-        workload=workload,
+    planned = sweeping.Sweep(
+        workload=options.workload,
         sizes=fit,
-        accesses=sweep_sizes.accesses(request.accesses or (QUICK_ACCESSES if quick else ACCESSES)),
+        accesses=options.accesses,
         cpu=cpu,
         isolated=isolated,
-        options=options,
-        seed=request.seed,
+        options=options.how,
+        seed=options.seed,
         cached=max((cache.size or 0 for cache in near), default=0),
     )
     notes = [left_out] if left_out else []
     for note in notes:
         tell(note)
     tlbs = tlb.read(cpu)
-    with table.TrialBar() as bar:
-        cells = sweep.run(planned, bar.show, tell)
-    described = describe.describe([cpu], isolated)
+    with TrialBar() as bar:
+        cells = sweeping.run(planned, bar.show, tell)
     missing = describe.missing([cell.result for cell in cells if cell.result])
     for line in missing:
         tell(line)
-    made = result.sweep_dict(planned, cells, {**described, "missing": missing}, near, tlbs, notes)
-    if request.output is not None:
-        figure.sweep(made, request.output)
-        tell(f"plot written to {request.output}")
+    host = replace(describe.describe([cpu], isolated), missing=missing)
+    made = sweep_result(planned, cells, host, near, tlbs, notes)
+    if options.output is not None:
+        figure.sweep(made, options.output)
+        tell(f"plot written to {options.output}")
     return made
-
-
-def show(made: Mapping[str, Any]) -> None:
-    render_sweep.sweep(made)

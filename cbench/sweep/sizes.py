@@ -1,16 +1,13 @@
-"""Working sets and numbers of accesses as they are written, and how large a working set this host can hold."""
+"""Working sets and numbers of accesses as they are written, and which working sets fit into free memory."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-import psutil
-
 from cbench.machine.topology import UNITS
-from cbench.measure import measurement
+from cbench.workloads.selection import MEMORY_SHARE
 from quiet.errors import UsageError
-from quiet.host.reader import Reader
 
 SIZES = "1K-2G"
 QUICK_SIZES = "1K-64M"
@@ -62,27 +59,10 @@ def accesses(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def free_memory(reader: Reader) -> int:
-    """Bytes that can be had: what the host has free, and what the limits of this process's cgroups leave."""
-    free: int = psutil.virtual_memory().available
-    for line in (reader.text("/proc/self/cgroup") or "").splitlines():
-        if line.startswith("0::"):
-            path = line[3:].rstrip("/")
-            while path:
-                free = min(free, _left(reader, f"/sys/fs/cgroup{path}", free))
-                path = path.rpartition("/")[0]
-    return free
-
-
-def _left(reader: Reader, group: str, otherwise: int) -> int:
-    most, used = (reader.text(f"{group}/memory.{name}") or "" for name in ("max", "current"))
-    return max(int(most) - int(used), 0) if most.isdecimal() and used.isdecimal() else otherwise
-
-
 def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:
     """The sizes that fit into free memory, and a line about those that do not ("" when all do)."""
     wanted = tuple(wanted)
-    most = int(measurement.MEMORY_SHARE * free)
+    most = int(MEMORY_SHARE * free)
     fit = tuple(size for size in wanted if size <= most)
     if not fit:
         raise UsageError(f"--sizes: {binary(min(wanted))} is more than the memory that is free ({free >> 20:,} MiB)")

@@ -25,8 +25,8 @@ from functools import partial
 from typing import Any
 
 from cbench._cbench import lib
-from cbench.measure.workload_loader import builtin
 from cbench.workloads import competing, registry, screening
+from cbench.workloads.loader import builtin
 from quiet.errors import QuietError, UsageError
 
 NAMES = ("aliquot", "competing", "perfect", "copy", "etalon")

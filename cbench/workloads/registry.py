@@ -1,6 +1,6 @@
 """The built-in workloads: one small file a family.
 
-Each has a computation of its result that shares nothing with the C. cbench/c/workloads/registry.c lists the same names.
+Each has a computation of its result that shares nothing with the C. The C file of the same name exports its descriptor.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.run import run
+from cbench.to_json import to_json
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
 PATIENCE_S = 60  # for something to happen that happens at once on an idle machine
@@ -48,22 +49,13 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0].removeprefix("cbench: error: ")
 
 
-def request(*names: str, **changes: object) -> run.RunRequest:
+def request(*names: str, **changes: Any) -> run.RunOptions:
     """`cbench run NAMES --quick --trials 5 --warmup 0` with changes."""
-    given: dict[str, Any] = {
-        "workloads": list(names or ("hash",)),
-        "trials": 5,
-        "cpus": [],
-        "warmup": "0",
-        "counter": "auto",
-        "params": [],
-        "quick": True,
-        "timeout": 10.0,
-    }
-    return run.RunRequest(**{**given, **changes})
+    given: dict[str, Any] = {"trials": 5, "warmup": "0", "quick": True, "timeout": 10.0}
+    return run.run_options(names or ("hash",), **{**given, **changes})
 
 
-def measured(*names: str, **changes: object) -> dict[str, Any]:
+def measured(*names: str, **changes: Any) -> dict[str, Any]:
     """The report of request(), as --json would print it."""
-    made: dict[str, Any] = json.loads(json.dumps(run.measure(request(*names, **changes))))
+    made: dict[str, Any] = json.loads(json.dumps(to_json(run.measure(request(*names, **changes)))))
     return made

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,45 +15,45 @@ from quiet.errors import UsageError
 from tests.cbench.running import CBENCH, cbench, error_line, request
 
 WRONG = [
-    (request("hush"), "unknown workload 'hush': use hash, sieve, memory"),
-    (request("hash", params=["q=1"]), "--param q: unknown; hash: takes n"),
-    (request("hash", params=["n"]), "--param 'n': write it as NAME=NUMBER"),
-    (request("hash", params=["n=many"]), "'many' is not a whole number"),
-    (request("hash", params=["n=-1"]), "n=-1: hash takes n"),
-    (request("sieve", params=["n=2"]), "n=2: sieve takes n"),
-    (request("memory", params=["size=0"]), "size=0: memory takes size"),
-    (request("memory", params=[f"size={2**40}"]), "memory takes size"),
-    (request(trials=0), "--trials 0"),
-    (request(trials=-5), "--trials -5"),
-    (request(trials=10**9), "--trials 1000000000"),
-    (request(warmup="soon"), "--warmup 'soon'"),
-    (request(warmup="-1"), "--warmup '-1'"),
-    (request(timeout=0.0), "--timeout 0"),
-    (request(timeout=float("nan")), "--timeout nan"),
-    (request(cpus=["60000"]), "--cpu 60000: not online"),
-    (request(cpus=["x"]), "'x' is not a CPU list"),
-    (request(cpus=["-1"]), "is not a CPU list"),
-    (request(cpus=[""]), "--cpu ''"),
-    (request("no/such/file.c:run"), "no such file"),
-    (request("file.c"), "write it as FILE.c:FUNCTION"),
-    (request("file.c:"), "write it as FILE.c:FUNCTION"),
-    (request("file.c:a b"), "write it as FILE.c:FUNCTION"),
-    (request("file.py:run"), "neither a C file"),
-    (request(counter="speed"), "unknown counter 'speed'"),
+    (partial(request, "hush"), "unknown workload 'hush': use hash, sieve, memory"),
+    (partial(request, "hash", params=["q=1"]), "--param q: unknown; hash: takes n"),
+    (partial(request, "hash", params=["n"]), "--param 'n': write it as NAME=NUMBER"),
+    (partial(request, "hash", params=["n=many"]), "'many' is not a whole number"),
+    (partial(request, "hash", params=["n=-1"]), "n=-1: hash takes n"),
+    (partial(request, "sieve", params=["n=2"]), "n=2: sieve takes n"),
+    (partial(request, "memory", params=["size=0"]), "size=0: memory takes size"),
+    (partial(request, "memory", params=[f"size={2**40}"]), "memory takes size"),
+    (partial(request, trials=0), "--trials 0"),
+    (partial(request, trials=-5), "--trials -5"),
+    (partial(request, trials=10**9), "--trials 1000000000"),
+    (partial(request, warmup="soon"), "--warmup 'soon'"),
+    (partial(request, warmup="-1"), "--warmup '-1'"),
+    (partial(request, timeout=0.0), "--timeout 0"),
+    (partial(request, timeout=float("nan")), "--timeout nan"),
+    (partial(request, cpus=["60000"]), "--cpu 60000: not online"),
+    (partial(request, cpus=["x"]), "'x' is not a CPU list"),
+    (partial(request, cpus=["-1"]), "is not a CPU list"),
+    (partial(request, cpus=[""]), "--cpu ''"),
+    (partial(request, "no/such/file.c:run"), "no such file"),
+    (partial(request, "file.c"), "write it as FILE.c:FUNCTION"),
+    (partial(request, "file.c:"), "write it as FILE.c:FUNCTION"),
+    (partial(request, "file.c:a b"), "write it as FILE.c:FUNCTION"),
+    (partial(request, "file.py:run"), "neither a C file"),
+    (partial(request, counter="speed"), "unknown counter 'speed'"),
 ]
 
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_wrong_input_is_refused_in_one_line(wrong: run.RunRequest, message: str) -> None:
+def test_wrong_input_is_refused_in_one_line(wrong: Callable[[], run.RunOptions], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        run.measure(wrong)
+        run.measure(wrong())
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 
 
 def test_memory_that_the_host_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cbench.measure.measurement.MEMORY_SHARE", 1e-9)
+    monkeypatch.setattr("cbench.workloads.selection.MEMORY_SHARE", 1e-9)
     with pytest.raises(UsageError, match="would need more than"):
         run.measure(request("memory"))
 

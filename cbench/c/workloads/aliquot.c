@@ -14,6 +14,8 @@
  */
 #include "workloads.h"
 
+#define MOST 1000000000000000u /* a larger term ends the sequence: 16 million divisions at most */
+
 /* The factor that p contributes to the sum of all divisors; *rest loses every p. */
 static uint64_t divide_out(uint64_t *rest, uint64_t p)
 {
@@ -47,9 +49,31 @@ __attribute__((noinline)) uint64_t cb_aliquot_run(void *state, uint64_t n)
 
 	for (uint64_t i = 0; i < n; i++) {
 		result = 31 * result + term;
-		if (term == 0 || term > CB_ALIQUOT_MOST)
+		if (term == 0 || term > MOST)
 			break;
 		term = proper_divisors(term);
 	}
 	return result;
 }
+
+#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
+#include <errno.h>
+#include <stdlib.h>
+
+/* params: n, start. */
+static int create(const uint64_t *params, size_t count, void **ret)
+{
+	uint64_t *start;
+
+	if (count != 2 || !params[1] || params[1] > MOST)
+		return -EINVAL;
+	start = malloc(sizeof(*start));
+	if (!start)
+		return -ENOMEM;
+	*start = params[1];
+	*ret = start;
+	return 0;
+}
+
+CB_WORKLOAD(aliquot, .run = cb_aliquot_run, .create = create, .destroy = free);
+#endif

@@ -7,9 +7,11 @@
  */
 #include "workloads.h"
 
-__attribute__((noinline)) uint64_t cb_nothing_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	(void)state;
 	__asm__ volatile("" ::: "memory");
 	return n;
 }
+
+CB_WORKLOAD(empty, .run = run);

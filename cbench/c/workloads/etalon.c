@@ -27,7 +27,7 @@ static uint64_t now_ns(void)
  * before the one before it: elapsed to the resolution at which a program can
  * read the clock. Else the nanoseconds that the clock said.
  */
-__attribute__((noinline)) uint64_t cb_etalon_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t begin = now_ns(), deadline = begin + n * 1000000u;
 	uint64_t last = begin, now = begin;
@@ -41,3 +41,5 @@ __attribute__((noinline)) uint64_t cb_etalon_run(void *state, uint64_t n)
 	}
 	return steady && last <= deadline && now >= deadline ? n : now - begin;
 }
+
+CB_WORKLOAD(etalon, .run = run);

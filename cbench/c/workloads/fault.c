@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define MOST_PAGES 262144u
+
 typedef struct cb_fault {
 	char *start;
 	size_t page;
@@ -27,13 +29,13 @@ typedef struct cb_fault {
 } cb_fault;
 
 /* params: n. */
-int cb_fault_create(const uint64_t *params, size_t count, void **ret)
+static int create(const uint64_t *params, size_t count, void **ret)
 {
 	cb_fault *fault;
 	void *start;
 	int err;
 
-	if (count != 1 || !params[0] || params[0] > CB_FAULT_MOST)
+	if (count != 1 || !params[0] || params[0] > MOST_PAGES)
 		return -EINVAL;
 	fault = calloc(1, sizeof(*fault));
 	if (!fault)
@@ -50,7 +52,7 @@ int cb_fault_create(const uint64_t *params, size_t count, void **ret)
 	return 0;
 }
 
-void cb_fault_destroy(void *state)
+static void destroy(void *state)
 {
 	cb_fault *fault = state;
 
@@ -61,7 +63,7 @@ void cb_fault_destroy(void *state)
 }
 
 /* The sum of 1..n, unless a page was not fresh or the pages could not be given back. */
-__attribute__((noinline)) uint64_t cb_fault_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	const cb_fault *fault = state;
 	uint64_t sum = 0;
@@ -82,3 +84,6 @@ __attribute__((noinline)) uint64_t cb_fault_run(void *state, uint64_t n)
 	}
 	return sum;
 }
+
+/* No region: locked pages do not fault. */
+CB_WORKLOAD(fault, .run = run, .create = create, .destroy = destroy);

@@ -26,7 +26,7 @@ static inline double root(double x)
 }
 
 /* The last s, as the 64 bits it is made of. */
-__attribute__((noinline)) uint64_t cb_float_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t bits;
 	double s = 0.5;
@@ -42,3 +42,5 @@ __attribute__((noinline)) uint64_t cb_float_run(void *state, uint64_t n)
 	memcpy(&bits, &s, sizeof(bits));
 	return bits;
 }
+
+CB_WORKLOAD(float, .run = run);

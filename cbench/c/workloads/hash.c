@@ -17,3 +17,5 @@ __attribute__((noinline)) uint64_t cb_hash_run(void *state, uint64_t n)
 		x = ((x ^ 0x123) + 3 * x) % 123456;
 	return x;
 }
+
+CB_WORKLOAD(hash, .run = cb_hash_run);

@@ -13,6 +13,15 @@
  */
 #include "workloads.h"
 
+#define MOST 32 /* exponent: the number has 63 bits */
+
+typedef struct cb_perfect {
+	uint64_t number;
+	uint64_t root; /* the largest whole number whose square is not larger */
+	uint64_t first;
+	uint64_t step;
+} cb_perfect;
+
 /* The sum of the divisors found, each with its counterpart; the number itself is none. */
 __attribute__((noinline)) uint64_t cb_perfect_run(void *state, uint64_t n)
 {
@@ -29,3 +38,32 @@ __attribute__((noinline)) uint64_t cb_perfect_run(void *state, uint64_t n)
 	}
 	return sum;
 }
+
+#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
+#include <errno.h>
+#include <stdlib.h>
+
+/* params: n, exponent, first, step. */
+static int create(const uint64_t *params, size_t count, void **ret)
+{
+	cb_perfect *job;
+	uint64_t p = count == 4 ? params[1] : 0;
+
+	if (p < 2 || p > MOST || !params[2] || !params[3])
+		return -EINVAL;
+	job = malloc(sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->number = ((1ull << p) - 1) << (p - 1);
+	job->first = params[2];
+	job->step = params[3];
+	job->root = 0;
+	for (uint64_t bit = 1ull << 31; bit; bit >>= 1) /* the root is below 2^31.5 */
+		if ((job->root | bit) * (job->root | bit) <= job->number)
+			job->root |= bit;
+	*ret = job;
+	return 0;
+}
+
+CB_WORKLOAD(perfect, .run = cb_perfect_run, .create = create, .destroy = free);
+#endif

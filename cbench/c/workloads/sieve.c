@@ -23,3 +23,5 @@ __attribute__((noinline)) uint64_t cb_sieve_run(void *state, uint64_t n)
 	}
 	return primes;
 }
+
+CB_WORKLOAD(sieve, .run = cb_sieve_run);

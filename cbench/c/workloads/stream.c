@@ -21,13 +21,26 @@
  */
 #include "workloads.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#define CB_STREAM_PROBES 64
+#define CB_STREAM_LEAST 512 /* bytes: an element for each probe */
+
+typedef struct cb_stream {
+	double *a;
+	double *b;
+	double *c;
+	uint64_t count;
+} cb_stream;
+
 #if defined(__x86_64__)
 #define KEEP(value) __asm__ volatile("" : "+x"(value))
 #else
 #define KEEP(value) __asm__ volatile("" : "+w"(value))
 #endif
 
-void cb_stream_fill(const cb_stream *stream)
+static void fill(const cb_stream *stream)
 {
 	for (uint64_t i = 0; i < stream->count; i++) {
 		stream->a[i] = (double)(i % 1021 + 1);
@@ -58,7 +71,7 @@ static uint64_t check(const cb_stream *stream)
 }
 
 #define STREAM_RUN(name, value)                                                                                        \
-	__attribute__((noinline)) uint64_t cb_##name##_run(void *state, uint64_t n)                                    \
+	static __attribute__((noinline)) uint64_t cb_##name##_run(void *state, uint64_t n)                                    \
 	{                                                                                                              \
 		const cb_stream *stream = state;                                                                       \
 		const double *a = stream->a, *b = stream->b;                                                           \
@@ -82,3 +95,62 @@ STREAM_RUN(copy, a[i])
 STREAM_RUN(scale, 3.0 * a[i])
 STREAM_RUN(add, a[i] + b[i])
 STREAM_RUN(triad, a[i] + 3.0 * b[i])
+
+/* The three arrays lie one behind the other. */
+#define APART 1344 /* bytes, 21 cache lines: arrays a power of two apart would all use the same sets */
+
+static size_t stream_len(uint64_t count)
+{
+	return 3 * ((size_t)count * sizeof(double) + APART);
+}
+
+/* params: n, size in bytes of each array. */
+static int create(const uint64_t *params, size_t count, void **ret)
+{
+	cb_stream *stream;
+	void *start;
+	size_t step;
+	int err;
+
+	if (count != 2 || params[1] < CB_STREAM_LEAST || params[1] > (uint64_t)1 << 34)
+		return -EINVAL;
+	stream = calloc(1, sizeof(*stream));
+	if (!stream)
+		return -ENOMEM;
+	stream->count = params[1] / sizeof(double);
+	err = cb_buffer_map(stream_len(stream->count), 1, &start);
+	if (err) {
+		free(stream);
+		return err;
+	}
+	step = stream->count + APART / sizeof(double);
+	stream->a = start;
+	stream->b = stream->a + step;
+	stream->c = stream->b + step;
+	fill(stream);
+	*ret = stream;
+	return 0;
+}
+
+static void destroy(void *state)
+{
+	cb_stream *stream = state;
+
+	if (!stream)
+		return;
+	cb_buffer_unmap(stream->a, stream_len(stream->count));
+	free(stream);
+}
+
+static void region(const void *state, void **start, size_t *len)
+{
+	const cb_stream *stream = state;
+
+	*start = stream->a;
+	*len = stream_len(stream->count);
+}
+
+CB_WORKLOAD(copy, .run = cb_copy_run, .create = create, .destroy = destroy, .region = region);
+CB_WORKLOAD(scale, .run = cb_scale_run, .create = create, .destroy = destroy, .region = region);
+CB_WORKLOAD(add, .run = cb_add_run, .create = create, .destroy = destroy, .region = region);
+CB_WORKLOAD(triad, .run = cb_triad_run, .create = create, .destroy = destroy, .region = region);

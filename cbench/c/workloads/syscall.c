@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* How many calls had the same answer as the first one. */
-__attribute__((noinline)) uint64_t cb_syscall_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t same = 0;
 	long first = 0;
@@ -28,3 +28,5 @@ __attribute__((noinline)) uint64_t cb_syscall_run(void *state, uint64_t n)
 	}
 	return same;
 }
+
+CB_WORKLOAD(syscall, .run = run);

@@ -22,7 +22,7 @@ typedef double pair __attribute__((vector_size(16)));
 #define ROUND(x) (x = (r * x) * (one - x))
 
 /* Lane k starts at (k + 1) / 32; the lanes' bits are mixed in order: result = 31 * result + bits (mod 2^64). */
-__attribute__((noinline)) uint64_t cb_vector_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	const pair r = {3.9, 3.9}, one = {1.0, 1.0};
 	pair x0 = {1 / 32.0, 2 / 32.0}, x1 = {3 / 32.0, 4 / 32.0}, x2 = {5 / 32.0, 6 / 32.0}, x3 = {7 / 32.0, 8 / 32.0};
@@ -46,3 +46,5 @@ __attribute__((noinline)) uint64_t cb_vector_run(void *state, uint64_t n)
 		result = 31 * result + bits[k];
 	return result;
 }
+
+CB_WORKLOAD(vector, .run = run);

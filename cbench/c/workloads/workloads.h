@@ -1,9 +1,10 @@
 /*
  * Every workload: how it is run, and how the state it runs on is made.
  *
- * NAME.c, or NAME_run.c beside NAME_state.c, holds the timed function and the
- * filling of its state. They use no library, and compile in the kernel as they
- * are. NAME_state.c and buffer.c ask the C library for the memory.
+ * NAME.c holds all of a workload: the timed function, the filling of its
+ * state, how that is made, and the descriptor that exports it. What the kernel
+ * module has too is declared here; those files compile in the kernel, where the
+ * part that asks the C library for memory is left out.
  */
 #ifndef CB_WORKLOADS_H
 #define CB_WORKLOADS_H
@@ -34,6 +35,19 @@ typedef struct cb_workload {
 	void (*region)(const void *state, void **start, size_t *len);
 } cb_workload;
 
+/*
+ * Exports a workload: CB_WORKLOAD(name, .run = ..., .create = ...);
+ * cb_workload_find() looks through this section, so that no list is needed.
+ */
+#ifdef __KERNEL__
+#define CB_WORKLOAD(id, ...) _Static_assert(1, #id)
+#else
+#define CB_WORKLOAD(id, ...)                                                                                           \
+	static const cb_workload cb_descriptor_##id = {.name = #id, __VA_ARGS__};                                      \
+	static const cb_workload *const cb_exported_##id                                                               \
+		__attribute__((used, section("cb_workloads"))) = &cb_descriptor_##id
+#endif
+
 /* 0, or -ENOENT. */
 int cb_workload_find(const char *name, const cb_workload **ret);
 
@@ -55,9 +69,6 @@ typedef struct cb_memory {
 
 void cb_memory_fill(const cb_memory *memory);
 uint64_t cb_memory_run(void *state, uint64_t n);
-int cb_memory_create(const uint64_t *params, size_t count, void **ret);
-void cb_memory_destroy(void *state);
-void cb_memory_region(const void *state, void **start, size_t *len);
 
 #define CB_CHASE_SEED 1u
 
@@ -80,9 +91,6 @@ typedef struct cb_chase {
 void cb_chase_fill(const cb_chase *chase);
 uint64_t cb_chase_run(void *state, uint64_t n);
 int cb_chase_fit(cb_chase *chase);
-int cb_chase_create(const uint64_t *params, size_t count, void **ret);
-void cb_chase_destroy(void *state);
-void cb_chase_region(const void *state, void **start, size_t *len);
 
 #define CB_BRANCH_SEED 88172645463325252u
 enum { CB_BRANCH_TAKEN, CB_BRANCH_ALTERNATING, CB_BRANCH_PERIODIC, CB_BRANCH_RANDOM };
@@ -94,58 +102,5 @@ typedef struct cb_branch {
 
 void cb_branch_fill(const cb_branch *branch, uint64_t pattern, uint64_t period);
 uint64_t cb_branch_run(void *state, uint64_t n);
-int cb_branch_create(const uint64_t *params, size_t count, void **ret);
-void cb_branch_destroy(void *state);
-void cb_branch_region(const void *state, void **start, size_t *len);
-
-#define CB_ALIQUOT_MOST 1000000000000000u /* a larger term ends the sequence: 16 million divisions at most */
-
-uint64_t cb_aliquot_run(void *state, uint64_t n); /* state: the start, a uint64_t */
-int cb_aliquot_create(const uint64_t *params, size_t count, void **ret);
-void cb_aliquot_destroy(void *state);
-
-#define CB_PERFECT_MOST 32 /* exponent: the number has 63 bits */
-
-typedef struct cb_perfect {
-	uint64_t number;
-	uint64_t root; /* the largest whole number whose square is not larger */
-	uint64_t first;
-	uint64_t step;
-} cb_perfect;
-
-uint64_t cb_perfect_run(void *state, uint64_t n); /* state: a cb_perfect */
-int cb_perfect_create(const uint64_t *params, size_t count, void **ret);
-void cb_perfect_destroy(void *state);
-
-#define CB_STREAM_PROBES 64
-#define CB_STREAM_LEAST 512 /* bytes: an element for each probe */
-
-typedef struct cb_stream {
-	double *a;
-	double *b;
-	double *c;
-	uint64_t count;
-} cb_stream;
-
-void cb_stream_fill(const cb_stream *stream);
-uint64_t cb_copy_run(void *state, uint64_t n);
-uint64_t cb_scale_run(void *state, uint64_t n);
-uint64_t cb_add_run(void *state, uint64_t n);
-uint64_t cb_triad_run(void *state, uint64_t n);
-int cb_stream_create(const uint64_t *params, size_t count, void **ret);
-void cb_stream_destroy(void *state);
-void cb_stream_region(const void *state, void **start, size_t *len);
-
-#define CB_FAULT_MOST 262144u
-
-uint64_t cb_fault_run(void *state, uint64_t n);
-int cb_fault_create(const uint64_t *params, size_t count, void **ret);
-void cb_fault_destroy(void *state);
-
-uint64_t cb_nothing_run(void *state, uint64_t n);
-uint64_t cb_float_run(void *state, uint64_t n);
-uint64_t cb_vector_run(void *state, uint64_t n);
-uint64_t cb_syscall_run(void *state, uint64_t n);
-uint64_t cb_etalon_run(void *state, uint64_t n);
 
 #endif

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cbench.measure import counters
+from cbench.machine import counters
 from cbench.measure.inkernel import module
 from cbench.measure.inkernel.ioctl import (
     COUNTERS,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from cbench.measure import counters
+from cbench.machine import counters
 from quiet.errors import QuietError, Refused, UsageError
 
 VERSION = 1

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from cbench.measure import counters
+from cbench.machine import counters
 from cbench.measure.inkernel import client
-from cbench.measure.runner import Enough, Keeper
-from cbench.model import Params, Session, Settling, Trial, Workload
+from cbench.model import CausesSource, Enough, Keeper, Params, Ready, Session, Settling, Trial, Workload
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
 from quiet.errors import QuietError, UsageError
@@ -72,10 +70,8 @@ def session(asked: InKernelRequest, keeper: Keeper | None, enough: Enough | None
     counter = replace(first.counter, quantum=step, overhead_median=first.counter.overhead)
     discarded = first_settled(first.values, step) if asked.warmup is None else asked.warmup
     settled = Settling(first.values[:discarded], (), settling.settled(first.values[:discarded], step))
-    ready: dict[str, Any] = {
-        "counter": counter,
-        "pages": "none" if "size" not in asked.params else "large, of the kernel",
-    }
+    pages = "none" if "size" not in asked.params else "large, of the kernel"
+    ready = Ready(counter, "all", "fixed", pages, "/proc/interrupts")
     if keeper:
         keeper.begin(ready, settled)
     trials: list[Trial] = []
@@ -92,14 +88,15 @@ def session(asked: InKernelRequest, keeper: Keeper | None, enough: Enough | None
     if first.cut_short:
         raise _cut_short(asked, first.cut_short, 0)
     made = Session(
-        **ready,
+        counter=counter,
         trials=tuple(trials),
         settling=settled,
-        locked="all",
-        addresses="fixed",
-        interrupts_from="/proc/interrupts",
+        locked=ready.locked,
+        addresses=ready.addresses,
+        pages=ready.pages,
+        interrupts_from=ready.interrupts_from,
         stolen_ms=None,
-        causes={"source": "the kernel module", "note": HELD[asked.stop_machine], "from_counters": 0},
+        causes=CausesSource("the kernel module", HELD[asked.stop_machine]),
         params=dict(asked.params),
     )
     if keeper:

@@ -23,7 +23,6 @@ SOURCE = "cbench screen "
 WHAT = "what quiet had applied"
 GOVERNOR = "cpufreq.governor"
 PATIENCE_S = 60
-"""For another quiet that is at work."""
 
 
 class Applied(NamedTuple):

@@ -131,7 +131,7 @@ def _opened(name: str) -> int:
         # Who may not look into the kernel has to say so; a clock that is read, not sampled, counts all the same.
         fd = _open(kind, config, how | EXCLUDE_KERNEL)
     if fd < 0:
-        from cbench.measure.counters import reason
+        from cbench.machine.counters import reason
 
         user = '; read = "cycles:u" counts those in user mode' if fd in DENIED and name == CYCLES else ""
         raise UsageError(f"{name}: {reason(fd)}{user}")

@@ -16,9 +16,14 @@ from typing import Any
 import psutil
 import pytest
 
-from cbench.interfere import load_generator, measure, stats
-from cbench.interfere import result as interfere_report
-from cbench.interfere import run as commands_interfere
+from cbench.interfere import load_generator, measure, run, stats
+from cbench.interfere.result import (
+    LoadedCondition,
+    MeasuredCondition,
+    WorkloadInterference,
+    condition_result,
+    verdict,
+)
 from cbench.machine.topology import CACHE, NODE, SIBLING, Place
 from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.workloads import registry
@@ -28,6 +33,7 @@ from tests.cbench.running import CBENCH, cbench, comes, error_line
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("interfere")]  # one measurement is looked at by many
 
 CPUS = sorted(os.sched_getaffinity(0))
+FIGURES = (2, 100, True, 100.0, 120, 0.0, None, ((100, 100), (100, 120)))
 RANDOM = """
 #include <stdint.h>
 static uint64_t state = 1;
@@ -174,17 +180,17 @@ def test_loads_go_only_to_places_that_are_there() -> None:
 )
 def test_bursts_that_make_no_sense_are_refused(period: float | None, busy: float | None, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        commands_interfere.specs(["hash"], period, busy, 4096)
+        run.specs(["hash"], period, busy, 4096)
 
 
 def test_an_unknown_load_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"unknown workload 'nothing-like-it': use .*hash"):
-        commands_interfere.specs(["nothing-like-it"], None, None, 4096)
+        run.specs(["nothing-like-it"], None, None, 4096)
 
 
 def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_what_is_free() -> None:
-    assert commands_interfere.buffer_size([], 1 << 40) == commands_interfere.LEAST_BUFFER
-    assert commands_interfere.buffer_size([], 8 << 20) == 1 << 20
+    assert run.buffer_size([], 1 << 40) == run.LEAST_BUFFER
+    assert run.buffer_size([], 8 << 20) == 1 << 20
 
 
 # The figures
@@ -237,16 +243,15 @@ def test_drift_of_the_unloaded_visits_widens_what_counts_as_nothing() -> None:
 
 
 def test_the_verdict_names_the_worst_first_and_what_the_host_lacks() -> None:
-    def row(kind: str, pct: float, disturbs: bool) -> dict[str, Any]:
-        name, figures = f"{kind} on a core of the same cache", {"diff_median_pct": pct, "diff_floor_pct": pct}
-        bounds = {"diff_low_pct": pct - 1, "diff_high_pct": pct + 1, "disturbs": disturbs, "load_cpu": 1}
-        return {"condition": name, "load": kind, "place": CACHE, "reason": None, **figures, **bounds}
+    def row(kind: str, pct: float, disturbs: bool) -> LoadedCondition:
+        where = (f"{kind} on a core of the same cache", CACHE, kind, 1, None)
+        return LoadedCondition(*where, *FIGURES, pct, pct, pct - 1, pct + 1, disturbs, None)
 
-    unloaded = {"condition": "no load", "load": None, "reason": None}
-    rows = [unloaded, row("hash", 5, True), row("memory", 30, True), row("sieve", 0, False)]
-    result = {"workload": "memory", "noise_pct": 0.5, "drift_pct": -0.1, "conditions": rows, "outputs": 1}
+    unloaded = MeasuredCondition("no load", None, None, None, None, *FIGURES)
+    rows = (unloaded, row("hash", 5, True), row("memory", 30, True), row("sieve", 0, False))
+    result = WorkloadInterference("memory", {}, -0.1, 0.5, 1, rows)
     places = [Place(SIBLING, None, "no SMT sibling is online"), Place(CACHE, 1)]
-    assert interfere_report.verdict(result, places, 0) == (
+    assert verdict(result, places, 0) == (
         "memory on CPU 0: disturbed by memory on a core of the same cache (CPU 1): median +30.00 % [+29.00, +31.00], "
         "floor +30.00 %, by hash on a core of the same cache (CPU 1): median +5.00 % [+4.00, +6.00], floor +5.00 %; "
         "not measurably by sieve on a core of the same cache (CPU 1); "
@@ -275,13 +280,13 @@ def test_an_effect_that_could_not_have_been_seen_is_not_denied(
     measured = measure.ConditionResult(
         condition, [[result(values)] for values in loaded], [load_generator.Figures() for _ in loaded]
     )
-    row = interfere_report.row(measured, 0, unloaded, base, 1)
-    found = {"workload": "hash", "noise_pct": base.noise_pct, "drift_pct": 0.0, "outputs": 1, "conditions": [row]}
-    verdict = interfere_report.verdict(found, [], 0)
+    row = condition_result(measured, 0, unloaded, base, 1)
+    assert isinstance(row, LoadedCondition)
+    words_of = verdict(WorkloadInterference("hash", {}, 0.0, base.noise_pct, 1, (row,)), [], 0)
     where = "hash on a core of the same cache (CPU 1)"
-    assert (f"cannot tell whether disturbed by {where}: {words}" in verdict) == bool(words)
-    assert (f"not measurably disturbed by {where}" in verdict) == (not words)
-    assert row["disturbs"] is (None if words else False)
+    assert (f"cannot tell whether disturbed by {where}: {words}" in words_of) == bool(words)
+    assert (f"not measurably disturbed by {where}" in words_of) == (not words)
+    assert row.disturbs is (None if words else False)
 
 
 # The command

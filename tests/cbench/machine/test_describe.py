@@ -40,9 +40,9 @@ def test_cbench_and_quiet_agree_on_which_machines_are_virtual(case: Case, tmp_pa
 
 
 def test_the_host_counts_as_quiet_only_when_all_tested_cpus_are_isolated() -> None:
-    assert describe.describe([2, 3], frozenset({2, 3}))["quiet"] is True
-    assert describe.describe([0, 3], frozenset({2, 3}))["quiet"] is False
-    assert describe.describe([0], frozenset())["quiet"] is False
+    assert describe.describe([2, 3], frozenset({2, 3})).quiet is True
+    assert describe.describe([0, 3], frozenset({2, 3})).quiet is False
+    assert describe.describe([0], frozenset()).quiet is False
 
 
 def test_measuring_on_ordinary_cpus_only_is_said_with_the_way_out() -> None:

@@ -6,17 +6,19 @@ import os
 from pathlib import Path
 
 from cbench._cbench import ffi, lib
-from cbench.measure import counters, protocol
+from cbench.machine import counters
+from cbench.measure import protocol
 from cbench.measure.causes import Causes, merged
+from cbench.measure.result import CauseCount, cause_counts
 from cbench.measure.series import TrialSeries
-from cbench.model import FAULT, INTERRUPT, TASK, Named, Trial
-from cbench.run import result as report
+from cbench.model import FAULT, INTERRUPT, MIGRATION, MULTIPLEXED, TASK, Cause, CausesSource, Trial
+from cbench.model import SWITCH as SWITCHED
 from cbench.run.table import cause_rows
 from cbench.stats.summary import summarise
 from cbench.stats.verdict import verdict
 from quiet.host.host import Host
 from quiet.noise import clock
-from quiet.noise.attribute import Cause
+from quiet.noise.attribute import Cause as TracedCause
 from quiet.noise.call_nesting import BEGIN, CALL, END, HRTIMER, IRQ, POINT, SWITCH, THREAD, VECTOR, WORK, TraceEvent
 from quiet.noise.call_nesting import FAULT as FAULTED
 from quiet.noise.decode import foreign
@@ -27,8 +29,10 @@ from tests.trees import plant
 
 OWN = 77
 TIMER = "LOC (Local timer interrupts)"
-TICK = Named(INTERRUPT, "local timer: tick_nohz_handler", 900)
-FOO = Named(TASK, "task foo (123)", 5_000)
+TICK = Cause(INTERRUPT, "local timer: tick_nohz_handler", ns=900)
+FOO = Cause(TASK, "task foo (123)", ns=5_000)
+INVOLUNTARY = Cause(SWITCHED, "0 voluntary, 1 involuntary")
+FAULTS = Cause(FAULT, "page fault", ns=0)
 NAMES = namer(Senders([], 0, 1000), lambda pid: {5: "kworker/0:1"}.get(pid, ""))
 
 
@@ -47,7 +51,7 @@ def tick(time: int, length: int = 10) -> list[TraceEvent]:
 
 
 def interrupted(count: int = 1, name: str = TIMER) -> Trial:
-    return Trial(130, 1, (f"interrupt {name}",), interrupts={name: count})
+    return Trial(130, 1, (Cause(INTERRUPT, name, count),), interrupts={name: count})
 
 
 def texts(events: list[TraceEvent], *intervals: tuple[int, int]) -> list[list[tuple[str, int]]]:
@@ -121,27 +125,30 @@ def test_a_trace_that_never_sees_the_measured_task_numbers_it_otherwise() -> Non
 
 
 def test_a_page_fault_is_not_called_the_detectors() -> None:
-    assert label(Cause(FAULTED, "page fault")) == "page fault"
+    assert label(TracedCause(FAULTED, "page fault")) == "page fault"
 
 
 def test_a_tasks_name_cannot_write_to_the_terminal() -> None:
-    assert label(Cause(THREAD, "a\nb\x1b[31mc", "9")) == "task a?b?[31mc (9)"
+    assert label(TracedCause(THREAD, "a\nb\x1b[31mc", "9")) == "task a?b?[31mc (9)"
 
 
 def test_the_traces_name_takes_the_place_of_the_counted_line() -> None:
     trial = merged(interrupted(), (TICK,), Seen(within={"LOC": 1}, around={"LOC": 1}))
-    assert trial.causes == ("local timer: tick_nohz_handler",)
+    assert trial.causes == (TICK,)
     assert trial.interrupts == {TIMER: 1}
 
 
 def test_the_task_that_came_takes_the_place_of_the_context_switch() -> None:
-    trial = Trial(300, 1, ("context switch (0 voluntary, 1 involuntary)",), 1)
-    assert merged(trial, (FOO,), Seen()).causes == ("task foo (123)",)
+    trial = Trial(300, 1, (INVOLUNTARY,), 1)
+    assert merged(trial, (FOO,), Seen()).causes == (FOO,)
 
 
 def test_a_context_switch_that_the_trace_does_not_explain_stays() -> None:
-    trial = Trial(300, 1, ("context switch (1 voluntary, 0 involuntary)",), 1)
-    assert merged(trial, (TICK,), Seen()).causes == (TICK.text, "context switch (1 voluntary, 0 involuntary)")
+    trial = Trial(300, 1, (Cause(SWITCHED, "1 voluntary, 0 involuntary"),), 1)
+    assert [cause.text for cause in merged(trial, (TICK,), Seen()).causes] == [
+        "local timer: tick_nohz_handler",
+        "context switch (1 voluntary, 0 involuntary)",
+    ]
 
 
 def test_an_interrupt_that_came_before_the_timed_region_pollutes_nothing() -> None:
@@ -153,16 +160,16 @@ def test_an_interrupt_that_came_before_the_timed_region_pollutes_nothing() -> No
 def test_an_interrupt_that_the_trace_does_not_have_at_all_stays_as_it_was_counted() -> None:
     for seen in (Seen(), Seen(around={"LOC": 1})):
         trial = merged(interrupted(2), (), seen)
-        assert trial.causes == (f"interrupt {TIMER}",)
+        assert [cause.text for cause in trial.causes] == [f"interrupt {TIMER}"]
         assert trial.interrupts == {TIMER: 2}
 
 
 def test_a_line_that_is_counted_in_addition_goes_with_its_interrupt() -> None:
     flush = interrupted(1, "TLB (TLB shootdowns)")
     assert not merged(flush, (), Seen(around={"CAL": 1})).polluted
-    sent = Named(INTERRUPT, "IPI: TLB shootdown from CPU 0, sh (9)", 400)
-    assert merged(flush, (sent,), Seen(within={"CAL": 1})).causes == (sent.text,)
-    assert merged(flush, (), Seen()).causes == ("interrupt TLB (TLB shootdowns)",)
+    sent = Cause(INTERRUPT, "IPI: TLB shootdown from CPU 0, sh (9)", ns=400)
+    assert merged(flush, (sent,), Seen(within={"CAL": 1})).causes == (sent,)
+    assert merged(flush, (), Seen()).causes == (Cause(INTERRUPT, "TLB (TLB shootdowns)"),)
 
 
 def test_an_ipi_of_arm_is_known_by_its_description() -> None:
@@ -173,24 +180,26 @@ def test_an_ipi_of_arm_is_known_by_its_description() -> None:
 def test_a_trial_that_only_the_trace_knows_of_is_polluted_too() -> None:
     trial = merged(Trial(130, 1), (TICK,), Seen(within={"LOC": 1}))
     assert trial.polluted
-    assert trial.causes == (TICK.text,)
+    assert trial.causes == (TICK,)
 
 
 def test_a_page_fault_has_the_counters_words_and_is_told_once() -> None:
-    trial = Trial(130, 1, ("page fault (1 minor, 0 major)",), page_faults=1)
-    assert merged(trial, (Named(FAULT, "page fault", 0),), Seen()).causes == ("page fault (1 minor, 0 major)",)
-    assert merged(Trial(130, 1), (Named(FAULT, "page fault", 0),), Seen()).causes == ("page fault",)
+    counted = Cause(FAULT, "1 minor, 0 major")
+    trial = Trial(130, 1, (counted,), page_faults=1)
+    assert merged(trial, (FAULTS,), Seen()).causes == (counted,)
+    assert counted.text == "page fault (1 minor, 0 major)"
+    assert [cause.text for cause in merged(Trial(130, 1), (FAULTS,), Seen()).causes] == ["page fault"]
 
 
 def test_what_makes_a_trial_no_measurement_stays() -> None:
-    trial = Trial(90, 1, ("migration (CPU 1 to CPU 2)", "counter multiplexed"), migrated=True, valid=False)
-    assert merged(trial, (TICK,), Seen()).causes == (TICK.text, *trial.causes)
+    trial = Trial(90, 1, (Cause(MIGRATION, "CPU 1 to CPU 2"), Cause(MULTIPLEXED)), migrated=True, valid=False)
+    assert merged(trial, (TICK,), Seen()).causes == (TICK, *trial.causes)
 
 
 def test_the_verdict_has_the_traces_names() -> None:
     trials = [Trial(100, 1)] * 7
     trials += [merged(interrupted(), (TICK,), Seen(within={"LOC": 1}))] * 2
-    trials += [merged(Trial(300, 1, ("context switch (0 voluntary, 1 involuntary)",), 1), (FOO,), Seen())]
+    trials += [merged(Trial(300, 1, (INVOLUNTARY,), 1), (FOO,), Seen())]
     said = verdict(trials, summarise([trial.value for trial in trials], 1), "cycles")
     assert said == (
         "repeats to the cycle: 7 of 10 trials on the floor 100\n3 differ, "
@@ -199,16 +208,16 @@ def test_the_verdict_has_the_traces_names() -> None:
 
 
 def test_causes_are_grouped_by_name_with_their_times() -> None:
-    traced = [merged(Trial(130, 1), (Named(INTERRUPT, "local timer", ns),), Seen()) for ns in (300, 500)]
-    assert report.causes([*traced, interrupted(), Trial(100, 1)]) == [
-        {"cause": "local timer", "trials": 2, "total_ns": 800, "max_ns": 500},
-        {"cause": f"interrupt {TIMER}", "trials": 1, "total_ns": None, "max_ns": None},
-    ]
+    traced = [merged(Trial(130, 1), (Cause(INTERRUPT, "local timer", ns=ns),), Seen()) for ns in (300, 500)]
+    assert cause_counts([*traced, interrupted(), Trial(100, 1)]) == (
+        CauseCount("local timer", 2, 800, 500),
+        CauseCount(f"interrupt {TIMER}", 1, None, None),
+    )
 
 
 def test_the_table_has_the_commonest_causes_of_all_columns_and_how_many_more() -> None:
-    left = {"causes": [{"cause": f"task {number} ({number})", "trials": 20 - number} for number in range(10)]}
-    right = {"causes": [{"cause": "task 9 (9)", "trials": 50}, {"cause": "task 8 (8)", "trials": 1}]}
+    left = [CauseCount(f"task {number} ({number})", 20 - number, None, None) for number in range(10)]
+    right = [CauseCount("task 9 (9)", 50, None, None), CauseCount("task 8 (8)", 1, None, None)]
     rows = cause_rows([left, right])
     assert rows[0] == ("task 9 (9)", [11, 50])
     assert len(rows) == 9
@@ -216,7 +225,7 @@ def test_the_table_has_the_commonest_causes_of_all_columns_and_how_many_more() -
 
 
 def test_trials_reach_the_parent_as_they_were() -> None:
-    trial = Trial(130, 1, ("interrupt LOC",), 1, 2, {"LOC": 1}, True, False, 2**63, 2**63 + 5)
+    trial = Trial(130, 1, (Cause(INTERRUPT, "LOC", 3),), 1, 2, {"LOC": 1}, True, False, 2**63, 2**63 + 5)
     assert protocol.unpack_trial(protocol.pack_trial(trial)) == trial
 
 
@@ -247,7 +256,7 @@ def test_where_there_is_no_tracing_the_reason_is_said_and_nothing_is_named(tmp_p
         assert causes.name([interrupted()]) == [interrupted()]
         causes.resume()
         causes.end()
-        assert causes.source() == {"source": "counters", "note": "this kernel has no tracing", "from_counters": 1}
+        assert causes.source() == CausesSource("counters", "this kernel has no tracing", 1)
 
 
 def test_a_trace_that_cannot_be_set_up_is_taken_away_with_what_others_have_left(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.model import Trial
+from cbench.store import schema
 from cbench.store.records import StoredSeries
 from cbench.store.store import Store
 
@@ -23,7 +24,7 @@ def facts(process: int = 0, **changes: Any) -> dict[str, Any]:
 def trials(values: Sequence[int], causes: Mapping[int, str] | None = None) -> list[Trial]:
     """One trial a value; `causes` pollutes some of them."""
     found = causes or {}
-    return [Trial(value, 7, (found[i],) if i in found else ()) for i, value in enumerate(values)]
+    return [Trial(value, 7, (schema.cause(found[i], (), {}),) if i in found else ()) for i, value in enumerate(values)]
 
 
 def stored(path: Path, processes: Sequence[Sequence[int]], **changes: Any) -> Path:

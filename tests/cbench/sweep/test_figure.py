@@ -8,13 +8,20 @@ import struct
 import sys
 import xml.etree.ElementTree as ET
 import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cbench.machine.describe import HostFacts
+from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.report import figures
 from cbench.sweep import figure
+from cbench.sweep.measure import Cell
+from cbench.sweep.result import FailedCell, Mark, MeasuredCell, SweepResult, TlbLevels, cell_result
+from cbench.workloads.registry import find
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import cbench, error_line
 
@@ -23,29 +30,29 @@ pytestmark = pytest.mark.slow
 SIZES = [1 << power for power in range(12, 27)]
 
 
-def cell(size: int, accesses: int, **changes: Any) -> dict[str, Any]:
+CYCLES = Counter("cycles", "cycles", True, "", quantum=1)
+SESSION = Session(CYCLES, (Trial(100, 7), Trial(100, 7)), Settling(), "all", "fixed", "huge", "", None)
+
+
+def cell(size: int, accesses: int, **changes: Any) -> MeasuredCell | FailedCell:
     cost = 4.0 if size <= 1 << 15 else 12.0 if size <= 1 << 20 else 60.0
     values = {"median_per_access": cost * 1.1, "floor_per_access": cost, "range_pct": 3.0 + size.bit_length()}
-    return {"size": size, "accesses": accesses, "failed": None, **values, **changes}
+    result = Result(find("memory"), {"n": accesses, "size": size}, 3, True, (SESSION,))
+    measured = cell_result(Cell(size, accesses, result), virtual=False)
+    assert isinstance(measured, MeasuredCell)
+    return replace(measured, **{**values, **changes})
 
 
-def made(**changes: Any) -> dict[str, Any]:
-    """What sweep_report makes, as far as the plot looks at it."""
-    marks = [
-        {"size": 1 << 15, "name": "L1d 32 KiB", "kind": "cache"},
-        {"size": 1 << 18, "name": "TLB1 4 KiB pages 256 KiB", "kind": "tlb"},
-        {"size": 1 << 30, "name": "L4 1 GiB", "kind": "cache"},
-    ]
-    whole = {
-        "workload": "memory",
-        "cpu": 3,
-        "trials": 20,
-        "counter": {"unit": "cycles"},
-        "host": {"cpu": "A Processor <with> brackets & more", "quiet": True},
-        "marks": marks,
-        "cells": [cell(size, n) for size in SIZES for n in (10_000, 100_000)],
-    }
-    return {**whole, **changes}
+def made(cells: Sequence[MeasuredCell | FailedCell] = ()) -> SweepResult:
+    """A sweep, as far as the plot looks at it."""
+    marks = (
+        Mark(1 << 15, "L1d 32 KiB", "cache"),
+        Mark(1 << 18, "TLB1 4 KiB pages 256 KiB", "tlb"),
+        Mark(1 << 30, "L4 1 GiB", "cache"),
+    )
+    host = HostFacts("A Processor <with> brackets & more", "x86_64", "6.12", False, None, "3", True)
+    every = cells or [cell(size, n) for size in SIZES for n in (10_000, 100_000)]
+    return SweepResult("memory", 3, CYCLES, host, 20, 1, (), (), TlbLevels("", ()), marks, (), tuple(every))
 
 
 def texts(path: Path) -> str:
@@ -86,7 +93,11 @@ def test_the_same_results_give_the_same_svg(tmp_path: Path) -> None:
 
 
 def test_cells_that_failed_or_did_not_vary_are_left_out_not_drawn_as_zero(tmp_path: Path) -> None:
-    cells = [cell(4096, 10), cell(8192, 10, failed="no memory"), cell(16384, 10, range_pct=0.0)]
+    cells: list[MeasuredCell | FailedCell] = [
+        cell(4096, 10),
+        FailedCell(8192, 10, "no memory"),
+        cell(16384, 10, range_pct=0.0),
+    ]
     figure.sweep(made(cells=cells), str(tmp_path / "few.svg"))
     assert "10 accesses" in texts(tmp_path / "few.svg")
 

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbench.machine import tlb
+from cbench.machine.memory import free_memory
 from cbench.machine.tlb import HUGE, SMALL, Leaf, Tlb
-from cbench.measure import measurement
+from cbench.measure.options import measure_options
 from cbench.sweep import sizes as sweep_sizes
 from cbench.sweep.measure import Sweep, find
 from quiet.errors import UsageError
@@ -94,7 +95,7 @@ def test_the_limits_of_the_control_groups_count_as_memory_that_is_not_there(tmp_
         "sys/fs/cgroup/outer/memory.max": "3000000",
         "sys/fs/cgroup/outer/memory.current": "1000000",
     }
-    assert sweep_sizes.free_memory(Reader(str(plant(tmp_path, files)))) == 2_000_000
+    assert free_memory(Reader(str(plant(tmp_path, files)))) == 2_000_000
 
 
 # TLBs
@@ -185,7 +186,7 @@ def test_a_cell_s_figures_follow_from_its_trials(swept: dict[str, Any]) -> None:
 
 
 def test_the_random_order_is_the_seed_s(swept: dict[str, Any]) -> None:
-    options = measurement.options(1, "0", "auto", 60)
+    options = measure_options(1, "0", "auto", 60)
     again, other = (
         [
             list(cell)

@@ -11,7 +11,7 @@ from tests import CHECKOUT
 from tests.c_code import EVERY_COMPILER, STRICT
 
 FOLDER = CHECKOUT / "cbench" / "c" / "workloads"
-IN_KERNEL = ["hash.c", "sieve.c", "aliquot.c", "perfect.c", "branch_run.c", "chase_run.c", "memory_run.c"]
+IN_KERNEL = ["hash.c", "sieve.c", "aliquot.c", "perfect.c", "branch.c", "chase.c", "memory.c"]
 HEADERS = {
     "types.h": "typedef unsigned char uint8_t; typedef unsigned int uint32_t; typedef unsigned long size_t;\n"
     "typedef unsigned long long uint64_t; typedef unsigned long uintptr_t;\n",

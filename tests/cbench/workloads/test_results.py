@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbench._cbench import ffi, lib
-from cbench.measure.workload_loader import Loaded, address, builtin
 from cbench.workloads import caches, floats, registry, screening
+from cbench.workloads.loader import Loaded, address, builtin
 from quiet.errors import UsageError
 from tests.cbench.running import measured, queued
 

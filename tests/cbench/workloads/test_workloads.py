@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench.measure.workload_loader import builtin
 from cbench.model import Params
 from cbench.workloads import registry
+from cbench.workloads.loader import builtin
 from cbench.workloads.thesis import hash_expected, memory_expected, sieve_expected
 from quiet.errors import UsageError
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from cbench._cbench import ffi, lib
-from cbench.measure import counters
+from cbench.machine import counters
 from cbench.measure.series import TrialSeries
 from quiet.machine import affinity
 

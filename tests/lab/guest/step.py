@@ -1,75 +1,62 @@
-"""Inside a guest with cpufreq, as root: one frequency step to its end, and some that are ended before it."""
+"""Inside a guest with cpufreq, as root: trials in sequence while the frequency changes once (the thesis's figure 5-1).
+
+The two limits of CPU 1's cpufreq policy are written between two chunks of trials, so no trial contains the write.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
+from typing import Any
 
+from cbench.measure import measurement
+from cbench.measure.options import measure_options
+from cbench.workloads import registry
+from quiet.noise.clock import Clock, moment
+
+CPU, TRIALS, ROUNDS = 1, 800, 5000
 POLICY = Path("/sys/devices/system/cpu/cpufreq/policy1")
-STEP = [sys.executable, "-P", "-m", "cbench", "step", "hash", "--cpu", "1", "--param", "n=5000", "--json"]
-PATIENCE_S = 60
 
 
-def state() -> list[str]:
-    """The settings of the policy that a step changes, or might change in passing."""
-    names = ("scaling_min_freq", "scaling_max_freq", "scaling_governor")
-    return [(POLICY / name).read_text().strip() for name in names]
+def set_frequency(khz: int) -> None:
+    for name in ("scaling_max_freq", "scaling_min_freq"):
+        (POLICY / name).write_text(str(khz))
 
 
-def journal() -> bool:
-    return Path("/run/quiet/journal.jsonl").exists()
-
-
-def ended_by(number: signal.Signals) -> dict[str, object]:
-    """A step that would take for ever gets a signal while it holds the frequency."""
-    before = state()
-    print(f"ended by {number.name}", flush=True)  # for whoever looks at a guest that takes too long
-    command = subprocess.Popen(
-        [*STEP, "--trials", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + PATIENCE_S
-    while state()[:2] != ["1000000", "1000000"] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)
-    held = state()
-    command.send_signal(number)
-    try:
-        out, err = command.communicate(timeout=PATIENCE_S)
-    finally:
-        command.kill()
-    left = {"after": state(), "journal": journal()}
-    restored = subprocess.run(["quiet", "restore"], capture_output=True, text=True, check=False)
-    return {
-        "before": before,
-        "held": held,
-        "code": command.returncode,
-        "out": out,
-        "err": err,
-        **left,
-        "restore": restored.returncode,
-        "restore_said": restored.stdout + restored.stderr,
-        "restored": state(),
-    }
+def number(name: str) -> int:
+    return int((POLICY / name).read_text())
 
 
 def main() -> None:
-    before = state()
-    whole = subprocess.run([*STEP, "--trials", "800"], capture_output=True, text=True, check=False)
-    report: dict[str, object] = {
-        "before": before,
-        "code": whole.returncode,
-        "out": whole.stdout,
-        "err": whole.stderr,
-        "after": state(),
-        "journal": journal(),
+    low, high = number("cpuinfo_min_freq"), number("cpuinfo_max_freq")
+    written: list[int] = []
+    seen: list[int] = []
+
+    def step(_text: str, done: int, total: int) -> None:
+        if not written and 2 * done >= total:
+            seen.append(number("scaling_cur_freq"))
+            set_frequency(high)
+            written.append(done)
+
+    workload = registry.find("hash")
+    params = registry.parameters(workload, {"n": ROUNDS}, quick=False)
+    options = measure_options(TRIALS, "auto", "auto", 120, False)
+    set_frequency(low)
+    first = moment()
+    (result,) = measurement.measure([workload], [params], [CPU], isolated=frozenset(), options=options, show=step)
+    clock = Clock(first, moment())
+    seen.append(number("scaling_cur_freq"))
+    trials = result.trials
+    report: dict[str, Any] = {
+        "from_khz": low,
+        "to_khz": high,
+        "seen_khz": seen,
+        "written_after": written[0],
+        "unit": result.session.counter.unit,
+        "trials": [trial.value for trial in trials],
+        "trials_ns": [round(clock.ns(trial.end - trial.begin), 1) for trial in trials],
     }
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        report[number.name] = ended_by(number)
     Path(os.environ["LAB_OUT"], "report.json").write_text(json.dumps(report))
 
 

@@ -18,10 +18,13 @@ from quiet.errors import QuietError
 from tests.lab.harness import kmod
 from tests.lab.harness.boot import GuestError, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.machines import MACHINES
+from tests.lab.harness.model import Machine
 from tests.lab.thesis import table
 from tests.lab.thesis.rows import BOOTS, Boot
 from tests.lab.thesis.table import Line
 
+STEPPED = MACHINES["cpufreq"]
 TIMEOUT_S = 900  # ten times what an idle machine takes
 
 
@@ -35,6 +38,15 @@ def measured(each: Boot) -> list[Line]:
     _tell(f"{each.machine.name}: {result.seconds:.0f} s with the boot")
     reports: dict[str, Any] = {row.key: json.loads(result.files[row.key]) for row in each.rows}
     return list(table.lines(each, reports))
+
+
+def stepped(machine: Machine) -> dict[str, Any]:
+    """Trials in sequence with one change of frequency (tests/lab/guest/step.py). GuestError when that cannot be."""
+    result = boot(machine, "python -m tests.lab.guest.step", timeout=TIMEOUT_S)
+    if result.code:
+        raise GuestError(f"{machine.name}: ended with {result.code}: {result.output[-2000:]}")
+    made: dict[str, Any] = json.loads(result.files["report.json"])
+    return made
 
 
 def _tell(text: str) -> None:
@@ -51,15 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for each in BOOTS:
             _tell(f"booting {each.machine.name}: {each.title}, {each.machine.append or 'nothing isolated'}")
             groups.setdefault(each.title, []).extend(measured(each))
+        _tell(f"booting {STEPPED.name}: one change of frequency")
+        step = stepped(STEPPED)
     except KeyboardInterrupt:
         print("interrupted; the guest is gone", file=sys.stderr)
         return 130
     except (GuestError, PackageError, QuietError) as error:
         print(error, file=sys.stderr)
         return 3
-    print(table.report(groups))
+    print(table.report(groups) + "\n\n" + table.step(step))
     if options.json:
-        rows = {title: [table.as_json(each) for each in found] for title, found in groups.items()}
+        rows: dict[str, Any] = {title: [table.as_json(each) for each in found] for title, found in groups.items()}
+        rows["one change of frequency"] = step
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     wrong = table.failures(groups)
     print("\n" + "\n".join(wrong or ["What must be exact is: the kernel module and all clean trials, range 0 cycles."]))

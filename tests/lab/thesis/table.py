@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import median
 from typing import Any
 
 from cbench.stats.summary import summarise
 from tests.lab.thesis.rows import BOOTS, Boot, Row
 
 CAUSES_SHOWN = 6
+STEP_GROUPS = 16
 SETTLING_SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20)
 ABOUT = """\
 hash, 10,000 rounds; cycles, counted where QEMU counts time in instructions. The percentiles are differences from the
@@ -148,6 +150,21 @@ def settling(each: Line) -> str:
     shown = [number for number in SETTLING_SHOWN if number < len(values)] + [len(values)]
     steps = "  ".join(f"{number}: {values[number - 1] - each.mode:+,}" for number in shown)
     return f"{each.name}: {steps}"
+
+
+def step(made: Mapping[str, Any]) -> str:
+    """Figure 5-1: the series in groups of equal size, before and after the change of frequency."""
+    at, width = made["written_after"], len(made["trials"]) // STEP_GROUPS
+    text = [
+        f"One change of frequency, {made['from_khz'] / 1000:g} to {made['to_khz'] / 1000:g} MHz after trial {at:,} "
+        "(figure 5-1; medians of successive trials. QEMU runs as fast at either frequency):"
+    ]
+    for side, low, high in (("before", 0, at), ("after", at, len(made["trials"]))):
+        for start in range(low, high, width):
+            part = slice(start, min(start + width, high))
+            value, ns = median(made["trials"][part]), median(made["trials_ns"][part])
+            text.append(f"  {side:>6}, trial {start + 1:>5,}..  {value:,.0f} {made['unit']}, {ns / 1e3:,.1f} us")
+    return "\n".join(text)
 
 
 def as_json(each: Line) -> dict[str, Any]:

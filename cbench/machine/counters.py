@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from cbench._cbench import ffi, lib
-from cbench.measure import events
-from cbench.measure.events import CounterEvent
+from cbench.machine import events
+from cbench.machine.events import AUTO, MOST, CounterEvent
 from cbench.model import Counter
 from quiet import cpulist
 from quiet.errors import UsageError
@@ -27,8 +27,6 @@ ARM = ("armv8", "armv9")
 """How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
 DELTAS = 20_000
 PREFERRED = ("cycles", "cycles:u")
-AUTO, NONE = "auto", "none"
-MOST = lib.CB_MAX_OTHERS
 EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
 
 REASONS = {
@@ -157,22 +155,6 @@ def choose(name: str, cpu: int) -> tuple[Counter, Any]:
 
 def _unavailable(refused: dict[str, list[str]]) -> list[str]:
     return [f"{' and '.join(names)} unavailable: {why}" for why, names in refused.items()]
-
-
-def parse_events(text: str) -> tuple[str, ...] | None:
-    """The names in `--events A,B`; None for "auto". UsageError for a name that is no event."""
-    if text == AUTO:
-        return None
-    if text == NONE:
-        return ()
-    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in chosen:
-        if events.split(name) is None:
-            known = ", ".join(events.EVENTS)
-            raise UsageError(f"--events {name!r}: unknown; use auto or none alone, or {known} (hardware with :u or :k)")
-    if len(chosen) > MOST:
-        raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit beside the counter")
-    return chosen
 
 
 def add_events(

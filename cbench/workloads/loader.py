@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from cbench._cbench import ffi, lib
-from cbench.measure import protocol
 from quiet.errors import UsageError
 
 
@@ -35,11 +34,6 @@ class Loaded:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def load(job: protocol.Job) -> Loaded:
-    """UsageError when there is no such function, or no memory for its state."""
-    return user_code(job.library, job.function) if job.library else builtin(job.function, job.params)
 
 
 def user_code(library: str, function: str) -> Loaded:

@@ -61,3 +61,66 @@ __attribute__((noinline)) uint64_t cb_chase_run(void *state, uint64_t n)
 		at = at->next;
 	return at->index;
 }
+
+#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
+#include <errno.h>
+#include <stdlib.h>
+
+#define POOL 4 /* times the size: what cb_chase_fit() may choose from */
+
+static void destroy(void *state)
+{
+	cb_chase *chase = state;
+
+	if (!chase)
+		return;
+	cb_buffer_unmap(chase->start, chase->mapped);
+	free(chase->pages);
+	free(chase);
+}
+
+/* params: n, size and stride in bytes, pages (1: huge, 0: small), fit (1: choose pages, 0: take them as they come). */
+static int create(const uint64_t *params, size_t count, void **ret)
+{
+	cb_chase *chase;
+	void *start;
+	int err;
+
+	if (count != 5 || params[1] > (uint64_t)1 << 34 || params[2] < sizeof(cb_link) ||
+	    params[2] % sizeof(char *) || params[1] < params[2])
+		return -EINVAL;
+	if (params[4] && (params[1] > CB_CHASE_FIT_MOST || params[1] % CB_CHASE_PAGE || CB_CHASE_PAGE % params[2]))
+		return -EINVAL;
+	chase = calloc(1, sizeof(*chase));
+	if (!chase)
+		return -ENOMEM;
+	chase->stride = params[2];
+	chase->count = params[1] / params[2];
+	chase->mapped = chase->count * chase->stride * (params[4] ? POOL : 1);
+	err = cb_buffer_map(chase->mapped, params[3] != 0, &start);
+	if (err) {
+		free(chase);
+		return err;
+	}
+	chase->start = start;
+	if (params[4])
+		err = cb_chase_fit(chase);
+	if (err) {
+		destroy(chase);
+		return err;
+	}
+	cb_chase_fill(chase);
+	*ret = chase;
+	return 0;
+}
+
+static void region(const void *state, void **start, size_t *len)
+{
+	const cb_chase *chase = state;
+
+	*start = chase->start;
+	*len = chase->mapped;
+}
+
+CB_WORKLOAD(chase, .run = cb_chase_run, .create = create, .destroy = destroy, .region = region);
+#endif

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from quiet.errors import UsageError
+
 HARDWARE, SOFTWARE, CACHE, RAW = 0, 1, 3, 4
 """perf_type_id."""
+
+AUTO, NONE = "auto", "none"
+MOST = 7
+"""How many events fit beside the counter: CB_MAX_OTHERS in cbench/c/counters.h."""
 
 AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
@@ -92,3 +98,19 @@ def split(name: str) -> tuple[CounterEvent, str] | None:
     if event is None or (colon and (mode not in MODES or event.software)):
         return None
     return event, mode
+
+
+def parse_events(text: str) -> tuple[str, ...] | None:
+    """The names in `--events A,B`; None for "auto". UsageError for a name that is no event."""
+    if text == AUTO:
+        return None
+    if text == NONE:
+        return ()
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in chosen:
+        if split(name) is None:
+            known = ", ".join(EVENTS)
+            raise UsageError(f"--events {name!r}: unknown; use auto or none alone, or {known} (hardware with :u or :k)")
+    if len(chosen) > MOST:
+        raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit beside the counter")
+    return chosen

@@ -62,3 +62,53 @@ __attribute__((noinline)) uint64_t cb_branch_run(void *state, uint64_t n)
 	}
 	return x;
 }
+
+#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
+#include <errno.h>
+#include <stdlib.h>
+
+/* The table has one byte for each outcome. */
+/* params: n, pattern, period. */
+static int create(const uint64_t *params, size_t count, void **ret)
+{
+	cb_branch *branch;
+	void *start;
+	int err;
+
+	if (count != 3 || !params[0] || params[0] > (uint64_t)1 << 30 || params[1] > CB_BRANCH_RANDOM || !params[2])
+		return -EINVAL;
+	branch = calloc(1, sizeof(*branch));
+	if (!branch)
+		return -ENOMEM;
+	branch->count = params[0];
+	err = cb_buffer_map(branch->count, 1, &start);
+	if (err) {
+		free(branch);
+		return err;
+	}
+	branch->taken = start;
+	cb_branch_fill(branch, params[1], params[2]);
+	*ret = branch;
+	return 0;
+}
+
+static void destroy(void *state)
+{
+	cb_branch *branch = state;
+
+	if (!branch)
+		return;
+	cb_buffer_unmap(branch->taken, branch->count);
+	free(branch);
+}
+
+static void region(const void *state, void **start, size_t *len)
+{
+	const cb_branch *branch = state;
+
+	*start = branch->taken;
+	*len = branch->count;
+}
+
+CB_WORKLOAD(branch, .run = cb_branch_run, .create = create, .destroy = destroy, .region = region);
+#endif

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cbench._cbench import lib
-from cbench.measure import counters
-from cbench.measure.events import AMD, EVENTS, INTEL
+from cbench.machine import counters, events
+from cbench.machine.events import AMD, EVENTS, INTEL
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
 
@@ -89,14 +89,15 @@ def test_an_event_that_was_asked_for_and_cannot_be_had_is_refused_with_its_reaso
 
 
 def test_events_are_checked_by_name_before_anything_is_measured() -> None:
-    assert counters.parse_events("auto") is None
-    assert counters.parse_events("none") == ()
-    assert counters.parse_events("branch-misses, page-faults") == ("branch-misses", "page-faults")
+    assert lib.CB_MAX_OTHERS == events.MOST
+    assert events.parse_events("auto") is None
+    assert events.parse_events("none") == ()
+    assert events.parse_events("branch-misses, page-faults") == ("branch-misses", "page-faults")
     for wrong in ("speed", "page-faults:u", "cycles:x"):
         with pytest.raises(UsageError, match=f"--events '{wrong}': unknown; use auto or none alone"):
-            counters.parse_events(wrong)
+            events.parse_events(wrong)
     with pytest.raises(UsageError, match="8 events; at most 7 fit"):
-        counters.parse_events(",".join([*list(EVENTS)[:8]]))
+        events.parse_events(",".join([*list(EVENTS)[:8]]))
 
 
 def test_devices_that_are_not_for_cores_are_passed_over(tmp_path: Path) -> None:

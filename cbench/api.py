@@ -1,0 +1,103 @@
+"""The functions of the public API; `import cbench` offers them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cbench.measure.result import RunResult
+from cbench.model import PLAIN, Layout, Workload
+from cbench.store.records import StoredSeries
+from cbench.to_json import to_json
+
+if TYPE_CHECKING:
+    from cbench.compare.result import CompareResult
+
+__all__ = ["compare", "list_workloads", "measure", "read_results", "to_json"]
+
+AUTO = "auto"
+
+
+def measure(
+    workload: str | Sequence[str],
+    *,
+    trials: int | None = None,
+    cpu: int | Sequence[int] | None = None,
+    counter: str = AUTO,
+    params: Mapping[str, int] | None = None,
+    warmup: int | None = None,
+    events: Sequence[str] | None = None,
+    until_clean: int | None = None,
+    processes: int = 1,
+    vary: Sequence[str] = (),
+    seed: int = 1,
+    layout: Layout = PLAIN,
+    subtract_overhead: bool = False,
+    quick: bool = False,
+    timeout: float = 60,
+    trace: bool = True,
+    output: str | os.PathLike[str] | None = None,
+) -> RunResult:
+    """Measure workloads as `cbench run` does; the options are those of the command.
+
+    `workload`: a name from list_workloads(), FILE.c:FUNCTION or LIB.so:FUNCTION, or several of these. None: the
+    default of the command.
+    `output`: a file that keeps every trial as it is measured. Raises QuietError with one line.
+    """
+    from cbench.run import run
+
+    cpus = [] if cpu is None else [str(cpu)] if isinstance(cpu, int) else [str(each) for each in cpu]
+    options = run.run_options(
+        [workload] if isinstance(workload, str) else workload,
+        trials=trials,
+        cpus=cpus,
+        warmup=AUTO if warmup is None else str(warmup),
+        counter=counter,
+        params=[f"{name}={value}" for name, value in (params or {}).items()],
+        quick=quick,
+        timeout=timeout,
+        trace=trace,
+        events=AUTO if events is None else ",".join(events) or "none",
+        until_clean=until_clean,
+        processes=processes,
+        vary=",".join(vary),
+        seed=seed,
+        base=layout,
+        subtract=subtract_overhead,
+        output=None if output is None else Path(output),
+        command=sys.argv,
+    )
+    return run.measure(options, tell=lambda _line: None)
+
+
+def compare(
+    a: str | os.PathLike[str],
+    b: str | os.PathLike[str],
+    *,
+    headline: str = AUTO,
+    level: float = 95,
+    margin: str | None = None,
+    clean_only: bool = False,
+) -> CompareResult:
+    """Whether B is faster than A, slower, or the same, as `cbench compare` reports it."""
+    from cbench.compare import result
+
+    return result.compared(os.fspath(a), os.fspath(b), result.options(headline, level, margin, clean_only))
+
+
+def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...]:
+    """The series of trials in a file of `cbench run --output`, in the order in which they were measured."""
+    from cbench.store.store import Store
+
+    with Store.open(path) as store:
+        return tuple(store.series())
+
+
+def list_workloads() -> tuple[Workload, ...]:
+    """The built-in workloads."""
+    from cbench.workloads.registry import WORKLOADS
+
+    return WORKLOADS

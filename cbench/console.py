@@ -1,0 +1,76 @@
+"""What the commands write besides their results, and how they end: messages, progress, Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self, TypeVar
+
+from quiet.errors import QuietError
+
+T = TypeVar("T")
+
+
+class StoppedError(QuietError):
+    """Ctrl-C, with the exit code that shells give it."""
+
+    exit_code = 128 + signal.SIGINT
+
+
+@contextlib.contextmanager
+def interruptible(kept: bool = False) -> Iterator[None]:
+    """Ctrl-C inside ends the command with one line; `kept`: the trials so far are in a file."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise StoppedError("interrupted" if kept else "interrupted, nothing was kept") from None
+
+
+def tell(line: str) -> None:
+    """A message for the user: stderr, one line."""
+    sys.stderr.write(f"cbench: {line}\n")
+
+
+def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
+    """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
+    from cbench.to_json import to_json
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
+    else:
+        table(result)
+
+
+class TrialBar:
+    """A progress bar on a terminal, else nothing. Drawn only on request: no thread disturbs the trials."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        console = Console(file=sys.stderr)
+        self._progress = Progress(
+            *columns, console=console, auto_refresh=False, transient=True, disable=not sys.stderr.isatty()
+        )
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, text: str, done: int, total: int) -> None:
+        from rich.markup import escape
+
+        self._progress.update(self._task, description=escape(text), completed=done, total=total)
+        self._progress.refresh()

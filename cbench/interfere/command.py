@@ -1,0 +1,61 @@
+"""The command `cbench interfere`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cbench.command import Counter, Cpu, Json, Quick, Seed, Timeout
+from cbench.console import interruptible, show
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to cbench's."""
+    app.command()(interfere)
+
+
+def interfere(
+    workloads: Annotated[
+        list[str], typer.Argument(metavar="WORKLOAD...", help="As of `cbench run`: what is measured.")
+    ],
+    *,
+    load: Annotated[
+        list[str] | None, typer.Option(metavar="WORKLOAD", help="What disturbs, several times (hash and memory).")
+    ] = None,
+    period: Annotated[float | None, typer.Option(metavar="MS", help="Load in bursts, one every MS.")] = None,
+    busy: Annotated[float | None, typer.Option(metavar="MS", help="How long a burst is.")] = None,
+    cpu: Cpu = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="How often each condition is visited (5, with --quick 2).")] = None,
+    counter: Counter = "auto",
+    param: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, n=1000.")] = None,
+    seed: Seed = 1,
+    timeout: Timeout = 120,
+    quick: Quick = False,
+    as_json: Json = False,
+) -> None:
+    """A workload with and without load: on a sibling thread, beside the same cache, on a far core, on another node."""
+    from cbench.interfere import run, table
+
+    options = run.interfere_options(
+        workloads,
+        loads=load or [],
+        period_ms=period,
+        busy_ms=busy,
+        cpu=cpu,
+        trials=trials,
+        rounds=rounds,
+        counter=counter,
+        params=param or [],
+        seed=seed,
+        timeout=timeout,
+        quick=quick,
+    )
+    with interruptible():
+        made = run.measure(options)
+    show(made, as_json, table.interfere)
+    if any(result.outputs > 1 for result in made.results):
+        raise typer.Exit(1)

@@ -1,0 +1,24 @@
+"""How much memory this host has to spare."""
+
+from __future__ import annotations
+
+import psutil
+
+from quiet.host.reader import Reader
+
+
+def free_memory(reader: Reader) -> int:
+    """Bytes that can be had: what the host has free, and what the limits of this process's cgroups leave."""
+    free: int = psutil.virtual_memory().available
+    for line in (reader.text("/proc/self/cgroup") or "").splitlines():
+        if line.startswith("0::"):
+            path = line[3:].rstrip("/")
+            while path:
+                free = min(free, _left(reader, f"/sys/fs/cgroup{path}", free))
+                path = path.rpartition("/")[0]
+    return free
+
+
+def _left(reader: Reader, group: str, otherwise: int) -> int:
+    most, used = (reader.text(f"{group}/memory.{name}") or "" for name in ("max", "current"))
+    return max(int(most) - int(used), 0) if most.isdecimal() and used.isdecimal() else otherwise

@@ -1,0 +1,84 @@
+"""How to measure: the options that `run`, `sweep`, `interfere` and studies share, checked once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cbench.machine import events
+from cbench.measure import layout
+from cbench.model import PLAIN, Workload
+from quiet.errors import UsageError
+
+MOST_TRIALS = 1_000_000
+CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
+"""--until-clean K ends at the latest after so many times K trials, or the least if that is more."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """How to measure; made by measure_options().
+
+    `trials`: of each process, with `until_clean` at most. `warmup` None: until settled. `events` None: what suits the
+    counter. `until_clean`: how many clean trials each process has to have. `asked`: somebody gave a number of trials.
+    """
+
+    trials: int
+    warmup: int | None
+    counter: str
+    timeout: float
+    trace: bool = True
+    events: tuple[str, ...] | None = None
+    until_clean: int | None = None
+    plan: layout.LayoutPlan = layout.SINGLE
+    in_kernel: bool = False
+    stop_machine: bool = False
+    asked: bool = True
+
+    def trials_of(self, workload: Workload) -> int:
+        """How many trials a process has."""
+        return self.trials if self.asked or workload.trials is None else min(self.trials, workload.trials)
+
+    def warmup_of(self, workload: Workload) -> int | None:
+        """How many trials are discarded, None: until settled."""
+        return self.warmup if self.asked or workload.trials is None else self.warmup or 0
+
+
+def measure_options(
+    trials: int | None,
+    warmup: str,
+    counter: str,
+    timeout: float,
+    trace: bool = True,
+    *,
+    events_text: str = events.AUTO,
+    until_clean: int | None = None,
+    plan: layout.LayoutPlan = layout.SINGLE,
+    in_kernel: bool = False,
+    stop_machine: bool = False,
+    asked: bool = True,
+) -> MeasureOptions:
+    """UsageError for what cannot be measured so. `trials` None: as many as `until_clean` is likely to take."""
+    if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
+        raise UsageError(f"--until-clean {until_clean}: from 2 to {MOST_TRIALS:,} clean trials")
+    if trials is None:
+        trials = min(max((until_clean or 0) * CLEAN_FACTOR, CLEAN_LEAST), MOST_TRIALS)
+    if not 1 <= trials <= MOST_TRIALS:
+        raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
+    if until_clean is not None and trials < until_clean:
+        raise UsageError(f"--until-clean {until_clean} cannot be reached with --trials {trials}")
+    if warmup != "auto" and not (warmup.isascii() and warmup.isdecimal() and int(warmup) <= MOST_TRIALS):
+        raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0")
+    if stop_machine and not in_kernel:
+        raise UsageError("--stop-machine needs --in-kernel: no user process can hold the other CPUs")
+    if in_kernel and plan.processes > 1:
+        raise UsageError("--in-kernel measures in the kernel, not in processes: leave out --processes")
+    if in_kernel and (events_text != events.AUTO or plan.base != PLAIN):
+        raise UsageError("--in-kernel counts nothing beside the counter, and has no addresses, environment or stack")
+    discarded = None if warmup == "auto" else int(warmup)
+    chosen = events.parse_events(events_text)
+    return MeasureOptions(
+        trials, discarded, counter, timeout, trace, chosen, until_clean, plan, in_kernel, stop_machine, asked
+    )

@@ -1,0 +1,402 @@
+"""The result of a measurement as frozen values: `--json`, the tables and the notebook show these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from cbench.machine.describe import HostFacts
+from cbench.measure import layout
+from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
+from cbench.stats import settling
+from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
+from cbench.stats.spread import Spread, by_level, spread
+from cbench.stats.summary import floor, summarise
+from cbench.stats.verdict import verdict
+from cbench.to_json import LEFT_OUT
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCount:
+    """A cause and how many trials had it; times (ns) are None where only the counters know of it."""
+
+    cause: str
+    trials: int
+    total_ns: int | None
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PollutedTrial:
+    """A trial's number, from 0, and its causes in words."""
+
+    trial: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettlingResult:
+    """What the first process discarded, less the overhead, and whether each process had settled by the rule."""
+
+    rule: str
+    values: tuple[int, ...]
+    mispredictions: tuple[int, ...]
+    settled: tuple[bool | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanTrials:
+    """The clean trials of all processes by the rule for this host; `wanted` None: no number of them was asked for."""
+
+    rule: str
+    means: str
+    count: int
+    share: float
+    low: int | None
+    range: int | None
+    each: tuple[int, ...]
+    wanted: int | None
+    reached: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedEvent:
+    """What was counted beside the value, over all trials, and what an empty region has of it."""
+
+    min: int
+    median: float
+    max: int
+    empty: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """One process: its figures, and the levels of its layout's factors, those of a buffer where there is one."""
+
+    process: int
+    trials: int
+    floor: int | None
+    median: float
+    clean: int
+    clean_range: int | None
+    aslr: int
+    environment: int
+    stack: int
+    offset: int | None = field(default=None, metadata={LEFT_OUT: None})
+    pages: int | None = field(default=None, metadata={LEFT_OUT: None})
+
+    @property
+    def levels(self) -> dict[str, int]:
+        every = {name: getattr(self, name) for name in layout.FACTORS}
+        return {name: level for name, level in every.items() if level is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessesResult:
+    """Each process's floor and median, and how the clean trials' spread divides.
+
+    `floor_range` is None when in one of them no value repeats; `lowest_range` is of the lowest values.
+    """
+
+    each: tuple[ProcessResult, ...]
+    floor_range: int | None
+    floor_range_pct: float | None
+    lowest_range: int
+    spread: Spread | None
+    by_level: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadResult:
+    """One workload on one CPU; percentiles are differences from the mode; all in the counter's unit.
+
+    `floor`: the lowest value that repeats. `overhead_subtracted`: what was taken off every trial's value.
+    """
+
+    workload: str
+    params: Params
+    cpu: int
+    isolated: bool
+    trials: tuple[int, ...]
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    output: int | None
+    outputs: int
+    floor: int | None
+    mode: int
+    mode_count: int
+    at_floor: int
+    near_floor: int
+    min: int
+    range: int
+    p90: int
+    p99: int
+    max: int
+    overhead_subtracted: int
+    warmup: int
+    settled: bool | None
+    settling: SettlingResult
+    polluted: tuple[PollutedTrial, ...]
+    causes: tuple[CauseCount, ...]
+    causes_from: CausesSource
+    clean: int
+    clean_trials: CleanTrials
+    with_context_switch: int
+    with_interrupt: int
+    with_page_fault: int
+    with_migration: int
+    counts: Mapping[str, CountedEvent]
+    counter: Counter
+    processes: ProcessesResult
+    memory_locked: str
+    addresses: str
+    pages: str
+    stolen_ms: int | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """All that `cbench run` measured, with its counter and host."""
+
+    counter: Counter
+    host: HostFacts
+    results: tuple[WorkloadResult, ...]
+
+    def _repr_html_(self) -> str:
+        from cbench.notebook import table_html
+
+        head = ("workload", "CPU", "trials", "floor", "mode", "90th percentile", "range", "clean", "polluted")
+        rows = [
+            (r.workload, f"{r.cpu}", len(r.trials), r.floor, r.mode, f"{r.p90:+,}", r.range, r.clean, len(r.polluted))
+            for r in self.results
+        ]
+        return table_html(self.counter.unit, head, rows, [f"CPU {r.cpu}: {r.verdict}" for r in self.results])
+
+
+def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:
+    """`subtract`: the lowest value of an empty timed region is taken off every trial's value."""
+    found = tuple(workload_result(result, host.virtual, subtract) for result in results)
+    return RunResult(results[0].session.counter, host, found)
+
+
+def workload_result(result: Result, virtual: bool, subtract: bool = False) -> WorkloadResult:
+    """The figures and the verdict of one workload on one CPU."""
+    session = result.session
+    counter = session.counter
+    overhead = (counter.overhead or 0) if subtract else 0
+    trials = [replace(trial, value=max(trial.value - overhead, 0)) for trial in result.trials]
+    values = tuple(trial.value for trial in trials)
+    quantum = counter.quantum or 1
+    rule = rule_for(counter.unit, virtual)
+    summary = summarise(values, quantum, [trial.value for trial in _floors_from(trials, rule)])
+    processes = _divided(result, trials, rule)
+    outputs = sorted({trial.output for trial in trials})
+    words = [verdict(trials, summary, counter.unit, quantum, virtual), *_remarks(result, trials, len(outputs))]
+    return WorkloadResult(
+        workload=result.workload.name,
+        params=dict(result.params),
+        cpu=result.cpu,
+        isolated=result.isolated,
+        trials=values,
+        first=values[:SHOWN],
+        last=values[-SHOWN:],
+        output=outputs[0] if len(outputs) == 1 else None,
+        outputs=len(outputs),
+        floor=summary.floor,
+        mode=summary.mode,
+        mode_count=summary.mode_count,
+        at_floor=summary.at_floor,
+        near_floor=summary.near_floor,
+        min=summary.minimum,
+        range=summary.range,
+        p90=summary.p90,
+        p99=summary.p99,
+        max=summary.max,
+        overhead_subtracted=overhead,
+        warmup=len(session.settling.values),
+        settled=settled(session),
+        settling=SettlingResult(
+            settling.RULE,
+            tuple(max(value - overhead, 0) for value in session.settling.values),
+            session.settling.mispredictions,
+            tuple(settled(each) for each in result.sessions),
+        ),
+        polluted=tuple(
+            PollutedTrial(number, ", ".join(cause.text for cause in trial.causes))
+            for number, trial in enumerate(trials)
+            if trial.polluted
+        ),
+        causes=cause_counts(trials),
+        causes_from=session.causes,
+        clean=sum(not trial.polluted for trial in trials),
+        clean_trials=_clean_trials(processes, rule, result.wanted_clean),
+        with_context_switch=sum(trial.context_switches > 0 for trial in trials),
+        with_interrupt=sum(
+            bool(trial.interrupts) or any(part.kind == INTERRUPT for part in trial.traced or ()) for trial in trials
+        ),
+        with_page_fault=sum(trial.page_faults > 0 for trial in trials),
+        with_migration=sum(trial.migrated for trial in trials),
+        counts=_counts(trials, counter),
+        counter=counter,
+        processes=_processes(processes),
+        memory_locked=session.locked,
+        addresses=", ".join(sorted({each.addresses for each in result.sessions})),
+        pages=", ".join(sorted({each.pages for each in result.sessions})),
+        stolen_ms=_sum([each.stolen_ms for each in result.sessions]),
+        verdict="\n".join(words),
+    )
+
+
+def cause_counts(trials: Sequence[Trial]) -> tuple[CauseCount, ...]:
+    """The trials' causes by name, that of most trials first."""
+    times: dict[str, list[int | None]] = {}
+    for trial in trials:
+        for cause in trial.causes:
+            times.setdefault(cause.text, []).append(cause.ns)
+    rows = []
+    for text, each in sorted(times.items(), key=lambda item: (-len(item[1]), item[0])):
+        known = [ns for ns in each if ns is not None]
+        rows.append(CauseCount(text, len(each), sum(known) if known else None, max(known, default=None)))
+    return tuple(rows)
+
+
+def settled(session: Session) -> bool | None:
+    """Whether the discarded trials had settled; None where they were too few to tell."""
+    return session.settling.settled if len(session.settling.values) >= 2 * settling.WINDOW else None
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, CountedEvent]:
+    rows = {}
+    for name, base in zip(counter.others, counter.baseline, strict=True):
+        values = [trial.counts[name] for trial in trials]
+        rows[name] = CountedEvent(min(values), median(values), max(values), base)
+    return rows
+
+
+def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]:
+    """What else must be said before these numbers are used; often nothing."""
+    lines: list[str] = []
+    counter = result.session.counter
+    if outputs > 1:
+        lines.append(f"non-deterministic: {outputs:,} different results, so the trials did different work")
+    if unsettled := [each for each in result.sessions if settled(each) is False]:
+        lines.append(f"not settled after {len(unsettled[0].settling.values):,} discarded trials")
+    if len(result.sessions) == 1:
+        numbers = [number for number, trial in enumerate(trials) if trial.valid and not trial.polluted]
+        states = settling.states([trials[number].value for number in numbers], counter.quantum or 1)
+        if states:
+            lines.append(states.text(counter.unit, numbers[states.first_change]))
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """One process's trials as they are reported, the clean ones among them, and its floor."""
+
+    session: Session
+    trials: Sequence[Trial]
+    clean: Sequence[int]
+    floor: int | None
+
+
+def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Process]:
+    """The processes of a result, each judged by its own floor."""
+    processes: list[_Process] = []
+    at = 0
+    for session in result.sessions:
+        mine = trials[at : at + len(session.trials)]
+        at += len(session.trials)
+        lowest = floor([trial.value for trial in _floors_from(mine, rule)])
+        values = [trial.value for trial in clean(mine, result.session.counter.quantum or 1, rule)]
+        processes.append(_Process(session, mine, values, lowest))
+    return processes
+
+
+def _floors_from(trials: Sequence[Trial], rule: str) -> list[Trial]:
+    """The trials that a floor is taken from: where causes are known those without one, if two of these agree."""
+    valid = [trial for trial in trials if trial.valid]
+    undisturbed = [trial for trial in valid if not trial.polluted]
+    return undisturbed if rule == CAUSES and floor([trial.value for trial in undisturbed]) is not None else valid
+
+
+def _width(values: Sequence[int]) -> int | None:
+    return max(values) - min(values) if values else None
+
+
+def _clean_trials(processes: Sequence[_Process], rule: str, wanted: int | None) -> CleanTrials:
+    values = [value for process in processes for value in process.clean]
+    each = tuple(len(process.clean) for process in processes)
+    total = sum(len(process.trials) for process in processes)
+    return CleanTrials(
+        rule=rule,
+        means=WORDS[rule],
+        count=len(values),
+        share=len(values) / total if total else 0.0,
+        low=min(values, default=None),
+        range=_width(values),
+        each=each,
+        wanted=wanted,
+        reached=None if wanted is None else all(count >= wanted for count in each),
+    )
+
+
+def _processes(processes: Sequence[_Process]) -> ProcessesResult:
+    levels = [layout.levels(each.session.layout, each.session.params) for each in processes]
+    lowest = [min(trial.value for trial in process.trials) for process in processes]
+    floors = [process.floor for process in processes if process.floor is not None]
+    width = _width(floors) if len(floors) == len(processes) else None
+    return ProcessesResult(
+        each=tuple(
+            ProcessResult(
+                number,
+                len(process.trials),
+                process.floor,
+                median(trial.value for trial in process.trials),
+                len(process.clean),
+                _width(process.clean),
+                **levels[number],
+            )
+            for number, process in enumerate(processes)
+        ),
+        floor_range=width,
+        floor_range_pct=None if width is None else 100 * width / min(floors) if min(floors) else 0.0,
+        lowest_range=max(lowest) - min(lowest),
+        spread=spread([process.clean for process in processes]),
+        by_level={name: by_level([each[name] for each in levels], lowest) for name in levels[0]},
+    )
+
+
+def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
+    """Why the results are not what was asked for, a line each; none: exit code 0."""
+    lines: list[str] = []
+    for result in results:
+        counted = result.clean_trials
+        if counted.reached is False:
+            count, process = min((count, number) for number, count in enumerate(counted.each))
+            total = result.processes.each[process].trials
+            which = f", process {process + 1}" if len(counted.each) > 1 else ""
+            lines.append(
+                f"{result.workload} on CPU {result.cpu}{which}: only {count:,} of {total:,} trials were clean "
+                f"({counted.means}), {counted.wanted:,} were wanted: allow more with --trials, or make the host quieter"
+            )
+        lines += differing(result.workload, result.cpu, result.outputs, len(result.trials))
+    return lines
+
+
+def differing(workload: str, cpu: int, outputs: int, trials: int) -> list[str]:
+    """One line where trials of one workload returned different results, else none."""
+    if outputs <= 1:
+        return []
+    return [
+        f"{workload} on CPU {cpu}: non-deterministic: it returned {outputs:,} different results in "
+        f"{trials:,} trials, so they did different work"
+    ]

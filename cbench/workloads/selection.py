@@ -1,0 +1,43 @@
+"""The workloads of a command as they are named, with their parameters, checked before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import psutil
+
+from cbench.model import Params, Workload
+from cbench.workloads import registry, user_code
+from quiet.errors import UsageError
+
+MEMORY_SHARE = 0.8
+
+
+def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
+    """Built-in workloads by name, and the user's own; UsageError for what is neither."""
+    names = list(dict.fromkeys(texts))
+    builtin = {text: registry.find(text) for text in names if not user_code.is_user_code(text)}
+    return [builtin[text] if text in builtin else user_code.load(text, cache, tell) for text in names]
+
+
+def check_memory(workload: Workload, params: Params) -> None:
+    """UsageError when the buffer would not fit: locked memory cannot be swapped out."""
+    available = psutil.virtual_memory().available
+    if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
+        raise UsageError(
+            f"--param size={params['size']}: {workload.name} would need more than "
+            f"{MEMORY_SHARE:.0%} of the {available // 2**20:,} MiB of memory that are free"
+        )
+
+
+def select(
+    texts: Iterable[str], settings: Params, quick: bool, cache: Path, tell: Callable[[str], None]
+) -> tuple[Sequence[Workload], Sequence[Params]]:
+    """The workloads and the parameters of each. UsageError for what cannot be measured."""
+    chosen = find(texts, cache, tell)
+    registry.check_settings(chosen, settings)
+    params = [registry.parameters(workload, settings, quick) for workload in chosen]
+    for workload, values in zip(chosen, params, strict=True):
+        check_memory(workload, values)
+    return chosen, params

@@ -1,0 +1,55 @@
+"""The public API: documented examples run, names are lazy, results show themselves with every value escaped."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cbench
+from cbench.notebook import table_html
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "api-cbench.md"
+
+
+def test_the_documented_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 5
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(DOCUMENT), "exec"), names)
+
+
+def test_every_name_is_there_and_documented() -> None:
+    text = DOCUMENT.read_text()
+    for name in cbench.__all__:
+        assert getattr(cbench, name) is not None
+        assert re.search(rf"`{name}[`(s]", text), name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        cbench.nothing  # noqa: B018
+    assert set(cbench.__all__) == set(dir(cbench))
+
+
+def test_the_import_loads_nothing() -> None:
+    code = "import sys, __future__; before = set(sys.modules); import cbench; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['cbench']"
+
+
+@pytest.mark.parametrize("before", ["", "from cbench.measure import layout; ", "import cbench.compare.result; "])
+def test_the_packages_can_be_called_whoever_imported_them_first(before: str) -> None:
+    code = f"{before}import cbench\ntry: cbench.measure('hush')\nexcept cbench.UsageError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("unknown workload 'hush'")
+
+
+def test_values_are_escaped_in_a_notebook() -> None:
+    shown = table_html("<a>", ["<b>"], [["<c>", None, 1234]], ["<d> & more"])
+    assert "<c>" not in shown
+    assert all(
+        text in shown for text in ("&lt;a&gt;", "&lt;b&gt;", "&lt;c&gt;", "<td>-</td>", "1,234", "&lt;d&gt; &amp;")
+    )

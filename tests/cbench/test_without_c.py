@@ -1,0 +1,69 @@
+"""Without compiled parts, as in a plain checkout: stored results can be analyzed, and measuring ends in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cbench.screen.screens import pilot, table
+from tests.cbench.store.storing import noisy
+from tests.cbench.store.storing import stored as stored_run
+from tests.cbench.study.storing import stored as stored_study
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("cbench._cbench", "quiet.noise._noise"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from cbench.cli import main
+main()
+"""
+
+
+def without_c(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_stored_trials_are_compared_and_exported(tmp_path: Path) -> None:
+    data = stored_run(tmp_path / "a.db", noisy(1000, 3, 20, 1))
+    done = without_c("compare", data, data, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+    done = without_c("export", data, "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 61
+
+
+def test_a_stored_study_is_analyzed(tmp_path: Path) -> None:
+    data = stored_study(tmp_path / "s.db", 3, "shuffled", 8, lambda test, *_: 100.0 + test)
+    done = without_c("order", "analyze", data, "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert json.loads(done.stdout)
+
+
+def test_a_screening_experiment_is_analyzed(tmp_path: Path) -> None:
+    rows = [
+        {**row, "iteration": iteration, "value": row["value"] + (7 * iteration + number) % 5}
+        for iteration in range(8)
+        for number, row in enumerate(pilot())
+    ]
+    done = without_c("screen", "analyze", table(tmp_path / "pilot.csv", rows), "--json", "--subsamples", "0")
+    assert done.returncode in (0, 1), done.stderr
+    assert json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["run", "hash"], ["sweep", "memory"], ["interfere", "hash"]])
+def test_what_measures_ends_in_one_line_that_says_what_to_install(arguments: list[str]) -> None:
+    done = without_c(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    needed = f"cbench {arguments[0]} needs the compiled parts, which are missing here: pip install ."
+    assert done.stderr == f"cbench: error: {needed}\n"
