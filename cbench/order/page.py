@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from cbench.order import figures, figures_within, page_study, page_tables
@@ -12,6 +11,7 @@ from cbench.order.page_study import StudyFacts
 from cbench.order.page_tables import by_p, mark
 from cbench.order.stats.data import Trials
 from cbench.order.table import chance, corrected_by, deciding
+from cbench.report.page import style
 from cbench.report.page_parts import figure, paragraph, section
 from cbench.report.svg import shortened
 
@@ -39,11 +39,6 @@ def page(about: StudyFacts, made: Row, trials: Trials) -> str:
         f"<h1>{name}: does the order of trials matter?</h1>\n{_verdict(made)}<nav>{links}</nav>\n"
         f"{''.join(section(key, title, body) for key, (title, body) in parts.items())}</body>\n</html>\n"
     )
-
-
-def style() -> str:
-    """The style sheet of the page."""
-    return (files("cbench") / "templates" / "order.css").read_text(encoding="utf-8")
 
 
 def _verdict(made: Row) -> str:

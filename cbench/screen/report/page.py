@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from cbench.order.page import style
+from cbench.report.page import style
 from cbench.report.page_parts import facts, figure, paragraph, section
 from cbench.report.svg import shortened
 from cbench.screen.analysis.verdict import amount

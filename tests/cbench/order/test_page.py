@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from cbench.order.page import style
-from tests import CHECKOUT
+from cbench.report.page import style
 from tests.cbench.order.pages import NASTY, Outline, paged, study
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
@@ -121,9 +120,3 @@ def test_intervals_that_do_not_exist_are_said(pages: dict[str, str]) -> None:
     assert "no interval below n = 6" in pages["one run of each order"]
     assert "no intervals: 3" in pages["one run of each order"]
     assert "nothing was compared" in pages["one order only"]
-
-
-def test_the_style_sheet_is_in_the_package() -> None:
-    assert "@media print" in style()
-    pyproject = (CHECKOUT / "pyproject.toml").read_text()
-    assert '"templates/*.css"' in pyproject

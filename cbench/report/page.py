@@ -1,0 +1,109 @@
+"""HTML pages from jinja2 templates: one base, one set of macros and one style sheet for all features.
+
+A feature puts its template into its own folder, `cbench/FEATURE/templates/NAME.html`, and calls
+`render("FEATURE/NAME.html", made=made, ...)`. Such a template reads:
+
+    {% extends "report/base.html" %}
+    {% from "report/macros.html" import facts, figure, table %}
+    {% set title = name ~ ": does it matter?" %}
+    {% set tests %}
+    {{ table(made.tests) }}
+    {% endset %}
+    {% set sections = [("tests", "Tests", tests)] %}
+
+The base shows `title`, the lines of `verdict` (in red where `matters`), and each section (id, heading, body) that is
+not empty, with a link to it. Everything is escaped except the style sheet and a Figure's SVG text; an undefined name is
+an error. Python hands over `Table`, `Cell` and `Figure`; words that do not depend on the data stand in the template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+class Cell(NamedTuple):
+    """A cell of a table with a second, small line; a plain text is a cell as well."""
+
+    text: str
+    small: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that scrolls by itself where it is too wide. The first `names` cells of a row are names.
+
+    marked: for each row whether it is highlighted; empty: none is.
+    """
+
+    head: Sequence[str | Cell]
+    rows: Sequence[Sequence[str | Cell]]
+    marked: Sequence[bool] = ()
+    names: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with its title, one sentence that explains it, and what it shows; the same is read aloud.
+
+    key: the id that the ids in `svg` begin with. broad: over the whole width of the page.
+    """
+
+    key: str
+    svg: str
+    title: str
+    explained: str
+    found: str = ""
+    broad: bool = False
+
+
+def render(template_name: str, /, **context: object) -> str:
+    """The text of the template FEATURE/NAME.html, filled in: the same bytes for the same data."""
+    return _environment().get_template(template_name).render(context)
+
+
+def style() -> str:
+    """The style sheet of all pages."""
+    return (files("cbench.report") / "report.css").read_text(encoding="utf-8")
+
+
+def labelled_svg(figure: Figure) -> Markup:
+    """The SVG element with its title and description for screen readers. The only text that is not escaped."""
+    from markupsafe import Markup, escape
+
+    key, begin = escape(figure.key), figure.svg.index(">") + 1
+    opened = figure.svg[:begin].replace("<svg ", f'<svg role="img" aria-labelledby="{key}-title {key}-desc" ', 1)
+    title, shown = escape(figure.title), escape(figure.found or figure.explained)
+    inner = f'<title id="{key}-title">{title}</title><desc id="{key}-desc">{shown}</desc>'
+    return Markup(opened + inner + figure.svg[begin:])  # noqa: S704
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    found = Environment(
+        loader=FunctionLoader(_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    found.globals["style"] = style
+    found.filters["labelled_svg"] = labelled_svg
+    return found
+
+
+def _source(template_name: str) -> str | None:
+    """The template's text from the package, wherever that is installed; None where there is none."""
+    folder, _, name = template_name.rpartition("/")
+    place = files("cbench").joinpath(*folder.split("/"), "templates", name)
+    return place.read_text(encoding="utf-8") if place.is_file() else None
