@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cbench.order.table import chance, number
 from cbench.report.svg import shortened
+from cbench.report.text import chance, number
 from cbench.screen.analysis.verdict import fair, is_adjusted
 
 Row = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from cbench.order.verdict import counted, some
+from cbench.report.text import counted, some
 
 
 def least(iterations: int) -> float:

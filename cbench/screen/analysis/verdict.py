@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cbench.order.verdict import MOST, counted, some
+from cbench.report.text import MOST, counted, some
 from cbench.screen.analysis import sample_size as enough
 
 Row = Mapping[str, Any]

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from cbench.order.page_tables import mark
-from cbench.order.table import chance, number
-from cbench.order.verdict import some
 from cbench.report.page_parts import facts, paragraph, small, table
+from cbench.report.text import chance, mark, number, some
 from cbench.screen.analysis.verdict import amount, fair, is_adjusted
 
 Row = Mapping[str, Any]

@@ -21,8 +21,8 @@ import numpy as np
 
 from cbench.screen.stats.effects import Values
 from cbench.screen.stats.sign_flip_exact import chance_of_sum, common_step
+from cbench.stats.distributions import beta_sf
 from cbench.stats.interval import exponent
-from cbench.stats.tails import beta_sf
 
 COUNTED = 12
 """With at most this many blocks all signs are counted out."""
