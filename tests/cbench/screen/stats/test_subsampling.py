@@ -8,8 +8,7 @@ import pytest
 from cbench.screen.stats.subsampling import every_subset, subsampling
 from cbench.stats.batched_intervals import bca_ends, t_ends
 from cbench.stats.bca import bca, generator
-from cbench.stats.interval import BCA, MID, STRICT, T
-from cbench.stats.student import t_interval
+from cbench.stats.interval import BCA, MID, STRICT, T, t_interval
 
 SIX = (1, 2, 2, 3, 3, 13)
 COUNTED = [
