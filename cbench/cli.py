@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from cbench.compare import command
+from cbench.compare import command as cli_compare
+from cbench.export import command as cli_export
 from cbench.order import command as cli_order
 from cbench.screen import command as cli_screen
 from cbench.sweep import command as cli_sweep
@@ -162,7 +163,8 @@ def run(
         raise typer.Exit(1)
 
 
-command.add_to(app)
+cli_export.add_to(app)
+cli_compare.add_to(app)
 cli_sweep.add_to(app)
 cli_order.add_to(app)
 cli_screen.add_to(app)

@@ -1,12 +1,15 @@
-"""`cbench compare`: which tests belong to each other, what is compared of them, and the answer as one plain object."""
+"""`cbench compare`: which tests belong to each other, what is compared of them, and the answer."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from cbench.compare.data import TestSample, load
+from cbench.compare.readers import registry
+from cbench.compare.readers.reader import Number, TestSample
 from cbench.compare.stats import HEADLINES, LEAST, Comparison, NoHeadline, compare, cycle_exact
 from cbench.compare.verdict import notes, verdict
 from quiet.errors import UsageError
@@ -24,6 +27,55 @@ class CompareOptions:
     alpha: float = 0.05
     margin: float | None = None
     clean_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one."""
+
+    processes: int
+    trials: int
+    polluted: int
+    headline: Number
+    between_processes: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTest:
+    """A test on both sides. `by`: what one number stands for, a "process" or a "trial"."""
+
+    test: str
+    unit: str
+    headline: str
+    by: str
+    a: ComparedSide
+    b: ComparedSide
+    ratio: float
+    interval: tuple[float, float] | None
+    interval_level: float | None
+    difference: Number | None
+    p: float | None
+    u: float | None
+    p_from: str | None
+    detectable: float | None
+    outcome: str
+    verdict: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompareResult:
+    """All tests of two files. `skipped`, `other_units`: why a test is not compared."""
+
+    a: str
+    b: str
+    level: float
+    margin: float | None
+    comparisons: tuple[ComparedTest, ...]
+    skipped: tuple[str, ...]
+    other_units: tuple[str, ...]
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
 
 
 def options(headline: str, level: float, margin: str | None, clean_only: bool) -> CompareOptions:
@@ -46,8 +98,37 @@ def share(text: str) -> float:
     return found
 
 
-def compared(a: str, b: str, chosen: CompareOptions) -> dict[str, object]:
-    """The object of `cbench compare --json`. UsageError for what cannot be read or not be compared."""
+def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
+    """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
+    path, selection = _split(text)
+    samples = registry.read(path)
+    if selection is None:
+        return samples, False
+    chosen = tuple(each for each in samples if selection in (each.name, each.test, each.workload))
+    if not chosen:
+        raise UsageError(f"{path}: no {selection!r} in it; it has {_names(samples)}")
+    return chosen, True
+
+
+def _names(samples: Sequence[TestSample]) -> str:
+    shown = [f"{sample.name!r}" for sample in samples[:8]]
+    return ", ".join(shown) + (f" and {len(samples) - 8} more" if len(samples) > 8 else "")
+
+
+def _split(text: str) -> tuple[Path, str | None]:
+    """At the first colon that ends a file's name: a file may have colons in it, and so may a test."""
+    if os.path.exists(text):
+        return Path(text), None
+    parts = text.split(":")
+    for length in range(1, len(parts)):
+        path = ":".join(parts[:length])
+        if path and os.path.isfile(path):
+            return Path(path), ":".join(parts[length:])
+    raise UsageError(f"{text}: no such file")
+
+
+def compared(a: str, b: str, chosen: CompareOptions) -> CompareResult:
+    """B against A, test by test. UsageError for what cannot be read or not be compared."""
     (first, one), (second, other) = load(a), load(b)
     named = one and other and len(first) == len(second) == 1
     pairs = [(first[0], second[0])] if named else pair(first, second)
@@ -56,19 +137,19 @@ def compared(a: str, b: str, chosen: CompareOptions) -> dict[str, object]:
     fit = [(x, y) for x, y in pairs if x.like(y)]
     if not fit:
         raise UsageError(_unlike(*pairs[0]))
-    rows, skipped = _rows(fit, chosen)
+    tests, skipped = _tests(fit, chosen)
     used = {id(sample) for each in fit for sample in each}
-    return {
-        "a": a,
-        "b": b,
-        "level": 1 - chosen.alpha,
-        "margin": chosen.margin,
-        "comparisons": rows,
-        "skipped": skipped,
-        "other_units": [_unlike(x, y) for x, y in pairs if not x.like(y)],
-        "only_in_a": [sample.name for sample in first if id(sample) not in used],
-        "only_in_b": [sample.name for sample in second if id(sample) not in used],
-    }
+    return CompareResult(
+        a=a,
+        b=b,
+        level=1 - chosen.alpha,
+        margin=chosen.margin,
+        comparisons=tests,
+        skipped=skipped,
+        other_units=tuple(_unlike(x, y) for x, y in pairs if not x.like(y)),
+        only_in_a=tuple(sample.name for sample in first if id(sample) not in used),
+        only_in_b=tuple(sample.name for sample in second if id(sample) not in used),
+    )
 
 
 def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tuple[TestSample, TestSample]]:
@@ -100,22 +181,22 @@ def _unlike(a: TestSample, b: TestSample) -> str:
     return f"{a.name}: A is in {first}, B in {second}"
 
 
-def _rows(
+def _tests(
     pairs: Sequence[tuple[TestSample, TestSample]], chosen: CompareOptions
-) -> tuple[list[dict[str, object]], list[str]]:
+) -> tuple[tuple[ComparedTest, ...], tuple[str, ...]]:
     """The comparisons, and why others could not be made; UsageError where none could."""
-    rows, skipped = [], []
+    tests, skipped = [], []
     for a, b in pairs:
         try:
-            rows.append(_row(a, b, chosen))
+            tests.append(_test(a, b, chosen))
         except UsageError as error:
             skipped.append(str(error))
-    if not rows:
+    if not tests:
         raise UsageError(skipped[0])
-    return rows, skipped
+    return tuple(tests), tuple(skipped)
 
 
-def _row(a: TestSample, b: TestSample, chosen: CompareOptions) -> dict[str, object]:
+def _test(a: TestSample, b: TestSample, chosen: CompareOptions) -> ComparedTest:
     if chosen.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     values = {value for side in (a, b) for values in side.processes for value in values}
@@ -132,7 +213,26 @@ def _row(a: TestSample, b: TestSample, chosen: CompareOptions) -> dict[str, obje
     remarks = notes(a, b, found)
     if chosen.headline == AUTO and headline == "median" and found.by_process:
         remarks += _steadier(a, b, found, chosen)
-    return {**_facts(a, b, found), "verdict": verdict(a, b, found, chosen.margin), "notes": remarks}
+    interval, test = found.interval, found.test
+    return ComparedTest(
+        test=a.name if a.name == b.name else f"{a.name} / {b.name}",
+        unit=a.unit,
+        headline=found.headline,
+        by="process" if found.by_process else "trial",
+        a=_side(a, found.a, found.spread_a),
+        b=_side(b, found.b, found.spread_b),
+        ratio=found.ratio,
+        interval=None if interval is None else (interval.low, interval.high),
+        interval_level=None if interval is None else interval.level,
+        difference=found.difference,
+        p=None if test is None else test.p,
+        u=None if test is None else test.u,
+        p_from=None if test is None else "permutations" if test.exact else "normal approximation",
+        detectable=found.detectable,
+        outcome=found.outcome,
+        verdict=verdict(a, b, found, chosen.margin),
+        notes=tuple(remarks),
+    )
 
 
 def _steadier(a: TestSample, b: TestSample, found: Comparison, chosen: CompareOptions) -> list[str]:
@@ -157,32 +257,5 @@ def _clean(sample: TestSample, which: str) -> TestSample:
     return replace(sample, processes=kept, clean=kept)
 
 
-def _facts(a: TestSample, b: TestSample, found: Comparison) -> dict[str, object]:
-    interval, test = found.interval, found.test
-    return {
-        "test": a.name if a.name == b.name else f"{a.name} / {b.name}",
-        "unit": a.unit,
-        "headline": found.headline,
-        "by": "process" if found.by_process else "trial",
-        "a": _side(a, found.a, found.spread_a),
-        "b": _side(b, found.b, found.spread_b),
-        "ratio": found.ratio,
-        "interval": None if interval is None else [interval.low, interval.high],
-        "interval_level": None if interval is None else interval.level,
-        "difference": found.difference,
-        "p": None if test is None else test.p,
-        "u": None if test is None else test.u,
-        "p_from": None if test is None else "permutations" if test.exact else "normal approximation",
-        "detectable": found.detectable,
-        "outcome": found.outcome,
-    }
-
-
-def _side(sample: TestSample, headline: float, spread: float | None) -> dict[str, object]:
-    return {
-        "processes": len(sample.processes),
-        "trials": sample.trials,
-        "polluted": sample.polluted,
-        "headline": headline,
-        "between_processes": spread,
-    }
+def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:
+    return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread)

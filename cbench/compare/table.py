@@ -1,76 +1,72 @@
-"""Tables of what was stored, for people; everything shown comes from compare.py's plain objects."""
+"""The tables of `cbench compare`."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.compare.result import ComparedSide, ComparedTest, CompareResult
 from cbench.compare.verdict import amount, percent
 
-Row = Mapping[str, Any]
 
-
-def comparisons(found: Row) -> None:
+def comparisons(found: CompareResult) -> None:
     """A table and a verdict for each test, then what was left out."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 120)
-    for side in ("a", "b"):
-        console.print(escape(f"{side.upper()}: {found[side]}"), soft_wrap=True)
-    for row in found["comparisons"]:
+    for side, file in (("A", found.a), ("B", found.b)):
+        console.print(escape(f"{side}: {file}"), soft_wrap=True)
+    for row in found.comparisons:
         console.print()
-        console.print(escape(f"{row['test']} ({row['unit'] or 'unknown unit'})"), style="bold", soft_wrap=True)
+        console.print(escape(f"{row.test} ({row.unit or 'unknown unit'})"), style="bold", soft_wrap=True)
         console.print(_table(row))
-        console.print(escape(row["verdict"]), soft_wrap=True)
-        for note in row["notes"]:
+        console.print(escape(row.verdict), soft_wrap=True)
+        for note in row.notes:
             console.print(escape(f"  note: {note}"), soft_wrap=True)
     others = [
-        ("not compared", "skipped"),
-        ("compared with nothing, other units or counters", "other_units"),
-        ("only in A", "only_in_a"),
-        ("only in B", "only_in_b"),
+        ("not compared", found.skipped),
+        ("compared with nothing, other units or counters", found.other_units),
+        ("only in A", found.only_in_a),
+        ("only in B", found.only_in_b),
     ]
-    left = [f"{what}: {', '.join(found[key])}" for what, key in others if found[key]]
+    left = [f"{what}: {', '.join(lines)}" for what, lines in others if lines]
     if left:
         console.print()
     for line in left:
         console.print(escape(line), soft_wrap=True)
-    if len(found["comparisons"]) > 1:
-        level = f"{100 * found['level']:g} %"
-        console.print(f"\n{len(found['comparisons'])} comparisons, each at {level} by itself", soft_wrap=True)
+    if len(found.comparisons) > 1:
+        level = f"{100 * found.level:g} %"
+        console.print(f"\n{len(found.comparisons)} comparisons, each at {level} by itself", soft_wrap=True)
 
 
-def _table(row: Row) -> Table:
+def _table(row: ComparedTest) -> Table:
     table = Table()
     table.add_column("")
     for side in ("A", "B"):
         table.add_column(side, justify="right")
-    sides = (row["a"], row["b"])
-    many = max(side["processes"] for side in sides) > 1
-    of = " of the processes" if row["by"] == "process" else ""
-    table.add_row("processes", *(f"{side['processes']:,}" for side in sides))
-    table.add_row("trials", *(f"{side['trials']:,}" for side in sides))
-    if any(side["polluted"] for side in sides):
-        table.add_row("polluted trials", *(f"{side['polluted']:,}" for side in sides))
-    table.add_row(f"{row['headline']}{of}", *(amount(side["headline"]) for side in sides))
+    sides = (row.a, row.b)
+    many = max(side.processes for side in sides) > 1
+    of = " of the processes" if row.by == "process" else ""
+    table.add_row("processes", *(f"{side.processes:,}" for side in sides))
+    table.add_row("trials", *(f"{side.trials:,}" for side in sides))
+    if any(side.polluted for side in sides):
+        table.add_row("polluted trials", *(f"{side.polluted:,}" for side in sides))
+    table.add_row(f"{row.headline}{of}", *(amount(side.headline) for side in sides))
     if many:
         table.add_row("spread between processes", *(_spread(side) for side in sides))
-    table.add_row("B / A, median of all pairs", "", percent(row["ratio"]))
-    if row["interval"]:
-        low, high = row["interval"]
-        table.add_row(f"interval at {100 * row['interval_level']:.4g} %", "", f"{percent(low)} to {percent(high)}")
-    if row["p"] is not None:
-        table.add_row("Mann-Whitney U", "", f"p = {row['p']:.3g} ({row['p_from']})")
+    table.add_row("B / A, median of all pairs", "", percent(row.ratio))
+    if row.interval and row.interval_level is not None:
+        low, high = row.interval
+        table.add_row(f"interval at {100 * row.interval_level:.4g} %", "", f"{percent(low)} to {percent(high)}")
+    if row.p is not None:
+        table.add_row("Mann-Whitney U", "", f"p = {row.p:.3g} ({row.p_from})")
     return table
 
 
-def _spread(side: Row) -> str:
-    if side["between_processes"] is None:
+def _spread(side: ComparedSide) -> str:
+    if side.between_processes is None:
         return "unknown"
-    if not side["headline"]:
-        return amount(side["between_processes"])
-    return f"{amount(side['between_processes'])} ({100 * side['between_processes'] / side['headline']:.3g} %)"
+    if not side.headline:
+        return amount(side.between_processes)
+    return f"{amount(side.between_processes)} ({100 * side.between_processes / side.headline:.3g} %)"

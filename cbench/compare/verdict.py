@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cbench.compare import stats as outcomes
-from cbench.compare.data import TestSample
+from cbench.compare.readers.reader import TestSample
 from cbench.compare.stats import LEAST, POWER, Comparison
 
 WORDS = {outcomes.LOWER: "faster", outcomes.HIGHER: "slower"}

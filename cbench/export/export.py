@@ -1,88 +1,80 @@
-"""`cbench export`: a store in the formats of others."""
+"""Write a store in the formats of other programs."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from cbench.export.csv import CsvExporter
+from cbench.export.exporter import Exporter
+from cbench.export.parquet import ParquetExporter
+from cbench.export.pyperf import PyperfExporter
+from cbench.export.sources import source_of
 from cbench.store.kind import is_store
-from cbench.store.records import StoredSeries
-from cbench.store.store import Store
-from cbench.study.store import is_study
+from cbench.to_json import LEFT_OUT
 from quiet.console import check_savable, emit
 from quiet.errors import QuietError, UsageError
 
-
-def _csv(series: Sequence[StoredSeries], clean_only: bool) -> str:
-    from cbench.export.rows import as_csv
-
-    return as_csv(series, clean_only)
+EXPORTERS: tuple[Exporter, ...] = (CsvExporter(), ParquetExporter(), PyperfExporter())
 
 
-def _parquet(series: Sequence[StoredSeries], clean_only: bool) -> bytes:
-    from cbench.export.parquet import as_parquet
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """The options of `cbench export`, valid on their own. `output`: None for stdout. Raises UsageError."""
 
-    return as_parquet(series, clean_only)
+    data: str
+    format: str
+    output: str | None = None
+    clean_only: bool = False
 
-
-def _pyperf(series: Sequence[StoredSeries], clean_only: bool) -> str:
-    from cbench.export.pyperf import as_pyperf
-
-    return as_pyperf(series, clean_only)
-
-
-FORMATS: dict[str, Callable[[Sequence[StoredSeries], bool], str | bytes]] = {
-    "csv": _csv,
-    "parquet": _parquet,
-    "pyperf": _pyperf,
-}
-
-
-def export(data: str, kind: str, output: str | None, clean_only: bool = False) -> dict[str, object]:
-    """Write the file, or stdout without `output`; what was written. UsageError for what cannot be exported."""
-    if kind not in FORMATS:
-        raise UsageError(f"--format {kind}: use {', '.join(FORMATS)}")
-    if output is not None:
+    def __post_init__(self) -> None:
+        output, formats = self.output, {each.name: each for each in EXPORTERS}
+        if self.format not in formats:
+            raise UsageError(f"--format {self.format}: use {', '.join(formats)}")
+        if output is None:
+            if formats[self.format].binary:
+                raise UsageError(f"--format {self.format}: say where to with --output FILE")
+            return
         check_savable(output, "--output")
-        if os.path.exists(output) and os.path.exists(data) and os.path.samefile(output, data):
+        if os.path.exists(output) and os.path.exists(self.data) and os.path.samefile(output, self.data):
             raise UsageError(f"--output {output}: is the store itself")
         if os.path.isfile(output) and is_store(Path(output)):
             raise UsageError(
                 f"--output {output}: is a store (an SQLite file), which would be lost; choose another name"
             )
-    if kind == "parquet" and output is None:
-        raise UsageError("--format parquet: say where to with --output FILE")
-    content, counts = _contents(data, kind, clean_only)
-    if output is not None:
-        _save(Path(output), content)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written. `series`: None for a study's store."""
+
+    format: str
+    output: str | None
+    series: int | None = field(metadata={LEFT_OUT: None})
+    trials: int
+
+
+def export(options: ExportOptions) -> ExportResult:
+    """Write the file, or stdout without `output`. UsageError for what cannot be exported."""
+    exporter = next(each for each in EXPORTERS if each.name == options.format)
+    source = source_of(options.data, options.clean_only)
+    exporter.check(source)
+    if source.series is None:
+        if options.clean_only:
+            raise UsageError(f"--clean-only: {source.what}'s trials are not told apart so; leave it away")
+        if not source.trials:
+            raise UsageError(f"{source.path}: no trials in it")
+    content = exporter.write(source, options.clean_only)
+    if options.output is not None:
+        _save(Path(options.output), content)
     else:
         emit(content if isinstance(content, str) else content.decode())
         sys.stdout.flush()
-    return {"format": kind, "output": output, **counts}
-
-
-def _contents(data: str, kind: str, clean_only: bool) -> tuple[str | bytes, dict[str, int]]:
-    """The content in a format, and how much of what is in it."""
-    with Store.open(data) as store:
-        series = store.series()
-    if any(each.trials for each in series):
-        kept = sum(not (clean_only and trial.polluted) for each in series for trial in each.trials)
-        return FORMATS[kind](series, clean_only), {"series": len(series), "trials": kept}
-    if not is_study(Path(data)):
-        raise UsageError(f"{data}: no trials in it")
-    from cbench.screen.data.load_store import is_screen
-
-    if is_screen(Path(data)):
-        from cbench.export import screen
-
-        content, trials = screen.contents(Path(data), kind, clean_only)
-        return content, {"trials": trials}
-    from cbench.export.study import contents
-
-    content, trials = contents(Path(data), kind, clean_only)
-    return content, {"trials": trials}
+    return ExportResult(
+        options.format, options.output, None if source.series is None else len(source.series), source.trials
+    )
 
 
 def _save(path: Path, content: str | bytes) -> None:

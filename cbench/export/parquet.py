@@ -1,42 +1,46 @@
-"""A store as a Parquet file, by pyarrow, which is installed only on request."""
+"""Export as a Parquet file, by pyarrow, which is installed only on request."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from cbench.export.rows import COLUMNS, LOGICAL, UNSIGNED, WHOLE, counted, rows
-from cbench.store.records import StoredSeries
+from cbench.export.exporter import ColumnType, Exporter, ExportSource
 from quiet.errors import UsageError
 
 MISSING = "--format parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or use --format csv"
+TYPES = {
+    ColumnType.TEXT: "string",
+    ColumnType.WHOLE: "int64",
+    ColumnType.UNSIGNED: "uint64",
+    ColumnType.LOGICAL: "bool_",
+    ColumnType.REAL: "float64",
+}
 
 
-def as_parquet(series: Sequence[StoredSeries], clean_only: bool = False) -> bytes:
-    """The rows of export_rows, typed: values as unsigned 64-bit integers. UsageError without pyarrow."""
-    arrow, parquet = loaded()
-    names = [*COLUMNS, *(f"count.{name}" for name in counted(series))]
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for row in rows(series, clean_only):
-        for name in names:
-            found[name].append(row[name])
-    columns = {name: arrow.array(values, _kind(arrow, name)) for name, values in found.items()}
-    file = io.BytesIO()
-    parquet.write_table(arrow.table(columns), file)
-    return file.getvalue()
+class ParquetExporter(Exporter):
+    """Typed columns: values of counters as unsigned 64-bit integers."""
+
+    name = "parquet"
+    binary = True
+
+    def write(self, source: ExportSource, clean_only: bool) -> bytes:
+        arrow, parquet = _pyarrow()
+        table = source.table()
+        columns: list[list[Any]] = [[] for _ in table.columns]
+        for row in table.rows:
+            for column, cell in zip(columns, row, strict=True):
+                column.append(cell)
+        typed = zip(table.columns.items(), columns, strict=True)
+        arrays = {name: arrow.array(cells, getattr(arrow, TYPES[kind])()) for (name, kind), cells in typed}
+        file = io.BytesIO()
+        parquet.write_table(arrow.table(arrays), file)
+        return file.getvalue()
 
 
-def _kind(arrow: Any, name: str) -> Any:
-    if name in UNSIGNED or name.startswith("count."):
-        return arrow.uint64()
-    return arrow.int64() if name in WHOLE else arrow.bool_() if name in LOGICAL else arrow.string()
-
-
-def loaded() -> tuple[Any, Any]:
-    """pyarrow and its room for Parquet. UsageError where it is not installed."""
-    from importlib import import_module
-
+def _pyarrow() -> tuple[Any, Any]:
+    """Its modules. UsageError where it is not installed."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:

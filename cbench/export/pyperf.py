@@ -13,21 +13,39 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
+from cbench.export.exporter import Exporter, ExportSource
 from cbench.store.groups import Group, grouped
 from cbench.store.records import StoredSeries
 from quiet.errors import UsageError
 
-pyperf: Any = import_module("pyperf")  # it has no types
-
+Metadata = dict[str, Any]
 UNIT = "cbench_unit"
 QUANTUM = "cbench_quantum"
 
 
+class PyperfExporter(Exporter):
+    """A benchmark a test, a run a process."""
+
+    name = "pyperf"
+
+    def check(self, source: ExportSource) -> None:
+        if source.series is None:
+            what, extra = source.what, source.extra
+            raise UsageError(
+                f"{source.path}: the store of {what}, whose {extra} pyperf's files cannot hold; "
+                "use --format csv or parquet"
+            )
+
+    def write(self, source: ExportSource, clean_only: bool) -> str:
+        return as_pyperf(source.series or (), clean_only)
+
+
 def as_pyperf(series: Sequence[StoredSeries], clean_only: bool = False) -> str:
     """The JSON. UsageError when nothing is left of it, or when there is what pyperf cannot hold."""
+    pyperf: Any = import_module("pyperf")  # it has no types
     benchmarks = []
     for group in grouped(series):
-        runs = [run for each in group.series if (run := _run(group, each, clean_only))]
+        runs = [run for each in group.series if (run := _run(pyperf, group, each, clean_only))]
         if runs:
             benchmarks.append(pyperf.Benchmark(runs))
     if not benchmarks:
@@ -37,7 +55,7 @@ def as_pyperf(series: Sequence[StoredSeries], clean_only: bool = False) -> str:
     return text.getvalue()
 
 
-def _run(group: Group, series: StoredSeries, clean_only: bool) -> Any:
+def _run(pyperf: Any, group: Group, series: StoredSeries, clean_only: bool) -> Any:
     """A process as a run of pyperf, None when nothing is left of it."""
     values = [each.value for each in series.trials if not (clean_only and each.polluted)]
     warmups = series.warmup
@@ -54,11 +72,11 @@ def _run(group: Group, series: StoredSeries, clean_only: bool) -> Any:
     return pyperf.Run(measured, warmups=before, metadata=_metadata(group, series, clean_only), collect_metadata=False)
 
 
-def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> dict[str, Any]:
+def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> Metadata:
     host, counter = series.run.host, series.counter
     hz = counter.get("hz")
     duration = (series.ended_ns - series.started_ns) / 1e9 if series.ended_ns else None
-    found = {
+    metadata: Metadata = {
         "name": group.name,
         "unit": "second" if hz else "integer",
         "loops": 1,
@@ -80,8 +98,8 @@ def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> dict[str,
         "cbench_trials": "undisturbed ones only" if clean_only else "all",
     }
     if hz:
-        found |= {"cbench_hz": hz, "cbench_hz_from": counter.get("hz_from") or "the counter"}
-    return {name: _one_line(value) for name, value in found.items() if value not in (None, "")}
+        metadata |= {"cbench_hz": hz, "cbench_hz_from": counter.get("hz_from") or "the counter"}
+    return {name: _one_line(value) for name, value in metadata.items() if value not in (None, "")}
 
 
 def _one_line(value: Any) -> Any:

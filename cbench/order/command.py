@@ -170,14 +170,14 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
     made = lifecycle.status(data)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
-        table.status(made)
+        table.print_status(made)
 
 
 def _say(made: object, as_json: bool, line: str) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
         sys.stderr.write(f"cbench: {line}\n")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cbench.order.result import OrderDesign, OrderResult
 from cbench.store.kind import is_store
-from cbench.study import config, model
+from cbench.study import config
 from cbench.study.model import Study
 from cbench.study.store import Header, StudyStore
 
@@ -95,7 +95,7 @@ def _host(host: Row) -> str:
 
 def _reset(study: Study) -> str:
     reset = study.reset
-    what = {model.COMMAND: reset.command, model.SERVICE: reset.unit, model.REBOOT: reset.command}.get(reset.kind, "")
+    what = reset.command or reset.unit
     settle = f", then {reset.settle_s:g} s to settle" if reset.settle_s else ""
     return reset.kind + (f": {what}" if what else "") + settle
 

@@ -87,14 +87,14 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
     made = run.status(data)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
-        table.status(made, "screen")
+        table.print_status(made, "screen")
 
 
 def _say(made: object, as_json: bool, line: str) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
         sys.stderr.write(f"cbench: {line}\n")
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from cbench.screen.config import file, treatments
 from cbench.screen.config.example import EXAMPLE
@@ -19,14 +18,16 @@ from cbench.screen.execute import pending_restores, quiet_levels
 from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
-from cbench.study import lock, process_tags
+from cbench.study import lock
 from cbench.study.host_check import counter_of, described, inside, tell
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed
 from cbench.study.lifecycle import status as study_status
-from cbench.study.model import Study
+from cbench.study.model import Study, StudyCounter
 from cbench.study.orders import ALL_RANDOM
-from cbench.study.process_attributes import inherited
-from cbench.study.process_tags import Marks
+from cbench.study.process import process_tags
+from cbench.study.process.process_attributes import inherited
+from cbench.study.process.process_tags import ProcessTags
+from cbench.study.records import StudyStatus
 from cbench.study.store import Header, StudyStore
 from cbench.to_json import to_json
 from quiet import cpulist
@@ -90,7 +91,7 @@ class StartScreen:
         study = study_of(self._screen, self._planned.treatments)
         inside(study, ["run", path, "--output", str(self._target)], SCREEN)
 
-    def run(self, show: Show) -> dict[str, Any]:
+    def run(self, show: Show) -> StudyStatus:
         """Store its plan and run it. Raises QuietError."""
         screen, planned, target = self._screen, self._planned, self._target
         study = study_of(screen, planned.treatments)
@@ -123,7 +124,7 @@ class ResumeScreen:
         self._screen = file.parse(header.source, file_of(self._path), header.folder)
         inside(study_of(self._screen, plan_of(header, data)[0]), ["resume", data], SCREEN)
 
-    def run(self, show: Show) -> dict[str, Any]:
+    def run(self, show: Show) -> StudyStatus:
         """Go on at the next trial. Raises QuietError."""
         path, screen = self._path, self._screen
         with lock.alone(path, kind=SCREEN), StudyStore.open(path, writing=True, kind=SCREEN) as store:
@@ -137,9 +138,9 @@ class ResumeScreen:
             return _go_on(screen, store, counter, show, anew=False)
 
 
-def status(data: str) -> dict[str, Any]:
+def status(data: str) -> StudyStatus:
     """How far an experiment is, also while another process runs it; and which levels are set on the host."""
-    return study_status(data, SCREEN) | {"set": _set_now(Path(data))}
+    return replace(study_status(data, SCREEN), set=tuple(_set_now(Path(data))))
 
 
 def _set_now(data: Path) -> list[str]:
@@ -153,17 +154,15 @@ def _set_now(data: Path) -> list[str]:
         return [str(error)]
 
 
-def _go_on(
-    screen: Screen, store: StudyStore, counter: dict[str, Any] | None, show: Show, *, anew: bool
-) -> dict[str, Any]:
+def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show: Show, *, anew: bool) -> StudyStatus:
     plan = plan_of(store.header(), str(store.path))
     every = store.runs()
     identity = store.identity()
-    found = Marks(identity, len(every), tuple(test.name for test in plan[1]))
+    found = ProcessTags(identity, len(every), tuple(test.name for test in plan[1]))
     environment = {**os.environ, **screen.environment}
     builds = Builds(screen, plan[0], store.path, {**environment, **found.of_step(process_tags.SETUP)})
     if not all(run.over for run in every):
-        found.end(lambda mark: mark.step == process_tags.SETUP and mark.run is None)  # a build that was cut short
+        found.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # a build that was cut short
         builds.make(anew, tell)
     of_level = {**environment, **found.of_step(LEVEL)}
     host = HostLevels(screen, store.path, identity, of_level)

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cbench.study.model import CALLED
+from cbench.study.resets.reset import SYSTEMD_RUNNING
 from quiet.errors import Refused
 
-RUNNING = Path("/run/systemd/system")
-"""There where systemd is the first process (sd_booted(3))."""
 UNITS = Path("/etc/systemd/system")
 TARGET = "multi-user.target"
 
@@ -50,7 +49,7 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
 
 def obstacle() -> str:
     """Why a study cannot go on by itself here; nothing where it can."""
-    if not RUNNING.is_dir():
+    if not SYSTEMD_RUNNING.is_dir():
         return "the host was not booted by systemd, which would start it again"
     return "" if os.geteuid() == 0 else "that takes a systemd unit, which only root may make"
 
@@ -86,7 +85,7 @@ def _escaped(text: str) -> str:
 
 def _quoted(text: str, more: str = "") -> str:
     """One word of a unit's file (systemd.syntax(7), Quoting; of ExecStart= also a dollar is special)."""
-    found = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    word = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     for each in more:
-        found = found.replace(each, each * 2)
-    return f'"{found}"'
+        word = word.replace(each, each * 2)
+    return f'"{word}"'

@@ -8,38 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cbench.study import model, process_tags
+from cbench.study import model
 from cbench.study.instruments import perf_record
+from cbench.study.instruments import registry as instruments
+from cbench.study.instruments.instrument import LAST, SAMPLES
 from cbench.study.instruments.perf_record import Sampling
-from cbench.study.model import Metric, Reset, Study, Test
+from cbench.study.model import Metric, Study, Test
 from cbench.study.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
-from cbench.study.toml_lines import lines
-from cbench.study.toml_table import TomlTable
+from cbench.study.process import process_tags
+from cbench.study.resets import registry as resets
+from cbench.toml_table import TomlTable, lines
 from quiet.errors import UsageError
 
 MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
 DAY_S = 86_400.0
 MOST_DEPTH = 50
 NESTED = "tables and lists are nested too deeply"
-PREFIXES = (model.REGEX, model.JSON, model.FILE, model.PERF_DATA)
-READS = (
-    f"{', '.join((model.LAST, *model.TIMES, *model.COUNTS))}, regex:EXPRESSION, json:PATH, file:PATH, perf-data:PATH, "
-    "samples:HOW"
-)
-UNITS = {
-    **dict.fromkeys((*model.TIMES, *model.CLOCKS), "s"),
-    **dict.fromkeys((model.CYCLES, model.CYCLES_USER), "cycles"),
-    **dict.fromkeys((model.SAMPLES, model.PERF_DATA), "samples"),
-}
-"""Of what is read, where nothing else is said; what is not here has none."""
-RESET_KEYS = {
-    "command": (model.COMMAND, model.REBOOT),
-    "check": (model.COMMAND, model.SERVICE, model.REBOOT),
-    "unit": (model.SERVICE,),
-    "celsius": (model.COOL,),
-    "khz": (model.COOL,),
-}
-"""Which kinds of reset a key is for."""
 OURS = dict.fromkeys(
     (process_tags.RUN, process_tags.POSITION, process_tags.TEST, process_tags.MARK, process_tags.PADDING),
     "cbench sets it for each trial",
@@ -83,7 +67,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         design=design,
         seed=study.whole("seed", 1, -(2**63), 2**63 - 1),
         alpha=study.number("alpha", 0.05, 1e-9, 0.5),
-        reset=reset_of(whole.table("reset")),
+        reset=resets.parse(whole.table("reset")),
         failures=study.text("failures", "trial", ("trial", "run")),
         counter=counter_of(study, check),
         profile=profile_of(study, check),
@@ -218,10 +202,10 @@ def _steers(name: str) -> bool:
 
 def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
     """How its command is sampled: one way, for all of its metrics that are samples."""
-    found = {perf_record.parse(metric.detail) for metric in metrics if metric.source == model.SAMPLES}
-    if len(found) > 1:
+    ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
+    if len(ways) > 1:
         raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
-    return next((replace(each, call_graph=each.call_graph or perf_record.NO_CALL_GRAPH) for each in found), None)
+    return next((replace(each, call_graph=each.call_graph or perf_record.NO_CALL_GRAPH) for each in ways), None)
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
@@ -241,51 +225,18 @@ def metric_of(table: TomlTable, workload: bool, alone: bool) -> Metric:
     name = "" if alone else table.text("name")
     if not alone and (not name or ":" in name or _steers(name)):
         raise table.error("name", f"{name!r}: a text without colons and control characters")
-    read = table.text("read", model.VALUE if workload else model.LAST)
-    source, _, detail = (read, "", "") if read in model.COUNTS else read.partition(":")
-    commands = (model.LAST, *model.TIMES, *model.COUNTS, *PREFIXES, model.SAMPLES)
-    allowed: tuple[str, ...] = (model.VALUE,) if workload else commands
-    if source not in allowed or (source != model.SAMPLES and bool(detail) != (source in PREFIXES)):
-        raise table.error("read", f"{read!r}: one of {model.VALUE if workload else READS}")
-    if source == model.SAMPLES:
+    read = table.text("read", model.VALUE if workload else LAST)
+    if workload:
+        source, _, detail = read.partition(":")
+        if source != model.VALUE or detail:
+            raise table.error("read", f"{read!r}: one of {model.VALUE}")
+    else:
         try:
-            perf_record.parse(detail)
+            source, detail = instruments.parse(read)
         except ValueError as error:
-            raise table.error("read", f"{read!r}: {error}") from None
-    if source == model.REGEX:
-        try:
-            groups = re.compile(detail).groups
-        except re.error as error:
-            raise table.error("read", f"{detail!r} is no regular expression: {error}") from None
-        if groups != 1:
-            raise table.error("read", f"{detail!r}: put the number into one group, (...)")
-    unit = table.text("unit", UNITS.get(source, ""))
+            raise table.error("read", str(error)) from None
+    unit = table.text("unit", "" if workload else instruments.BY_SOURCE[source].unit)
     better = table.text("better", model.LOWER, (model.HIGHER, model.LOWER))
     if not alone:
         table.end()
     return Metric(name, source, detail, unit, better)
-
-
-def reset_of(table: TomlTable) -> Reset:
-    """What a table says that happens to the host."""
-    kind = table.text("kind", model.NONE, model.RESETS)
-    for name, kinds in RESET_KEYS.items():
-        if table.has(name) and kind not in kinds:
-            raise table.error(name, f"means nothing to a reset of the kind {kind!r}, only to {', '.join(kinds)}")
-    made = Reset(
-        kind=kind,
-        command=table.text("command", ""),
-        check=table.text("check", ""),
-        unit=table.text("unit", ""),
-        celsius=table.number("celsius", None, 0, 150) if table.has("celsius") else None,
-        khz=table.whole("khz", None, 1, 10**8) if table.has("khz") else None,
-        timeout_s=table.number("timeout", 600.0, 0.1, DAY_S),
-        settle_s=table.number("settle", 0.0, 0, DAY_S),
-    )
-    needs = {model.COMMAND: "command", model.SERVICE: "unit"}
-    if kind in needs and not getattr(made, needs[kind]).strip():
-        raise table.error(needs[kind], f"is missing: a reset of the kind {kind!r} needs it")
-    if kind == model.COOL and made.celsius is None and made.khz is None:
-        raise table.error("celsius", "is missing: what to cool down to, or khz: what frequency to wait for")
-    table.end()
-    return made

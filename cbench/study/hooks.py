@@ -1,15 +1,13 @@
-"""What a runner does around each trial beside running it: nothing in an order study, setting levels in a screen."""
+"""Hooks of the runner: nothing in an order study, setting levels in a screen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from cbench.study.records import StoredRun
-
-Facts = dict[str, Any]
+from cbench.study.records import Facts, FactValue, StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,35 +21,35 @@ class Held:
     cpus: frozenset[int] | None = None
     aslr: bool | None = None
     partition: bool = False  # the CPUs are those that an applied profile has isolated
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, FactValue] = field(default_factory=dict)
 
 
 class TrialHooks(Protocol):
     """Levels that are set around trials and around runs."""
 
     def start(self) -> None:
-        """Before anything else: put back what an earlier process was killed with. Raises QuietError."""
+        """Before anything else: restore what an earlier process has left set. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
         """Whether the host is reset before this run. Raises ResetError where the run is to be left out."""
 
     def first(self, run: StoredRun) -> bool:
-        """Whether the host is looked at in full before this run."""
+        """Whether the host is described in full before this run."""
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
-        """Variables that the reset's command finds."""
+        """Variables of the reset's command."""
 
     def begin(self, run: StoredRun) -> Facts:
         """Before a run's first trial, also where the run goes on. Raises QuietError, which ends the study."""
 
     def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
-        """Set what a trial needs, and put it back. Raises QuietError, which ends the study."""
+        """Set what a trial needs, and restore it. Raises QuietError, which ends the study."""
 
     def end(self) -> None:
-        """Put everything back; whatever has happened. Raises QuietError where that cannot be."""
+        """Restore everything, whatever has happened. Raises QuietError where that cannot be."""
 
 
-class AsFound:
+class NoHooks:
     """Nothing is set."""
 
     def start(self) -> None:

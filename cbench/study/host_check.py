@@ -1,4 +1,4 @@
-"""What is around a study: the host that it runs on, and `quiet run` where its file asks for a profile."""
+"""The host that a study runs on, and `quiet run` where its file asks for a profile."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from cbench.machine import describe
-from cbench.study.model import CALLED, Study
+from cbench.study.model import CALLED, Study, StudyCounter
+from cbench.study.records import Facts
+from cbench.study.resets.reboot import boot_id
+from cbench.to_json import to_json
 from quiet import cpulist
 from quiet.errors import QuietError
 from quiet.host.reader import Reader
@@ -21,7 +23,6 @@ from quiet.settings import journal
 
 INSIDE = "CBENCH_INSIDE_QUIET"
 SHORT_S = 0.2
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_DRIFT = 20
 
 
@@ -31,10 +32,10 @@ def tell(line: str) -> None:
 
 
 def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
-    """Where a profile is asked for, begin anew as the command of `quiet run`; returns when this is within it.
+    """Where the study asks for a profile, restart as the command of `quiet run`; returns when this is within it.
 
-    This process becomes `quiet run`: so whoever ends it ends that, which ends the study and puts everything back.
-    Raises QuietError where what is around is no profile.
+    This process becomes `quiet run`, so a signal that ends it ends the study and restores every setting.
+    Raises QuietError within `quiet run` without an applied profile.
     """
     if not study.profile:
         return
@@ -52,13 +53,13 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
     os.execve(sys.executable, command, {**os.environ, INSIDE: "1"})  # noqa: S606 - quiet run is to be the parent
 
 
-def described(counter: dict[str, Any] | None) -> dict[str, Any]:
+def described(counter: StudyCounter | None) -> Facts:
     """The host, and the counter of the study's workloads."""
-    isolated = isolated_cpus()
-    return {**describe.describe(sorted(os.sched_getaffinity(0)), isolated), "counter": counter}
+    host = to_json(describe.describe(sorted(os.sched_getaffinity(0)), isolated_cpus()))
+    return {**(host if isinstance(host, dict) else {}), "counter": to_json(counter)}
 
 
-def counter_of(study: Study, wanted: str) -> dict[str, Any] | None:
+def counter_of(study: Study, wanted: str) -> StudyCounter | None:
     """The counter of its workloads, None where it has none. Raises UsageError where it cannot be had."""
     if not any(test.workload for test in study.tests):
         return None
@@ -74,30 +75,28 @@ def missing_folder(study: Study, kind: str = "order") -> str | None:
     return f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there"
 
 
-def glance() -> dict[str, Any]:
+def glance() -> Facts:
     """Boot and load: what costs nothing to look at."""
-    return {"boot_id": Reader().text(BOOT_ID) or "", "load": list(os.getloadavg())}
+    return {"boot_id": boot_id(), "load": [*os.getloadavg()]}
 
 
-def look(tell: Callable[[str], None]) -> dict[str, Any]:
+def look(tell: Callable[[str], None]) -> Facts:
     """What is stored with a run: boot, load, CPUs, and where a profile is applied what `quiet verify` says of it."""
     reader = Reader()
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
-    found = glance() | {
-        "cpus": cpulist.format(frozenset(os.sched_getaffinity(0))),
-        "environment_bytes": size,
-    }
+    facts = glance() | {"cpus": cpulist.format(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
     if (applied := journal.load(reader)) is not None:
         with _aside(applied.cpus.housekeeping):
-            found["quiet"] = _verified()
-        if found["quiet"].get("quiet") is False:
+            verified = _verified()
+        facts["quiet"] = verified
+        if verified.get("quiet") is False:
             tell("this run begins on a host that is not quiet; what `quiet verify` says is stored with it")
-    return found
+    return facts
 
 
 @contextmanager
 def _aside(cpus: frozenset[int]) -> Iterator[None]:
-    """Meanwhile this process and what it starts are on other CPUs: on those looked at they would be what is found."""
+    """Run this process and its children on other CPUs for a time: on the verified ones they would be the noise."""
     before = frozenset(os.sched_getaffinity(0))
     try:
         join(cpus)
@@ -110,17 +109,17 @@ def _aside(cpus: frozenset[int]) -> Iterator[None]:
         join(before)
 
 
-def _verified() -> dict[str, Any]:
+def _verified() -> Facts:
     command = [sys.executable, "-P", "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     try:
-        made = json.loads(done.stdout)
+        result = json.loads(done.stdout)
     except ValueError:
         return {"error": done.stderr.strip()[-500:]}
-    cpus = (made.get("noise") or {}).get("cpus", {})
+    cpus = (result.get("noise") or {}).get("cpus", {})
     kept = ("gaps", "lost_pct", "max_ns", "unattributed")
     return {
-        "quiet": made.get("quiet"),
-        "drift": [change.get("target") for change in made.get("drift", [])][:MOST_DRIFT],
+        "quiet": result.get("quiet"),
+        "drift": [change.get("target") for change in result.get("drift", [])][:MOST_DRIFT],
         "cpus": {cpu: {name: each[name] for name in kept if name in each} for cpu, each in cpus.items()},
     }

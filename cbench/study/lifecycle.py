@@ -1,4 +1,4 @@
-"""What `cbench order init`, `run`, `resume` and `status` do, between the command line and the terminal."""
+"""The lifecycle of a study: `init`, `run`, `resume` and `status`, between the command line and the terminal."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from cbench.study import auto_resume, config, lock, orders
 from cbench.study.example import EXAMPLE
 from cbench.study.hooks import TrialHooks
 from cbench.study.host_check import counter_of, described, glance, inside, look, missing_folder, tell
-from cbench.study.instruments import perf_record, perf_stat
-from cbench.study.model import CALLED, REBOOT, Study
-from cbench.study.resets import registry
+from cbench.study.model import CALLED, Study, StudyCounter
+from cbench.study.records import Facts, Header, RunLeftOut, StoredRun, StudyStatus, TestFailure
+from cbench.study.resets.reboot import RebootReset
 from cbench.study.runner import Runner, StudyProgress
-from cbench.study.store import Header, StoredRun, StudyStore
+from cbench.study.store import StudyStore
 from quiet.errors import QuietError, Refused, UsageError
+from quiet.host.reader import Reader
 
 ORDER = "order"
 PATIENCE_S, PAUSE_S = 3.0, 0.1
@@ -56,7 +56,7 @@ class StartStudy:
             raise UsageError(f"{self._target}: is the study's file; choose another name for its store (-o)")
         inside(self._study, ["run", file, "--output", str(self._target)])
 
-    def run(self, show: Show, again: str | None = None) -> dict[str, Any]:
+    def run(self, show: Show, again: str | None = None) -> StudyStatus:
         """Store its plan and run it. Raises QuietError. `again`: as go_on()."""
         study, target = self._study, self._target
         check(study, str(self._path))
@@ -80,7 +80,7 @@ class ResumeStudy:
         self._study = config.parse(header.source, f"{data} (its study)", header.folder)
         inside(self._study, ["resume", data])
 
-    def run(self, show: Show, again: str | None = None) -> dict[str, Any]:
+    def run(self, show: Show, again: str | None = None) -> StudyStatus:
         """Go on at the next trial. Raises QuietError. `again`: as go_on()."""
         path = Path(self._data)
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
@@ -93,7 +93,7 @@ class ResumeStudy:
             return go_on(self._study, store, counter, show, again=again)
 
 
-def status(data: str, kind: str = ORDER) -> dict[str, Any]:
+def status(data: str, kind: str = ORDER) -> StudyStatus:
     """How far a study is, also while another process runs it."""
     path = Path(data)
     limit = time.monotonic() + PATIENCE_S
@@ -108,29 +108,29 @@ def status(data: str, kind: str = ORDER) -> dict[str, Any]:
         time.sleep(PAUSE_S)
 
 
-def _status(store: StudyStore, running: bool) -> dict[str, Any]:
+def _status(store: StudyStore, running: bool) -> StudyStatus:
     header, runs, counts = store.header(), store.runs(), store.counts()
     of = sum(len(run.order) for run in runs)
     lost = sum(len(run.order) - run.done for run in runs if run.over)
     left = of - counts.done - lost
-    return {
-        "name": header.name,
-        "data": str(store.path),
-        "runs": len(runs),
-        "runs_over": sum(run.over for run in runs),
-        "runs_left_out": sum(run.failure is not None for run in runs),
-        "runs_resumed": sum(run.resumed > 0 for run in runs),
-        "trials": of,
-        "trials_done": counts.done,
-        "trials_failed": counts.failed,
-        "failures": [{"test": header.tests[test], "reason": reason} for test, reason in store.failures()],
-        "left_out": [{"run": run.number, "reason": run.failure} for run in runs if run.failure],
-        "running": running,
-        "finished": header.ended_ns is not None,
-        "last_ended_s_ago": None if counts.last_ns is None else (time.time_ns() - counts.last_ns) / 1e9,
-        "left_s": _left_s(runs, left, counts.mean_ns),
-        "trial_s_mean": None if counts.mean_ns is None else counts.mean_ns / 1e9,
-    }
+    return StudyStatus(
+        name=header.name,
+        data=str(store.path),
+        runs=len(runs),
+        runs_over=sum(run.over for run in runs),
+        runs_left_out=sum(run.failure is not None for run in runs),
+        runs_resumed=sum(run.resumed > 0 for run in runs),
+        trials=of,
+        trials_done=counts.done,
+        trials_failed=counts.failed,
+        failures=tuple(TestFailure(header.tests[test], reason) for test, reason in store.failures()),
+        left_out=tuple(RunLeftOut(run.number, run.failure) for run in runs if run.failure),
+        running=running,
+        finished=header.ended_ns is not None,
+        last_ended_s_ago=None if counts.last_ns is None else (time.time_ns() - counts.last_ns) / 1e9,
+        left_s=_left_s(runs, left, counts.mean_ns),
+        trial_s_mean=None if counts.mean_ns is None else counts.mean_ns / 1e9,
+    )
 
 
 def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
@@ -148,17 +148,13 @@ def check(study: Study, file: str, kind: str = ORDER) -> None:
         raise UsageError(problem)
     for test in study.tests:
         place = f"{file}: {'test' if kind == ORDER else 'treatment'} {test.name!r}"
-        for name in test.counts:
-            try:
-                perf_stat.check(name)
-            except UsageError as error:
-                raise UsageError(f"{place}: read = {name!r} cannot be had here: {error}") from None
         wanted = {**os.environ, **study.environment}.get("PATH")
-        if test.sampling is not None and (problem := perf_record.obstacle(test.sampling, wanted)):
-            raise UsageError(f"{place}: samples cannot be had here: {problem}")
-    if problem := registry.obstacle(study.reset, {**os.environ, **study.environment}):
+        for probe in test.probes():
+            if problem := probe.obstacle(wanted):
+                raise UsageError(f"{place}: {problem}")
+    if problem := study.reset.obstacle({**os.environ, **study.environment}, Reader()):
         raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
-    if study.reset.kind == REBOOT and not study.reset.command and auto_resume.obstacle():
+    if isinstance(study.reset, RebootReset) and not study.reset.command and auto_resume.obstacle():
         raise Refused(
             f"reset by reboot: the {CALLED[kind]} cannot go on by itself: {auto_resume.obstacle()}; or give [reset] "
             f"a `command` that reboots the host, and run `cbench {kind} resume` after each boot"
@@ -187,22 +183,22 @@ def say_if_changed(header: Header) -> None:
 def go_on(
     study: Study,
     store: StudyStore,
-    counter: dict[str, Any] | None,
+    counter: StudyCounter | None,
     show: Show,
-    setting: TrialHooks | None = None,
+    hooks: TrialHooks | None = None,
     kind: str = ORDER,
     again: str | None = None,
-) -> dict[str, Any]:
+) -> StudyStatus:
     """Run what is left, and how far it then is. Raises QuietError.
 
     `kind`: which command goes on with it, by `resume`; `again`: the whole line, where it is another one.
     """
     kept = f"what has ended is kept; go on with: {again or f'cbench {kind} resume {store.path}'}"
 
-    def known(run: StoredRun) -> dict[str, Any]:
-        return look(tell) if setting is None or setting.first(run) else glance()
+    def known(run: StoredRun) -> Facts:
+        return look(tell) if hooks is None or hooks.first(run) else glance()
 
-    if study.reset.kind == REBOOT:
+    if isinstance(study.reset, RebootReset):
         _after_each_boot(kind, store.path)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         try:
@@ -210,8 +206,8 @@ def go_on(
             if counter is not None:
                 from cbench.study.workload import Workloads
 
-                workloads = Workloads(study, str(counter["name"]), Path(cache), tell, kind)
-            Runner(study, store, known, tell, show, workloads, setting).run()
+                workloads = Workloads(study, counter.name, Path(cache), tell, kind)
+            Runner(study, store, known, tell, show, workloads, hooks).run()
         except KeyboardInterrupt:
             raise StudyInterrupted(f"interrupted; {kept}") from None
         except SystemExit:
@@ -220,14 +216,14 @@ def go_on(
         except QuietError as error:
             raise type(error)(f"{error}; {kept}") from None
         finally:
-            if study.reset.kind == REBOOT:
+            if isinstance(study.reset, RebootReset):
                 auto_resume.remove(store.path)
-    made = _status(store, running=False)
-    if made["runs_left_out"] == made["runs"]:
-        raise QuietError(f"{store.path}: every run was left out, nothing was measured: {made['left_out'][0]['reason']}")
-    if made["trials_failed"] == made["trials_done"]:
+    reached = _status(store, running=False)
+    if reached.runs_left_out == reached.runs:
+        raise QuietError(f"{store.path}: every run was left out, nothing was measured: {reached.left_out[0].reason}")
+    if reached.trials_failed == reached.trials_done:
         number, reason = store.first_failure()
         raise QuietError(
             f"{store.path}: every trial failed, nothing was measured: {study.tests[number].name}: {reason}"
         )
-    return made
+    return reached

@@ -6,22 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.registry import BY_SOURCE
+from cbench.study.process.run_command import Probe
+from cbench.study.resets.reset import Reset
 
 HIGHER, LOWER = "higher", "lower"
-LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
 VALUE = "value"  # a workload's own number, in its counter's unit
-PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
-TIMES = (WALL, USER, SYS, PERF_ELAPSED)
-CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
-TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # of the same, by the kernel's software events; in seconds
-CLOCKS = (TASK_CLOCK, CPU_CLOCK)
-COUNTS = (CYCLES, CYCLES_USER, *CLOCKS)
-SAMPLES = "samples"  # of the command, run under `perf record`
-PERF_DATA = "perf-data"  # samples in a file of `perf record` that the command leaves
-NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT = (
-    *("none", "command", "service", "drop-caches", "cool-down", "processes", "reboot"),
-)
-RESETS = (NONE, COMMAND, SERVICE, CACHES, COOL, PROCESSES, REBOOT)
 
 CALLED = {"order": "study", "screen": "experiment"}
 """What a message says of a store, by its kind."""
@@ -51,24 +41,21 @@ class Test:
     directory: str = ""
     sampling: Sampling | None = None  # where its command runs under `perf record`
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """What perf_event has to count for it."""
-        return tuple(sorted({metric.source for metric in self.metrics} & set(COUNTS)))
+    def probes(self) -> list[Probe]:
+        """New probes for one execution of its command: one of each name, however many metrics read it."""
+        instruments = (BY_SOURCE[metric.source] for metric in self.metrics if metric.source in BY_SOURCE)
+        probes = (each.probe(self.sampling) for each in instruments)
+        by_name = {each.name: each for each in probes if each is not None}
+        return [by_name[name] for name in sorted(by_name)]
 
 
 @dataclass(frozen=True, slots=True)
-class Reset:
-    """What happens to the host before each run, and how long to wait after it."""
+class StudyCounter:
+    """The counter of a study's workloads: one for all of them."""
 
-    kind: str = NONE
-    command: str = ""
-    check: str = ""  # a command that has to succeed afterwards
-    unit: str = ""
-    celsius: float | None = None
-    khz: int | None = None
-    timeout_s: float = 600.0
-    settle_s: float = 0.0
+    name: str
+    unit: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,16 @@
-"""What a study's store holds, as its rows are read and written."""
+"""The records of a study's store, and how far it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from cbench.to_json import LEFT_OUT
+
+FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
+Facts = dict[str, FactValue]
+"""What is stored of a run or a trial, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Ended:
     output: bytes
     errors: bytes
     values: Mapping[str, tuple[float, str]]
-    facts: Mapping[str, Any]
+    facts: Mapping[str, FactValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +71,43 @@ class Counts:
     failed: int
     last_ns: int | None
     mean_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TestFailure:
+    """Trials of a test that failed for one reason."""
+
+    test: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunLeftOut:
+    """A run that was left out."""
+
+    run: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStatus:
+    """How far a study is. `running`: in some process; `left_s`: of the trials that are left, None before the first has
+    ended; `set`: what an experiment has set on this host, None for a study of orders."""
+
+    name: str
+    data: str
+    runs: int
+    runs_over: int
+    runs_left_out: int
+    runs_resumed: int
+    trials: int
+    trials_done: int
+    trials_failed: int
+    failures: tuple[TestFailure, ...]
+    left_out: tuple[RunLeftOut, ...]
+    running: bool
+    finished: bool
+    last_ended_s_ago: float | None
+    left_s: float | None
+    trial_s_mean: float | None
+    set: tuple[str, ...] | None = field(default=None, metadata={LEFT_OUT: None})

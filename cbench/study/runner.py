@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from cbench.study import model, process_tags, trial
-from cbench.study.hooks import AsFound, Held, TrialHooks
+from cbench.study import trial
+from cbench.study.hooks import Held, NoHooks, TrialHooks
 from cbench.study.model import Study
-from cbench.study.process_tags import Marks, ProcessTag
-from cbench.study.resets import registry
-from cbench.study.resets.registry import ByReboot, ResetError, Resetting
-from cbench.study.run_command import MOST_OUTPUT
-from cbench.study.store import Ended, StoredRun, StudyStore
+from cbench.study.process import process_tags
+from cbench.study.process.process_tags import ProcessTag, ProcessTags
+from cbench.study.process.run_command import MOST_OUTPUT, CommandError, run_checked
+from cbench.study.records import Ended, Facts, StoredRun
+from cbench.study.resets import reboot
+from cbench.study.resets.command import NoReset
+from cbench.study.resets.reboot import RebootReset
+from cbench.study.resets.reset import ResetContext, ResetError
+from cbench.study.store import StudyStore
 from quiet.errors import QuietError
 
 if TYPE_CHECKING:
     from cbench.study.workload import Workloads
 
 MOST_ASKED = 2
-Facts = dict[str, Any]
 MOST_TOLD = 20
 """Of more failures only the number is told; all are stored."""
 
@@ -50,20 +53,21 @@ class Runner:
         tell: Callable[[str], None],
         show: Callable[[StudyProgress], None],
         workloads: Workloads | None = None,
-        setting: TrialHooks | None = None,
+        hooks: TrialHooks | None = None,
     ) -> None:
         """`look`: what is to be known of the host at the beginning of each run; `tell`: messages; `show`: progress.
 
-        `setting`: levels that are set around trials; none in a study of orders.
+        `hooks`: levels that are set around trials; none in a study of orders.
         """
         self._study, self._store = study, store
         self._look, self._tell, self._show = look, tell, show
         self._workloads = workloads
-        self._setting: TrialHooks = setting or AsFound()
+        self._hooks: TrialHooks = hooks or NoHooks()
         self._environment = {**os.environ, **study.environment}
         self._runs = store.runs()
-        self._marks = Marks(store.identity(), len(self._runs), tuple(test.name for test in study.tests))
-        self._resetting: Resetting = registry.of(study.reset, study.folder, self._environment, self._marks)
+        self._tags = ProcessTags(store.identity(), len(self._runs), tuple(test.name for test in study.tests))
+        self._context = ResetContext(study.folder, self._environment, self._tags)
+        study.reset.prepare()
         self._done = 0
         self._of = 0
         self._begun = 0.0
@@ -77,7 +81,7 @@ class Runner:
         self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()
         self._end_strays()
-        self._setting.start()
+        self._hooks.start()
         if not all(each.over for each in self._runs):
             try:
                 self._commands(process_tags.SETUP, self._study.setup)
@@ -86,7 +90,7 @@ class Runner:
                         self._one(each)
             finally:
                 try:
-                    self._setting.end()
+                    self._hooks.end()
                 finally:
                     self._commands(process_tags.TEARDOWN, self._study.teardown, strict=False)
         self._store.finish()
@@ -95,15 +99,15 @@ class Runner:
         """What an earlier process was at when it was killed goes on without it: end that before it is done anew."""
         runs = {each.number: each for each in self._runs}
 
-        def cut_short(mark: ProcessTag) -> bool:
-            run = runs.get(mark.run) if mark.run is not None else None
+        def cut_short(tag: ProcessTag) -> bool:
+            run = runs.get(tag.run) if tag.run is not None else None
             if run is None:  # setup is run anew
                 return True
-            if mark.position is None:
+            if tag.position is None:
                 return run.begun_ns is None and not run.over
-            return mark.position >= run.done and not run.over
+            return tag.position >= run.done and not run.over
 
-        if ended := self._marks.end(cut_short):
+        if ended := self._tags.end(cut_short):
             self._tell(f"{ended:,} processes of what was cut short were still there: ended")
 
     def _one(self, run: StoredRun) -> None:
@@ -112,12 +116,12 @@ class Runner:
                 return
         else:
             self._store.resume_run(
-                run.number, run.done, {"boot_id": registry.boot_id(), **self._look(run), **self._begun_at(run)}
+                run.number, run.done, {"boot_id": reboot.boot_id(), **self._look(run), **self._begun_at(run)}
             )
         for position in range(run.done, len(run.order)):
             number = run.order[position]
             self._progress(run, self._study.tests[number].name)
-            with self._setting.trial(number, run.number, position) as held:
+            with self._hooks.trial(number, run.number, position) as held:
                 ended = self._trial(number, run.number, position, held)
                 self._store.add(ended)  # before anything is put back, which may end the study
             self._done += 1
@@ -127,23 +131,23 @@ class Runner:
         self._store.end_run(run.number)
 
     def _begun_at(self, run: StoredRun) -> Facts:
-        found = self._setting.begin(run)
-        return {"levels": found} if found else {}
+        levels = self._hooks.begin(run)
+        return {"levels": levels} if levels else {}
 
     def _trial(self, number: int, run: int, position: int, held: Held) -> Ended:
         test = self._study.tests[number]
         if test.workload and self._workloads is not None:
             return self._workloads.trial(test, number, run, position, held)
-        environment = {**self._environment, **self._marks.of_trial(run, position, test.name)}
+        environment = {**self._environment, **self._tags.of_trial(run, position, test.name)}
         try:
             ended = trial.command(
                 test, number, run, position, study_folder=self._study.folder, environment=environment, held=held
             )
         except BaseException:
-            self._marks.end(lambda mark: (mark.run, mark.position) == (run, position))
+            self._tags.end(lambda tag: (tag.run, tag.position) == (run, position))
             raise
         if ended.code is None:  # what has left the trial's session is late too
-            self._marks.end(lambda mark: (mark.run, mark.position) == (run, position))
+            self._tags.end(lambda tag: (tag.run, tag.position) == (run, position))
         return ended
 
     def _say_what_was_cut(self, ended: Ended) -> None:
@@ -163,11 +167,11 @@ class Runner:
     def _ready(self, run: StoredRun) -> bool:
         """Reset the host and wait until it has settled; whether the run may begin."""
         try:
-            resets = self._setting.resets(run)
-            if resets and self._study.reset.kind != model.NONE:
+            resets = self._hooks.resets(run)
+            if resets and not isinstance(self._study.reset, NoReset):
                 self._progress(run, f"reset ({self._study.reset.kind})")
             facts = self._reset(run) if resets else {}
-        except ResetError as error:
+        except (ResetError, CommandError) as error:
             self._store.end_run(run.number, f"not reset: {error}")
             self._done += len(run.order)
             self._tell(f"run {run.number + 1} is left out: not reset: {error}")
@@ -179,32 +183,30 @@ class Runner:
         return True
 
     def _reset(self, run: StoredRun) -> Facts:
-        resetting = self._resetting
-        if asked := self._setting.asked(run):
-            environment = {**self._environment, **asked}
-            resetting = registry.of(self._study.reset, self._study.folder, environment, self._marks)
-        if not isinstance(resetting, ByReboot):
-            return resetting.reset(run.number)
+        reset, context = self._study.reset, self._context
+        if variables := self._hooks.asked(run):
+            context = replace(context, environment={**self._environment, **variables})
+        if not isinstance(reset, RebootReset):
+            return {**reset.perform(run.number, context)}
         before, times = self._store.asked_to_boot(run.number)
-        now = registry.boot_id()
+        now = reboot.boot_id()
         if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
             if times == MOST_ASKED:
                 raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
-            return resetting.reset(run.number)
-        facts = {"boot_id_before": before, "boot_id": now, "came_up": resetting.came_up()}
-        wanted = self._study.reset
-        if wanted.check:
-            registry.run(wanted.check, self._study.folder, self._environment, wanted.timeout_s)
+            return {**reset.perform(run.number, context)}
+        facts: Facts = {"boot_id_before": before, "boot_id": now, "came_up": reset.came_up(context)}
+        if reset.check:
+            reset.execute(reset.check, self._context)
         return facts
 
     def _commands(self, what: str, commands: tuple[str, ...], strict: bool = True) -> None:
-        environment: Mapping[str, str] = {**self._environment, **self._marks.of_step(what)}
+        environment: Mapping[str, str] = {**self._environment, **self._tags.of_step(what)}
         for command in commands:
             try:
-                registry.run(command, self._study.folder, environment, self._study.reset.timeout_s)
-            except ResetError as error:
+                run_checked(command, self._study.folder, environment, self._study.reset.timeout_s)
+            except CommandError as error:
                 if strict:
                     raise QuietError(f"{what}: {error}") from None
                 self._tell(f"{what}: {error}")

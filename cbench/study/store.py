@@ -22,7 +22,7 @@ from cbench.study.records import Counts, Ended, Header, StoredRun
 from quiet import __version__
 from quiet.errors import QuietError, UsageError
 
-__all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "is_study"]
+__all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "study_kind"]
 
 T = TypeVar("T")
 KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
@@ -285,11 +285,11 @@ def has_study(connection: sqlite3.Connection) -> bool:
     return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
 
 
-def is_study(path: Path) -> bool:
-    """Whether there is a study in a store; QuietError for what is no store."""
+def study_kind(path: Path) -> str | None:
+    """The kind of the study in a store, None where there is none; QuietError for what is no store."""
     connection = database.for_reading(path)
     try:
-        return has_study(connection)
+        return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None
     except sqlite3.Error as error:
         raise QuietError(f"{path}: {database.reason(error)}") from None
     finally:

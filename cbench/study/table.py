@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
 
 from cbench.run import table
+from cbench.study.records import StudyStatus
 from cbench.study.runner import StudyProgress
 
 MOST_REASONS = 5
@@ -37,46 +37,46 @@ class StudyBar:
         self._bar.show(text, progress.done, progress.of)
 
 
-def status(made: Mapping[str, Any], kind: str = "order") -> None:
+def print_status(status: StudyStatus, kind: str = "order") -> None:
     """Some lines."""
     console = Console(highlight=False)
-    done = f"{made['trials_done']:,} of {made['trials']:,} trials, {made['runs_over']:,} of {made['runs']:,} runs"
-    console.print(escape(f"{made['name']} ({made['data']}): {done}"), soft_wrap=True)
-    if wrong := _wrong(made):
+    done = f"{status.trials_done:,} of {status.trials:,} trials, {status.runs_over:,} of {status.runs:,} runs"
+    console.print(escape(f"{status.name} ({status.data}): {done}"), soft_wrap=True)
+    if wrong := _wrong(status):
         console.print(escape(wrong), soft_wrap=True)
-    for each in made["failures"][:MOST_REASONS]:
-        console.print(escape(f"  {each['test']}: {each['reason']}"), soft_wrap=True)
-    for each in made["left_out"][-MOST_REASONS:]:
-        console.print(escape(f"  run {each['run'] + 1}: {each['reason']}"), soft_wrap=True)
-    if made.get("set") and not made["running"]:
-        said = f"still set on this host: {', '.join(made['set'])}; `cbench {kind} resume {made['data']}` puts it back"
-        console.print(escape(f"{said} first"), soft_wrap=True)
-    if made["finished"]:
+    for each in status.failures[:MOST_REASONS]:
+        console.print(escape(f"  {each.test}: {each.reason}"), soft_wrap=True)
+    for run in status.left_out[-MOST_REASONS:]:
+        console.print(escape(f"  run {run.run + 1}: {run.reason}"), soft_wrap=True)
+    if status.set and not status.running:
+        line = f"still set on this host: {', '.join(status.set)}; `cbench {kind} resume {status.data}` puts it back"
+        console.print(escape(f"{line} first"), soft_wrap=True)
+    if status.finished:
         console.print("finished")
         return
     ago = "no trial has ended yet"
-    if made["last_ended_s_ago"] is not None:
-        ago = f"{span(made['left_s'])} to go; the last trial ended {span(made['last_ended_s_ago'])} ago"
-    console.print(f"running: {ago}" if made["running"] else f"not running: {ago}")
-    if not made["running"]:
-        console.print(escape(f"go on with: cbench {kind} resume {made['data']}"), soft_wrap=True)
+    if status.last_ended_s_ago is not None and status.left_s is not None:
+        ago = f"{span(status.left_s)} to go; the last trial ended {span(status.last_ended_s_ago)} ago"
+    console.print(f"running: {ago}" if status.running else f"not running: {ago}")
+    if not status.running:
+        console.print(escape(f"go on with: cbench {kind} resume {status.data}"), soft_wrap=True)
 
 
-def finished(made: Mapping[str, Any], kind: str = "order") -> str:
+def finished(status: StudyStatus, kind: str = "order") -> str:
     """A line for the end of a study."""
-    wrong = _wrong(made)
-    return f"finished{f' ({wrong})' if wrong else ''}; now: cbench {kind} analyze {made['data']}"
+    wrong = _wrong(status)
+    return f"finished{f' ({wrong})' if wrong else ''}; now: cbench {kind} analyze {status.data}"
 
 
-def _wrong(made: Mapping[str, Any]) -> str:
-    said = []
-    if failed := made["trials_failed"]:
-        said.append(f"{failed:,} trial{'s' if failed > 1 else ''} failed")
-    if lost := made["runs_left_out"]:
-        said.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
-    if resumed := made["runs_resumed"]:
-        said.append(f"{resumed:,} run{'s' if resumed > 1 else ''} went on after an interruption")
-    return ", ".join(said)
+def _wrong(status: StudyStatus) -> str:
+    parts = []
+    if failed := status.trials_failed:
+        parts.append(f"{failed:,} trial{'s' if failed > 1 else ''} failed")
+    if lost := status.runs_left_out:
+        parts.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
+    if resumed := status.runs_resumed:
+        parts.append(f"{resumed:,} run{'s' if resumed > 1 else ''} went on after an interruption")
+    return ", ".join(parts)
 
 
 def span(seconds: float) -> str:

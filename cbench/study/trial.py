@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from cbench.study.hooks import AS_IS, Held
-from cbench.study.instruments import output
-from cbench.study.instruments.perf_data import Samples
+from cbench.study.instruments.instrument import NoNumber
+from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.model import Test
-from cbench.study.process_attributes import inherited
-from cbench.study.run_command import Execution, execute
-from cbench.study.store import Ended
+from cbench.study.process.process_attributes import inherited
+from cbench.study.process.run_command import Execution, execute
+from cbench.study.records import Ended, Facts
 from quiet.errors import QuietError, Refused
 
 LATE = "not done in time"
@@ -36,23 +34,24 @@ def command(
     """
     folder = str(Path(study_folder, test.directory))
     for metric in test.metrics:
-        output.prepare(metric, folder)
+        BY_SOURCE[metric.source].prepare(metric.detail, folder)
     begun = time.time_ns()
     try:
         starting = inherited(held.cpus, held.aslr, held.partition)
         variables = {**environment, **held.environment}
-        done = execute(test.command, folder, variables, test.timeout_s, test.counts, test.sampling, starting)
+        done = execute(test.command, folder, variables, test.timeout_s, test.probes(), starting)
     except Refused:
         raise
     except (OSError, QuietError) as error:
         why = f"could not be started: {getattr(error, 'strerror', None) or error}"
         return Ended(run, position, number, begun, time.time_ns(), why, None, b"", b"", {}, {})
     values, failure = _values(test, done, folder)
-    facts: dict[str, Any] = {"wall_s": done.wall_s, "user_s": done.user_s, "sys_s": done.sys_s}
-    if done.counts:
-        facts["counts"] = dict(done.counts)
-    if isinstance(done.samples, Samples):
-        facts["samples"] = asdict(done.samples)
+    facts: Facts = {"wall_s": done.wall_s, "user_s": done.user_s, "sys_s": done.sys_s}
+    groups: dict[str, Facts] = {}
+    for reading in done.readings.values():
+        for group, items in reading.facts.items():
+            groups.setdefault(group, {}).update(items)
+    facts |= groups
     if done.cut:
         facts["output_cut"] = done.cut
     facts |= held.facts
@@ -78,6 +77,6 @@ def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[f
     if done.code:
         return {}, f"ended with {done.code}"
     try:
-        return {metric.name: output.read(metric, done, folder) for metric in test.metrics}, None
-    except output.NoNumber as error:
+        return {each.name: BY_SOURCE[each.source].read(each.detail, done, folder) for each in test.metrics}, None
+    except NoNumber as error:
         return {}, str(error)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cbench._cbench import lib
 from cbench.machine import describe
@@ -20,8 +19,8 @@ from cbench.measure import counters, layout, measurement, user_code
 from cbench.measure.runner import variables
 from cbench.model import PLAIN, Workload
 from cbench.study.hooks import AS_IS, Held
-from cbench.study.model import Study, Test
-from cbench.study.store import Ended
+from cbench.study.model import Study, StudyCounter, Test
+from cbench.study.records import Ended, Facts
 from cbench.workloads import registry
 from quiet.errors import QuietError, UsageError
 from quiet.machine.affinity import isolated_cpus
@@ -39,13 +38,13 @@ def find(test: Test, folder: str) -> Workload:
     return Workload(test.workload, function, "", registry.USER_PARAMETERS, library=str(path), enters_kernel=None)
 
 
-def choose(study: Study, wanted: str) -> dict[str, Any] | None:
+def choose(study: Study, wanted: str) -> StudyCounter | None:
     """The counter of the study's workloads, None where it has none. Raises UsageError where it cannot be had."""
     if not any(test.workload for test in study.tests):
         return None
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
-    return {"name": counter.name, "unit": counter.unit, "why": counter.why}
+    return StudyCounter(counter.name, counter.unit, counter.why)
 
 
 def cpu() -> int:
@@ -96,13 +95,16 @@ class Workloads:
                 self._told.add(line)
                 self._tell(line)
         one, counter = results[0].trials[0], results[0].session.counter
-        facts: dict[str, Any] = {"cpu": cpu, "counter": counter.name, "unit": counter.unit}
-        facts |= {
+        facts: Facts = {
+            "cpu": cpu,
+            "counter": counter.name,
+            "unit": counter.unit,
             "params": dict(params),
             "causes": list(one.causes),
             "polluted": one.polluted,
             "missing": missing,
-        } | dict(held.facts)
+            **held.facts,
+        }
         values = {metric.name: (float(one.value), str(one.value)) for metric in test.metrics}
         return Ended(run, position, number, begun, time.time_ns(), None, 0, b"", b"", values, facts)
 

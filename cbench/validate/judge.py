@@ -15,8 +15,18 @@ from typing import Any
 
 from cbench.stats.etalon import etalon, first_run
 from cbench.stats.interval import Interval
-from cbench.study import model
 from cbench.study.instruments import perf_record
+from cbench.study.instruments.instrument import (
+    CPU_CLOCK,
+    CYCLES,
+    CYCLES_USER,
+    PERF_ELAPSED,
+    SAMPLES,
+    SYS,
+    TASK_CLOCK,
+    USER,
+    WALL,
+)
 from cbench.validate import verdict
 from cbench.validate.agreement import agreement
 from cbench.validate.face_validity import (
@@ -44,8 +54,8 @@ AGREE = 0.05
 START_S = 0.01
 """What starting a command may take: `wall` has it, `perf-elapsed` has not."""
 BOTH = "user + sys"
-CPU = (model.TASK_CLOCK, model.CPU_CLOCK)
-COUNTS = tuple(metric_name(each) for each in (model.CYCLES, model.CYCLES_USER))
+CPU = (TASK_CLOCK, CPU_CLOCK)
+COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
 PARALLEL = ("perfect",)
 Made = dict[str, Any]
 
@@ -107,7 +117,7 @@ def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Ma
         return {"workload": series.workload, "kind": series.kind, "instruments": instruments, **asdict(finding)}
 
     parallel = series.workload in PARALLEL
-    step = _resolution(measured, model.USER)
+    step = _resolution(measured, USER)
     for name, cpu, elapsed in _cpu_times(series):
         if series.workload == ETALON:
             yield found([name], cpu_drop_alone(*_beside(series, name)))
@@ -115,44 +125,44 @@ def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Ma
             yield found([name], cpu_drop(cpu, elapsed))
         yield found([name], cpu_within_elapsed(cpu, elapsed, parallel, step))
     for name in COUNTS:
-        if series.workload != ETALON and name in series.values and model.WALL in series.values:
-            yield found([name], cpu_drop(*series.rows(name, model.WALL)))
+        if series.workload != ETALON and name in series.values and WALL in series.values:
+            yield found([name], cpu_drop(*series.rows(name, WALL)))
     if series.kind:
         return
-    both = {name: series.row(name) for name in (model.WALL, model.PERF_ELAPSED) if name in series.values}
+    both = {name: series.row(name) for name in (WALL, PERF_ELAPSED) if name in series.values}
     if len(both) == 2:
-        yield found(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[model.WALL])))
-    if {model.USER, model.SYS, model.CPU_CLOCK} <= set(series.values):
-        user, system, clock = series.rows(model.USER, model.SYS, model.CPU_CLOCK)
-        yield found([BOTH, model.CPU_CLOCK], user_system_is_clock(user, system, clock, step))
+        yield found(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[WALL])))
+    if {USER, SYS, CPU_CLOCK} <= set(series.values):
+        user, system, clock = series.rows(USER, SYS, CPU_CLOCK)
+        yield found([BOTH, CPU_CLOCK], user_system_is_clock(user, system, clock, step))
     if series.workload == ETALON:
-        for name in (model.WALL, model.PERF_ELAPSED):
+        for name in (WALL, PERF_ELAPSED):
             if name in series.values:
                 yield found([name], pegged(series.row(name), measured.about.etalon_s, _resolution(measured, name)))
 
 
 def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], list[float]]]:
     """CPU times in seconds and elapsed times of the same trials, with the instrument's name."""
-    if model.WALL not in series.values:
+    if WALL not in series.values:
         return
     if series.kind:
-        if model.SAMPLES in series.values and (hz := _hz(series)):
-            counted, elapsed = series.rows(model.SAMPLES, model.WALL)
+        if SAMPLES in series.values and (hz := _hz(series)):
+            counted, elapsed = series.rows(SAMPLES, WALL)
             yield series.kind, [each / hz for each in counted], elapsed
         return
     for name in CPU:
         if name in series.values:
-            cpu, elapsed = series.rows(name, model.WALL)
+            cpu, elapsed = series.rows(name, WALL)
             yield name, cpu, elapsed
-    if {model.USER, model.SYS} <= set(series.values):
-        user, system, elapsed = series.rows(model.USER, model.SYS, model.WALL)
+    if {USER, SYS} <= set(series.values):
+        user, system, elapsed = series.rows(USER, SYS, WALL)
         yield BOTH, [a + b for a, b in zip(user, system, strict=True)], elapsed
 
 
 def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list[float]]]:
     """One instrument's CPU readings, and those that the others have of the same trials."""
     read: dict[str, tuple[str, ...]] = {each: (each,) for each in CPU}
-    read |= {BOTH: (model.USER, model.SYS)} | ({series.kind: (model.SAMPLES,)} if series.kind else {})
+    read |= {BOTH: (USER, SYS)} | ({series.kind: (SAMPLES,)} if series.kind else {})
     there = {each: metrics for each, metrics in read.items() if set(metrics) <= set(series.values)}
     rows = iter(series.rows(*(metric for metrics in there.values() for metric in metrics)))
     readings = {
@@ -178,18 +188,18 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
             ValidationSeries("", "", {}),
         )
         other = {name: cpu for name, cpu, _ in _cpu_times(plain)}
-        for name in (model.CPU_CLOCK, BOTH):
+        for name in (CPU_CLOCK, BOTH):
             if series.kind in times and name in other:
                 steady = series.workload != ETALON  # whose CPU time is whatever others leave it
                 yield found(name, series.kind, (other[name], times[series.kind]), False, steady)
                 return
         return
-    for name in (model.CPU_CLOCK, BOTH):
-        if name in times and model.TASK_CLOCK in times:
-            yield found(model.TASK_CLOCK, name, (times[model.TASK_CLOCK], times[name]), True, True)
-    if {model.WALL, model.PERF_ELAPSED} <= set(series.values):
-        one, two = series.rows(model.WALL, model.PERF_ELAPSED)
-        yield found(model.WALL, model.PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
+    for name in (CPU_CLOCK, BOTH):
+        if name in times and TASK_CLOCK in times:
+            yield found(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
+    if {WALL, PERF_ELAPSED} <= set(series.values):
+        one, two = series.rows(WALL, PERF_ELAPSED)
+        yield found(WALL, PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:

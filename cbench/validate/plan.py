@@ -13,14 +13,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from cbench.study import model
 from cbench.study.instruments import registry as instruments
-from cbench.study.instruments.registry import Instrument
+from cbench.study.instruments.instrument import SAMPLES, SYS, USER, WALL, HostInstrument
 from cbench.workloads.programs import CLOCKS, NAMES
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
 
-SAMPLES, QUICK_SAMPLES = 1000, 10
+FULL_SAMPLES, QUICK_SAMPLES = 1000, 10
 NAME = "validate"
 ETALON = "etalon"
 OWN = "ticks"
@@ -51,7 +50,7 @@ class ValidationRequest:
 
     @property
     def repetitions(self) -> int:
-        return self.samples or (QUICK_SAMPLES if self.quick else SAMPLES)
+        return self.samples or (QUICK_SAMPLES if self.quick else FULL_SAMPLES)
 
     @property
     def etalons(self) -> int:
@@ -67,7 +66,7 @@ class ValidationRequest:
 class ValidationFacts:
     """What a validation was made of. `etalon_s`: what the etalon waits for; `clocksource`: the kernel's, or ""."""
 
-    instruments: tuple[Instrument, ...]
+    instruments: tuple[HostInstrument, ...]
     etalon_s: float
     clocksource: str
 
@@ -76,7 +75,8 @@ def text(asked: ValidationRequest) -> str:
     """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
     workloads = _chosen(asked.workloads, NAMES, "--workload")
     chosen = _chosen(asked.instruments, (*instruments.NAMES, OWN), "--instrument")
-    own = Instrument(OWN, "ticks", "cbench's own counter, around the work alone", None, "one tick of the CPU's counter")
+    what, why = "cbench's own counter, around the work alone", "one tick of the CPU's counter"
+    own = HostInstrument(OWN, "ticks", what, None, why)
     every = (*(instruments.instruments(chosen) if chosen != (OWN,) else ()), *((own,) if OWN in chosen else ()))
     if all(each.missing for each in every):
         raise UsageError(f"nothing to validate: {every[0].read}: {every[0].missing}")
@@ -107,7 +107,7 @@ def about(source: str) -> ValidationFacts:
         raise UsageError("is no validation, but another study; choose another name (-o)")
     found = json.loads(line.removeprefix(MARK))
     return ValidationFacts(
-        tuple(Instrument(**each) for each in found["instruments"]), found["etalon_s"], found["clocksource"]
+        tuple(HostInstrument(**each) for each in found["instruments"]), found["etalon_s"], found["clocksource"]
     )
 
 
@@ -118,14 +118,14 @@ def _chosen(asked: Sequence[str], known: Sequence[str], option: str) -> tuple[st
     return tuple(each for each in known if not asked or each in asked)
 
 
-def _kinds(every: Sequence[Instrument]) -> list[str]:
+def _kinds(every: Sequence[HostInstrument]) -> list[str]:
     """Of trials: "" read all that does not disturb, the others are sampled."""
-    sampled = [each.read for each in every if each.read.startswith(model.SAMPLES) and not each.missing]
-    plain = [each for each in every if not each.read.startswith(model.SAMPLES) and not each.missing]
+    sampled = [each.read for each in every if each.read.startswith(SAMPLES) and not each.missing]
+    plain = [each for each in every if not each.read.startswith(SAMPLES) and not each.missing]
     return [*([""] if plain else []), *sampled]
 
 
-def _test(name: str, kind: str, quick: bool, every: Sequence[Instrument]) -> str:
+def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) -> str:
     given = f"{name} {(QUICK if quick else SETTINGS)[name]}".rstrip()
     lines = [
         "",
@@ -134,9 +134,14 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[Instrument]) -> str
         f"command = {_quoted(_python('programs', given))}",
     ]
     if kind:  # its times say what sampling costs
-        reads = {model.SAMPLES: kind, model.WALL: model.WALL, model.USER: model.USER, model.SYS: model.SYS}
+        reads = {
+            SAMPLES: kind,
+            WALL: WALL,
+            USER: USER,
+            SYS: SYS,
+        }
     else:
-        plain = [each.read for each in every if not each.missing and not each.read.startswith(model.SAMPLES)]
+        plain = [each.read for each in every if not each.missing and not each.read.startswith(SAMPLES)]
         reads = {metric_name(each): f"json:{OWN}" if each == OWN else each for each in plain}
         reads |= {clock: f"json:{clock}" for clock in CLOCKS}
     for metric, read in reads.items():

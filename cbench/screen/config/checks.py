@@ -8,10 +8,11 @@ from itertools import combinations
 
 from cbench.screen.config import model, treatments
 from cbench.screen.config.model import NO_PROFILER, Level, Response, Screen, ScreenFactor, Treatment
-from cbench.study import model as study
 from cbench.study.instruments import perf_record
+from cbench.study.instruments.instrument import SAMPLES
 from cbench.study.instruments.perf_record import Sampling
-from cbench.study.toml_table import TomlTable
+from cbench.study.resets.reboot import RebootReset
+from cbench.toml_table import TomlTable
 from quiet.errors import UsageError
 
 GOVERNOR = "cpufreq.governor"
@@ -155,7 +156,7 @@ def _workloads(screen: Screen, whole: TomlTable) -> None:
 def _batches(screen: Screen, whole: TomlTable) -> None:
     hard = screen.hard
     for kernel in (factor for factor in hard if any(level.kernel is not None for level in factor.levels)):
-        if screen.reset.kind != study.REBOOT:
+        if not isinstance(screen.reset, RebootReset):
             raise whole.error_at(("reset",), f'{kernel.name} is set by a boot: write kind = "reboot" in [reset]')
         if not screen.reset.command:
             raise whole.error_at(
@@ -244,15 +245,13 @@ def _abridgments(screen: Screen, found: Sequence[model.Treatment], whole: TomlTa
 
 def _samples(screen: Screen, found: Sequence[Treatment], whole: TomlTable) -> None:
     """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
-    if not any(each.metric.source == study.SAMPLES for each in screen.responses):
+    if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}
     for treatment in found:
         for workload in screen.workloads:
             counted = [
-                each
-                for each in treatments.obtainable(screen, treatment, workload)
-                if each.metric.source == study.SAMPLES
+                each for each in treatments.obtainable(screen, treatment, workload) if each.metric.source == SAMPLES
             ]
             if not counted:
                 continue

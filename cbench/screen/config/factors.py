@@ -9,7 +9,7 @@ from dataclasses import replace
 from cbench.screen.config.model import NO_PROFILER, Level, ScreenFactor
 from cbench.study.config import OURS
 from cbench.study.instruments import perf_record
-from cbench.study.toml_table import TomlTable
+from cbench.toml_table import TomlTable
 from quiet import cpulist
 from quiet.errors import UsageError
 

@@ -23,7 +23,8 @@ from cbench.screen.config.model import (
 )
 from cbench.study import config, model
 from cbench.study.config import DAY_S, OURS
-from cbench.study.toml_table import TomlTable
+from cbench.study.resets import registry as resets
+from cbench.toml_table import TomlTable
 
 TABLES = ("screen", "factor", "workload", "response", "constraint", "abridgment", "controlled", "reset", "environment")
 MOST_ITERATIONS, MOST_BATCHES, MOST_WORKLOADS = 1_000_000, 10_000, 100
@@ -59,7 +60,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
         constraints=constraints(whole, factors, tuple(each.name for each in responses)),
         abridgments=abridgments(whole, factors),
         controlled=_controlled(whole),
-        reset=config.reset_of(whole.table("reset")),
+        reset=resets.parse(whole.table("reset")),
         build=table.text("build", ""),
         counter=config.counter_of(table, check),
         profile=config.profile_of(table, check),

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cbench.study.model import Metric, Reset
+from cbench.study.model import Metric
+from cbench.study.resets.reset import Reset
 
 SCREEN = "screen"
 """The kind of such an experiment in a store (Header.kind)."""

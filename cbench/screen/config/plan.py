@@ -14,7 +14,7 @@ from cbench.screen.config.treatments import UNSAMPLED
 from cbench.screen.design import batches, testability
 from cbench.screen.design.factorial import Factor
 from cbench.screen.design.testability import ALIASED, TOGETHER, Assessment
-from cbench.study.model import REBOOT
+from cbench.study.resets.reboot import RebootReset
 from quiet.errors import UsageError
 
 SHOWN = 50
@@ -194,7 +194,7 @@ class Planned:
         if len(hard) != 1 or self.screen.batches < 2:
             return []
         sequence = [each.levels[0] for each in self._batches]
-        what = "boots" if self.screen.reset.kind == REBOOT else "batches"
+        what = "boots" if self.screen.reset.kind == RebootReset.kind else "batches"
         return [f"{hard[0].name}: {batches.sequence_words(sequence, hard[0].names, what)}"]
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
@@ -252,7 +252,9 @@ def _first(made: ScreenPlan) -> str:
         parts.append(f"{len(made.workloads)} workloads")
     parts.append(f"{made.iterations:,} iterations")
     if batches > 1:
-        parts.append(f"{batches} batches, each after a {before}" if before == REBOOT else f"{batches} batches")
+        parts.append(
+            f"{batches} batches, each after a {before}" if before == RebootReset.kind else f"{batches} batches"
+        )
     return f"{made.name}: {' x '.join(parts)}: {made.trials:,} trials"
 
 

@@ -24,6 +24,7 @@ from cbench.screen.design import batches as batching
 from cbench.screen.design import factorial, fractional, plackett
 from cbench.study import model as study
 from cbench.study.instruments import perf_record
+from cbench.study.instruments.instrument import SAMPLES
 from cbench.study.instruments.perf_record import Sampling
 from cbench.study.orders import PlannedRun
 from cbench.study.records import StoredRun
@@ -93,7 +94,7 @@ def _treatment(screen: Screen, number: int, numbers: factorial.Treatment) -> Tre
 
 
 def _needs_profiler(response: Response) -> bool:
-    return response.metric.source == study.SAMPLES and not perf_record.parse(response.metric.detail).call_graph
+    return response.metric.source == SAMPLES and not perf_record.parse(response.metric.detail).call_graph
 
 
 def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> tuple[Response, ...]:
@@ -143,7 +144,7 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
     counted = {
         perf_record.parse(each.metric.detail)
         for each in obtainable(screen, treatment, workload)
-        if each.metric.source == study.SAMPLES
+        if each.metric.source == SAMPLES
     }
     if len(counted) > 1:
         raise UsageError(f"{treatment.name} is sampled in two ways: a command runs under one `perf record`")

@@ -19,7 +19,7 @@ from cbench.screen.execute import pending_restores
 from cbench.study import lock
 from cbench.study.model import VALUE
 from cbench.study.records import Header, StoredRun
-from cbench.study.store import StudyStore, is_study
+from cbench.study.store import StudyStore, study_kind
 from quiet.errors import QuietError
 
 
@@ -115,10 +115,7 @@ def read(path: Path) -> StoredScreen:
 
 def is_screen(path: Path) -> bool:
     """Whether a store holds a screening experiment (and not an order study); QuietError for what is no store."""
-    if not is_study(path):
-        return False
-    with StudyStore.open(path) as store:
-        return store.header().kind == SCREEN
+    return study_kind(path) == SCREEN
 
 
 def plan_of(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.screen.config.model import BUILT, Screen, Treatment
-from cbench.study import must
+from cbench.study.process.run_command import CommandError, run_checked
 from quiet.errors import QuietError, Refused
 
 VARIABLE = BUILT.removeprefix("$")
@@ -127,8 +127,8 @@ class Builds:
         environment = {**self._environment, **self._flags(key), VARIABLE: str(folder)}
         for command in self._commands(key):
             try:
-                must.run(command, self._screen.folder, environment, self._screen.reset.timeout_s)
-            except must.ResetError as error:
+                run_checked(command, self._screen.folder, environment, self._screen.reset.timeout_s)
+            except CommandError as error:
                 raise NotBuilt(f"{self._name(key)} cannot be built: {error}") from None
 
     def _known(self, note: Path, folder: Path, wanted: Mapping[str, Any]) -> str:

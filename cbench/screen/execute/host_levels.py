@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cbench.screen.config.model import Level, Screen
 from cbench.screen.execute import pending_restores, quiet_levels
-from cbench.study import must
+from cbench.study.process.run_command import CommandError, run_checked
 from quiet.errors import Incomplete, QuietError, Refused
 from quiet.host.host import Host
 from quiet.settings.hold import end_hold
@@ -166,8 +166,8 @@ class HostLevels:
     def _run(self, factor: str, level: Level, command: str, what: str) -> str:
         timeout = self._screen.reset.timeout_s
         try:
-            done = must.run(command, self._screen.folder, self._environment, timeout)
-        except must.ResetError as error:
+            done = run_checked(command, self._screen.folder, self._environment, timeout)
+        except CommandError as error:
             kind = Incomplete if what == "restored" else Refused
             raise kind(f"{factor}={level.name} cannot be {what}: {error}") from None
         lines = done.output.decode(errors="replace").strip().splitlines()

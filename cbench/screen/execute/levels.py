@@ -9,10 +9,10 @@ from cbench.screen.config.model import Controlled, Level, PlannedBatch, Screen, 
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute.builds import VARIABLE, Builds
 from cbench.screen.execute.host_levels import Confirmed, HostLevels
-from cbench.study import must
-from cbench.study.hooks import Facts, Held
-from cbench.study.records import StoredRun
-from cbench.study.resets.registry import ResetError
+from cbench.study.hooks import Held
+from cbench.study.process.run_command import CommandError, run_checked
+from cbench.study.records import Facts, StoredRun
+from cbench.study.resets.reset import ResetError
 from quiet import cpulist
 
 KERNEL, LEVEL = "CBENCH_KERNEL", "CBENCH_LEVEL_"
@@ -123,7 +123,7 @@ class Levels:
             if level.aslr is not None:
                 aslr = level.aslr
                 facts[factor] = f"addresses {'random' if aslr else 'fixed'}"
-        made: dict[str, object] = {"confirmed": facts | host.texts} if facts or host.texts else {}
+        made: Facts = {"confirmed": facts | host.texts} if facts or host.texts else {}
         if built := self._builds.of(treatment):
             environment[VARIABLE] = str(built.folder)
             made["build"] = built.digest
@@ -134,8 +134,8 @@ class Levels:
         if not each.command:
             return each.value
         try:
-            done = must.run(each.command, self._screen.folder, self._environment, self._screen.reset.timeout_s)
-        except must.ResetError as error:
+            done = run_checked(each.command, self._screen.folder, self._environment, self._screen.reset.timeout_s)
+        except CommandError as error:
             self._tell(f"controlled variable {each.name}: {error}")
             return ""
         return done.output.decode(errors="replace").strip()[:1000]

@@ -1,20 +1,14 @@
-"""How a number is read from what a command has printed, or left behind."""
+"""Instruments that read what a command has printed: its last number, an expression's group, or a place in its JSON."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 import re
-from pathlib import Path
 from typing import Any
 
-from cbench.study import model
-from cbench.study.instruments import perf_data
-from cbench.study.instruments.perf_data import Samples
-from cbench.study.model import Metric
-from cbench.study.run_command import Execution
+from cbench.study.instruments.instrument import JSON, LAST, REGEX, Instrument, NoNumber
+from cbench.study.process.run_command import Execution
 
 _NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
 _JOINED = r"(?<=\d)[-,_'\u2019:/*^\u00d7\u00b1\u2212\u2013\u00a0\u2009\u202f](?=\d)"
@@ -28,61 +22,53 @@ PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
 """A number, the group, with a unit and the end of a sentence behind it."""
 MISSING = object()
-MOST_FILE = 1 << 24
-CHUNK = 1 << 16
-UNTOUCHED_NS = 1_000_000_000
-"""Since 1970: the time given to a file of results before its trial."""
-KERNELS = ("/proc/", "/sys/", "/dev/")
-"""Files there have their content without being written."""
 
 
-class NoNumber(Exception):
-    """The text says why."""
+class LastFloat(Instrument):
+    """The last number printed."""
+
+    source = LAST
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        return last_number(_text(done), "its output")
 
 
-def read(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
-    """The number, and its text as it was found. Raises NoNumber."""
-    times = dict(zip(model.TIMES, (done.wall_s, done.user_s, done.sys_s, done.running_s), strict=True))
-    if metric.source in times:
-        return times[metric.source], repr(times[metric.source])
-    if metric.source in model.COUNTS:
-        count = done.counts.get(metric.source, "was not counted")
-        if isinstance(count, str):
-            raise NoNumber(f"{metric.source}: {count}")
-        return (count / 1e9, f"{count} ns") if metric.source in model.CLOCKS else (float(count), str(count))
-    if metric.source in (model.SAMPLES, model.PERF_DATA):
-        return _samples(metric, done, folder)
-    if metric.source == model.FILE:
-        return _last(_content(Path(folder, metric.detail)), metric.detail)
-    text = done.output.decode(errors="replace")
-    if metric.source == model.REGEX:
-        found = re.findall(metric.detail, text, re.MULTILINE)
-        if not found:
-            raise NoNumber(f"nothing in its output is like {metric.detail!r}")
-        return _number(found[-1])
-    if metric.source == model.JSON:
-        return _number(_path(text, metric.detail))
-    return _last(text, "its output")
+class Regex(Instrument):
+    """The group of an expression, where it matches last."""
 
+    source = REGEX
+    argument = "EXPRESSION"
 
-def _samples(metric: Metric, done: Execution, folder: str) -> tuple[float, str]:
-    found: Samples | str = done.samples
-    if metric.source == model.PERF_DATA:
-        path = Path(folder, metric.detail)
+    def check(self, detail: str) -> None:
         try:
-            if path.stat().st_mtime_ns == UNTOUCHED_NS:
-                raise NoNumber(f"{path}: was not written in this trial")
-            found = perf_data.count(path)
-        except OSError as error:
-            raise NoNumber(f"{path}: {error.strerror}") from None
-        except perf_data.NoSamples as error:
-            raise NoNumber(str(error)) from None
-    if isinstance(found, str):
-        raise NoNumber(f"{metric.source}: {found}")
-    return float(found.samples), str(found.samples)
+            groups = re.compile(detail).groups
+        except re.error as error:
+            raise ValueError(f"{detail!r} is no regular expression: {error}") from None
+        if groups != 1:
+            raise ValueError(f"{detail!r}: put the number into one group, (...)")
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        matches = re.findall(detail, _text(done), re.MULTILINE)
+        if not matches:
+            raise NoNumber(f"nothing in its output is like {detail!r}")
+        return _number(matches[-1])
 
 
-def _last(text: str, where: str) -> tuple[float, str]:
+class JsonPath(Instrument):
+    """The number at a path of the JSON printed."""
+
+    source = JSON
+    argument = "PATH"
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        return _number(_path(_text(done), detail))
+
+
+def _text(done: Execution) -> str:
+    return done.output.decode(errors="replace")
+
+
+def last_number(text: str, where: str) -> tuple[float, str]:
     """The last number; never a part of what may mean another one, and never one before what is no number."""
     token = ""
     for found in TOKEN.finditer(text):
@@ -106,28 +92,6 @@ def _number(text: str) -> tuple[float, str]:
     if not math.isfinite(value):
         raise NoNumber(f"{text!r} is no finite number")
     return value, text
-
-
-def prepare(metric: Metric, folder: str) -> None:
-    """Before a trial: have a result's file look as old as can be, so that one that is not written again is noticed."""
-    path = Path(folder, metric.detail)
-    if metric.source in (model.FILE, model.PERF_DATA) and not str(path).startswith(KERNELS):
-        with contextlib.suppress(OSError):
-            os.utime(path, ns=(UNTOUCHED_NS, UNTOUCHED_NS))
-
-
-def _content(path: Path) -> str:
-    try:
-        with path.open("rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_mtime_ns == UNTOUCHED_NS:
-                raise NoNumber(f"{path}: was not written in this trial")
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
-            parts = []
-            while more := file.read(CHUNK):  # a file of the kernel's may refuse to be asked for much at once
-                parts.append(more)
-            return b"".join(parts).decode(errors="replace")
-    except OSError as error:
-        raise NoNumber(f"{path}: {error.strerror}") from None
 
 
 def _path(text: str, path: str) -> str:

@@ -11,8 +11,12 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from cbench.study.instruments.instrument import SAMPLES, HostInstrument, Instrument, probed
 from cbench.study.instruments.perf_data import NoSamples, Samples, count
+from cbench.study.process.run_command import Execution, Probe, Reading
+from cbench.to_json import to_json
 from quiet.host.reader import Reader
 
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
@@ -132,3 +136,62 @@ def counted(sampling: Sampling, file: Path) -> Samples | str:
         name = sampling.event.partition(":")[0]
         return f"{sampling.event}: the kernel may not be sampled without root; event={name}:u samples user mode alone"
     return found
+
+
+class Recording:
+    """`perf record` around a command; its file is thrown away once the samples are counted."""
+
+    name = SAMPLES
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._file = Path()
+
+    def obstacle(self, path: str | None) -> str:
+        why = obstacle(self._sampling, path)
+        return f"samples cannot be had here: {why}" if why else ""
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="cbench-")
+        self._file = Path(self._folder.name, "perf.data")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def wrap(self, shell: list[str]) -> list[str]:
+        return [*arguments(self._sampling, self._file), *shell]
+
+    def reading(self) -> Reading:
+        samples = counted(self._sampling, self._file)
+        if isinstance(samples, str):
+            return Reading(None, samples)
+        facts = to_json(samples)
+        return Reading(samples.samples, facts={SAMPLES: facts} if isinstance(facts, dict) else {})
+
+
+class RecordedSamples(Instrument):
+    """The samples of `perf record` around the command."""
+
+    source, argument, optional, unit = SAMPLES, "HOW", True, "samples"
+    judged = tuple(f"{SAMPLES}:{graph}" for graph in (FRAME_POINTERS, DWARF))
+
+    def check(self, detail: str) -> None:
+        try:
+            parse(detail)
+        except ValueError as error:
+            raise ValueError(f"{f'{SAMPLES}:{detail}'!r}: {error}") from None
+
+    def probe(self, sampling: Sampling | None) -> Probe | None:
+        return None if sampling is None else Recording(sampling)
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        samples = probed(self.source, done, "was not sampled")
+        return float(samples), str(samples)
+
+    def on_host(self, read: str) -> HostInstrument:
+        how = parse(read.partition(":")[2])
+        what, step = f"`perf record`: {how.words}", None if how.hz is None else 1 / how.hz
+        return HostInstrument(read, self.unit, what, step, f"one sample: 1/{how.hz:,} s", obstacle(how))

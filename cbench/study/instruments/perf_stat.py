@@ -11,20 +11,32 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
 
-from cbench.study import model
-from quiet.errors import QuietError, UsageError
+from cbench.study.instruments.instrument import (
+    CPU_CLOCK,
+    CYCLES,
+    CYCLES_USER,
+    TASK_CLOCK,
+    HostInstrument,
+    Instrument,
+    probed,
+)
+from cbench.study.process.run_command import Execution, Probe, Reading
+from quiet.errors import UsageError
+
+if TYPE_CHECKING:
+    from cbench.study.instruments.perf_record import Sampling
 
 CALLS = {"x86_64": 298, "aarch64": 241}
 HARDWARE, SOFTWARE = 0, 1
-CPU_CYCLES, CPU_CLOCK, TASK_CLOCK = 0, 0, 1
+PERF_CPU_CYCLES, PERF_CPU_CLOCK, PERF_TASK_CLOCK = 0, 0, 1
+CLOCKS = (TASK_CLOCK, CPU_CLOCK)
 EVENTS = {
-    model.CYCLES: (HARDWARE, CPU_CYCLES),
-    model.CYCLES_USER: (HARDWARE, CPU_CYCLES),
-    model.TASK_CLOCK: (SOFTWARE, TASK_CLOCK),
-    model.CPU_CLOCK: (SOFTWARE, CPU_CLOCK),
+    CYCLES: (HARDWARE, PERF_CPU_CYCLES),
+    CYCLES_USER: (HARDWARE, PERF_CPU_CYCLES),
+    TASK_CLOCK: (SOFTWARE, PERF_TASK_CLOCK),
+    CPU_CLOCK: (SOFTWARE, PERF_CPU_CLOCK),
 }
 """Type and config. The two clocks count nanoseconds and are in every kernel with perf_event."""
 DISABLED, INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR, ENABLE_ON_EXEC = 1, 2, 1 << 5, 1 << 6, 1 << 12
@@ -35,31 +47,71 @@ SIZE = 64  # PERF_ATTR_SIZE_VER0
 
 
 class Counting:
-    """A count that is open. `value()` is to be asked after the command has ended."""
+    """Counts what this process starts, from its start to its end. The count is read after the command has ended."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._fd = -1
 
-    def value(self) -> int:
-        """The count, of the clocks nanoseconds.
+    def obstacle(self, path: str | None) -> str:
+        try:
+            check(self.name)
+        except UsageError as error:
+            return f"read = {self.name!r} cannot be had here: {error}"
+        return ""
 
-        Raises QuietError where another user of the PMU had the counter for some of the time.
-        """
+    def __enter__(self) -> Self:
+        """Raises UsageError, which says why it cannot be counted."""
+        self._fd = _opened(self.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def wrap(self, shell: list[str]) -> list[str]:
+        return shell
+
+    def reading(self) -> Reading:
+        """The count, of the clocks nanoseconds; none where another user of the PMU had the counter at times."""
         value, enabled, running = struct.unpack("=QQQ", os.read(self._fd, 24))
-        if not running or running < enabled:
-            share = 100 * running / enabled if enabled else 0.0
-            raise QuietError(f"the counter was counting for {share:.0f} % of the time only: others use the PMU too")
-        return int(value)
+        if running and running >= enabled:
+            return Reading(value, facts={"counts": {self.name: value}})
+        share = 100 * running / enabled if enabled else 0.0
+        why = f"the counter was counting for {share:.0f} % of the time only: others use the PMU too"
+        return Reading(None, why, {"counts": {self.name: why}})
 
 
-@contextmanager
-def counting(name: str) -> Iterator[Counting]:
-    """Count what this process starts meanwhile. Raises UsageError, which says why it cannot be counted."""
-    fd = _opened(name)
-    try:
-        yield Counting(fd)
-    finally:
-        os.close(fd)
+class EventCount(Instrument):
+    """A count of perf_event_open(2): cycles, or the time of a clock."""
+
+    def __init__(self, source: str, unit: str, what: str) -> None:
+        self.source, self.unit, self._what = source, unit, what
+        self.judged = (source,)
+
+    def probe(self, sampling: Sampling | None) -> Probe:
+        return Counting(self.source)
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        count = probed(self.source, done, "was not counted")
+        return (count / 1e9, f"{count} ns") if self.source in CLOCKS else (float(count), str(count))
+
+    def on_host(self, read: str) -> HostInstrument:
+        try:
+            check(self.source)
+            missing = ""
+        except UsageError as error:
+            missing = str(error).removeprefix(f"{self.source}: ")
+        if self.source in CLOCKS:
+            why = "the kernel's clock in nanoseconds; `perf stat` prints it to 0.01 ms"
+            return HostInstrument(read, self.unit, self._what, 1e-9, why, missing)
+        return HostInstrument(read, self.unit, self._what, None, "counted by the PMU", missing)
+
+
+EVENT_COUNTS = (
+    EventCount(CYCLES, "cycles", "CPU cycles"),
+    EventCount(CYCLES_USER, "cycles", "CPU cycles in user mode"),
+    *(EventCount(name, "s", "CPU time, from the command's execution on") for name in CLOCKS),
+)
 
 
 def check(name: str) -> None:
@@ -70,18 +122,18 @@ def check(name: str) -> None:
 def _opened(name: str) -> int:
     kind, config = EVENTS[name]
     how = DISABLED | INHERIT | ENABLE_ON_EXEC | EXCLUDE_HYPERVISOR
-    if name == model.CYCLES_USER:
+    if name == CYCLES_USER:
         how |= EXCLUDE_KERNEL
     if platform.machine() not in CALLS:
         raise UsageError(f"{name}: not known how to count on {platform.machine()}")
     fd = _open(kind, config, how)
-    if fd in DENIED and name in model.CLOCKS:
+    if fd in DENIED and name in CLOCKS:
         # Who may not look into the kernel has to say so; a clock that is read, not sampled, counts all the same.
         fd = _open(kind, config, how | EXCLUDE_KERNEL)
     if fd < 0:
         from cbench.measure.counters import reason
 
-        user = '; read = "cycles:u" counts those in user mode' if fd in DENIED and name == model.CYCLES else ""
+        user = '; read = "cycles:u" counts those in user mode' if fd in DENIED and name == CYCLES else ""
         raise UsageError(f"{name}: {reason(fd)}{user}")
     return fd
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from cbench.compare.result import AUTO, CompareOptions, compared, options, share
-from cbench.export.export import export
+from cbench.export.export import ExportOptions, export
 from cbench.store.store import Store
+from cbench.to_json import to_json
 from quiet.errors import UsageError
 from tests.cbench.compare.comparing import fails
 from tests.cbench.running import cbench, error_line
@@ -22,8 +23,13 @@ from tests.cbench.store.storing import CYCLES, HOST, TICKS, facts, noisy, stored
 FINE = {**TICKS, "quantum": 1}
 
 
+def answer(a: object, b: object, **changes: Any) -> Any:
+    """As JSON."""
+    return to_json(compared(str(a), str(b), CompareOptions(**changes)))
+
+
 def rows(a: object, b: object, **changes: Any) -> list[dict[str, Any]]:
-    found: Any = compared(str(a), str(b), CompareOptions(**changes))["comparisons"]
+    found: Any = answer(a, b, **changes)["comparisons"]
     return list(found)
 
 
@@ -33,7 +39,7 @@ def one(a: object, b: object, **changes: Any) -> dict[str, Any]:
 
 
 def exported(path: Path) -> Path:
-    export(str(path), "pyperf", str(path.with_suffix(".json")))
+    export(ExportOptions(str(path), "pyperf", str(path.with_suffix(".json"))))
     return path.with_suffix(".json")
 
 
@@ -151,7 +157,7 @@ def test_counts_of_different_counters_are_not_compared_though_their_unit_is_the_
     fails(exported(a), b, words)
     fails(exported(a), exported(b), words)
     stored(b, [[100] * 5] * 4, counter=CYCLES)
-    found = compared(str(a), str(b), CompareOptions())
+    found = answer(a, b)
     (row,) = rows(a, b)
     assert (row["test"], row["outcome"]) == ("hash n=1000 / hash n=1000 [cycles]", "equal")
     assert found["other_units"] == [words]
@@ -195,7 +201,7 @@ def test_a_test_with_a_zero_is_left_out_with_its_reason_and_the_others_are_compa
     for name, left, right in (("none", [0] * 5, [0] * 5), ("some", [0] * 5, [3] * 5), ("one", [0], [0])):
         stored(a, [left] * 4, workload=name, counter=faults)
         stored(b, [right] * 4, workload=name, counter=faults)
-    found = compared(str(a), str(b), CompareOptions())
+    found = answer(a, b)
     assert [(row["test"], row["outcome"]) for row in rows(a, b)] == [
         ("hash n=1000", "higher"),
         ("none n=1000", "equal"),
@@ -266,7 +272,7 @@ def test_tests_are_matched_by_workload_and_parameters(tmp_path: Path) -> None:
     b = stored(tmp_path / "b.db", noisy(2e6, 4, 9, seed=3), params={"n": 2000})
     stored(b, noisy(1e6, 4, 9, seed=4))
     stored(b, noisy(1e6, 4, 9, seed=4), workload="memory")
-    found = compared(str(a), str(b), CompareOptions())
+    found = answer(a, b)
     assert [row["test"] for row in rows(a, b)] == ["hash n=1000", "hash n=2000"]
     assert (found["only_in_a"], found["only_in_b"]) == (["sieve n=1000"], ["memory n=1000"])
 

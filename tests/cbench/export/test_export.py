@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cbench.cli import app
-from cbench.export.export import export
+from cbench.export.export import ExportOptions, export
 from cbench.model import Trial
 from cbench.store.store import Store
 from quiet.errors import QuietError, UsageError
@@ -42,7 +42,7 @@ def polluted(tmp_path: Path) -> Path:
 
 def table(path: Path, clean_only: bool = False) -> list[dict[str, str]]:
     out = path.with_suffix(".csv")
-    export(str(path), "csv", str(out), clean_only)
+    export(ExportOptions(str(path), "csv", str(out), clean_only))
     with open(out, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -58,7 +58,7 @@ def pyperf(*arguments: str | Path) -> str:
 
 def as_pyperf(path: Path, clean_only: bool = False) -> Path:
     out = path.with_suffix(".json")
-    export(str(path), "pyperf", str(out), clean_only)
+    export(ExportOptions(str(path), "pyperf", str(out), clean_only))
     return out
 
 
@@ -187,7 +187,7 @@ def test_parquet_without_pyarrow_is_one_line_that_says_how(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # what `import` then finds is nothing
     with pytest.raises(UsageError) as caught:
-        export(str(store), "parquet", str(tmp_path / "x"))
+        export(ExportOptions(str(store), "parquet", str(tmp_path / "x")))
     assert str(caught.value) == (
         "--format parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or use --format csv"
     )
@@ -210,7 +210,7 @@ def test_parquet_has_the_rows_of_csv_with_exact_values_where_pyarrow_is_installe
 def wrong(message: str, *arguments: str | None, clean_only: bool = False) -> None:
     data, kind, output = arguments
     with pytest.raises(QuietError) as caught:
-        export(str(data), str(kind), output, clean_only)
+        export(ExportOptions(str(data), str(kind), output, clean_only))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -253,7 +253,7 @@ def test_json_says_what_was_written(store: Path, tmp_path: Path) -> None:
 def test_a_file_from_before_is_replaced_whole(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.csv"
     out.write_text("old\n" * 10_000)
-    export(str(store), "csv", str(out))
+    export(ExportOptions(str(store), "csv", str(out)))
     assert len(out.read_text().splitlines()) == 61
 
 
@@ -274,4 +274,4 @@ def test_the_commands_are_in_the_application() -> None:
 
 def test_a_usage_error_is_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        export(str(tmp_path), "csv", None)
+        export(ExportOptions(str(tmp_path), "csv", None))

@@ -9,8 +9,7 @@ import pytest
 
 from cbench.study.config import load, parse
 from cbench.study.example import EXAMPLE
-from cbench.study.toml_lines import line_of, lines
-from cbench.study.toml_table import MOST_BYTES
+from cbench.toml_table import MOST_BYTES, line_of, lines
 from quiet.errors import UsageError
 
 PLAIN = """

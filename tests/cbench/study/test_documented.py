@@ -6,11 +6,14 @@ import re
 
 import pytest
 
-from cbench.study import model, process_tags
+from cbench.study import model
 from cbench.study.config import parse
 from cbench.study.example import EXAMPLE
+from cbench.study.instruments.registry import INSTRUMENTS
 from cbench.study.orders import DESIGNS
-from cbench.study.toml_table import TomlTable
+from cbench.study.process import process_tags
+from cbench.study.resets.registry import RESETS
+from cbench.toml_table import TomlTable
 from tests import CHECKOUT
 
 DOCUMENT = (CHECKOUT / "docs" / "study-file.md").read_text()
@@ -50,10 +53,12 @@ def test_every_key_is_in_the_example_and_in_a_table_of_the_document(keys: set[tu
 
 
 def test_every_choice_is_in_the_document_and_in_the_example() -> None:
-    for each in (*DESIGNS, *model.RESETS, *model.TIMES, *model.COUNTS, model.LAST, model.VALUE, "trial", "run"):
+    resets = [each.kind for each in RESETS]
+    plain = [each.source for each in INSTRUMENTS if not each.argument]
+    for each in (*DESIGNS, *resets, *plain, model.VALUE, "trial", "run"):
         assert f"`{each}`" in DOCUMENT or f'`"{each}"`' in DOCUMENT, each
         assert each in EXAMPLE, each
-    for each in (model.REGEX, model.JSON, model.FILE, model.SAMPLES, model.PERF_DATA):
+    for each in (instrument.source for instrument in INSTRUMENTS if instrument.argument):
         assert f"`{each}:" in DOCUMENT
         assert f"{each}:" in EXAMPLE
     for each in (process_tags.RUN, process_tags.POSITION, process_tags.TEST, process_tags.MARK, process_tags.PADDING):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from cbench.compare.data import load
-from cbench.export.export import export
-from cbench.export.study import COLUMNS
+from cbench.compare.result import load
+from cbench.export.export import ExportOptions, ExportResult, export
+from cbench.export.sources import STUDY
 from cbench.order import analyze
 from cbench.order.options import OrderOptions
 from cbench.study.store import StudyStore
@@ -32,7 +32,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_trial_is_a_row_and_values_are_exact(kind: str, data: Path) -> None:
     out = data.with_name(f"out.{kind}")
-    assert export(str(data), kind, str(out)) == {"format": kind, "output": str(out), "trials": 72}
+    assert export(ExportOptions(str(data), kind, str(out))) == ExportResult(kind, str(out), None, 72)
     if kind == "csv":
         with open(out, newline="") as file:
             read = [{name: each or None for name, each in row.items()} for row in csv.DictReader(file)]
@@ -41,7 +41,7 @@ def test_every_trial_is_a_row_and_values_are_exact(kind: str, data: Path) -> Non
     with StudyStore.open(data) as store:
         values = {(run, position): number for run, position, _, number in store.values()}
         trials = store.trials()
-    assert tuple(read[0]) == COLUMNS
+    assert tuple(read[0]) == tuple(STUDY)
     assert len(read) == len(trials) == 72
     assert any(each["failure"] for each in read)
     for row, (run, position, test, failure, begun, ended) in zip(read, trials, strict=True):
@@ -60,7 +60,7 @@ def rows_of(path: Path) -> list[dict[str, object]]:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_file_is_analysed_as_the_store_is(kind: str, data: Path) -> None:
     out = data.with_name(f"out.{kind}")
-    export(str(data), kind, str(out))
+    export(ExportOptions(str(data), kind, str(out)))
     store, file = (analyze.analyzed(OrderOptions(str(each))) for each in (data, out))
     assert [test.p for test in file.tests.values()] == [test.p for test in store.tests.values()]
     assert file.verdict[:-1] == store.verdict[:-1]
@@ -75,7 +75,7 @@ def test_each_metric_has_its_rows_and_a_failed_trial_has_one_for_each(tmp_path: 
     command = "test $CBENCH_RUN != 1 || exit 4; echo x=1 y=$CBENCH_RUN"
     written(tmp_path, study({"a": command}, "repetitions = 1") + metrics)
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
-    export(str(tmp_path / "s.db"), "csv", str(tmp_path / "out.csv"))
+    export(ExportOptions(str(tmp_path / "s.db"), "csv", str(tmp_path / "out.csv")))
     with open(tmp_path / "out.csv", newline="") as file:
         read = [(row["metric"], row["run"], row["value"], row["failure"]) for row in csv.DictReader(file)]
     failed = "ended with 4"
@@ -85,10 +85,10 @@ def test_each_metric_has_its_rows_and_a_failed_trial_has_one_for_each(tmp_path: 
 def test_what_is_not_for_studies_says_so_in_one_line(data: Path) -> None:
     wrong = {"pyperf": "the store of a study, whose orders pyperf's files cannot hold; use --format csv or parquet"}
     with pytest.raises(UsageError) as caught:
-        export(str(data), "pyperf", None)
+        export(ExportOptions(str(data), "pyperf", None))
     assert str(caught.value) == f"{data}: {wrong['pyperf']}"
     with pytest.raises(UsageError, match=r"^--clean-only: a study's trials are not told apart so; leave it away$"):
-        export(str(data), "csv", None, clean_only=True)
+        export(ExportOptions(str(data), "csv", None, clean_only=True))
     with pytest.raises(UsageError) as caught:
         load(str(data))
     assert str(caught.value) == f"{data}: the store of a study: `cbench order analyze {data}` compares its orders"
@@ -98,4 +98,4 @@ def test_a_study_without_a_trial_yet_has_nothing_to_export(tmp_path: Path) -> No
     path = written(tmp_path, study({"a": "kill -9 $PPID"}))
     order("run", path, folder=tmp_path)
     with pytest.raises(UsageError, match=r"s\.db: no trials in it$"):
-        export(str(tmp_path / "s.db"), "csv", None)
+        export(ExportOptions(str(tmp_path / "s.db"), "csv", None))

@@ -12,9 +12,10 @@ import pytest
 from cbench.study import model
 from cbench.study.config import parse
 from cbench.study.instruments import perf_stat
+from cbench.study.instruments.perf_stat import Counting
 from cbench.study.model import Metric
-from cbench.study.process_tags import Marks
-from cbench.study.run_command import MOST_OUTPUT, execute
+from cbench.study.process.process_tags import ProcessTags
+from cbench.study.process.run_command import MOST_OUTPUT, execute
 from cbench.study.store import Ended
 from cbench.study.trial import command
 from cbench.study.workload import Workloads, choose
@@ -33,7 +34,7 @@ def one(line: str, folder: Path, *metrics: Metric, timeout_s: float = 60, direct
 
 def test_each_trial_knows_its_place_in_an_environment_of_equal_size(tmp_path: Path) -> None:
     """The size moves the stack: it must not follow the position, the run or the test."""
-    marks = Marks("here", 120, ("a", "longer"))
+    marks = ProcessTags("here", 120, ("a", "longer"))
     sizes = set()
     for run in (0, 7, 99, 119):
         for position, name in enumerate(("a", "longer")):
@@ -121,12 +122,12 @@ def test_json_may_follow_other_lines_and_have_dots_in_its_keys(tmp_path: Path) -
 def test_counts_are_of_the_command_and_all_that_it_starts_and_of_nothing_else() -> None:
     """The kernel's clock of running tasks stands in for the PMU, which a virtual machine may lack."""
     loop = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"
-    done = execute(f"{loop}; ({loop}); sh -c '{loop}'", "/", ENVIRONMENT, 60, ["task-clock"])
-    count = done.counts["task-clock"]
+    done = execute(f"{loop}; ({loop}); sh -c '{loop}'", "/", ENVIRONMENT, 60, [Counting("task-clock")])
+    count = done.readings["task-clock"].value
     assert isinstance(count, int)
     used = done.user_s + done.sys_s
     assert 0.8 * used < count / 1e9 < 1.2 * used + 0.02
-    assert execute("sleep 0.2", "/", ENVIRONMENT, 60, ["task-clock"]).counts["task-clock"] < 0.1e9
+    assert execute("sleep 0.2", "/", ENVIRONMENT, 60, [Counting("task-clock")]).readings["task-clock"].value < 0.1e9
 
 
 def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_cycles_that_cannot_be_had_are_one_line_before_anything_runs(tmp_path: P
         said = f"cbench: error: {tmp_path / 's.toml'}: test 'a': read = 'cycles' cannot be had here: {error}\n"
         assert (done.stderr, (tmp_path / "ran").exists(), (tmp_path / "s.db").exists()) == (said, False, False)
     else:
-        counted = execute("true", "/", ENVIRONMENT, 60, ["cycles"]).counts["cycles"]
+        counted = execute("true", "/", ENVIRONMENT, 60, [Counting("cycles")]).readings["cycles"].value
         assert isinstance(counted, int)
         assert counted > 10_000
 
@@ -193,7 +194,7 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     parsed = parse(WORKLOADS.replace("5000", "20000").replace("f.c:twice", "hash"), "s.toml", "/")
     counter = choose(parsed, "auto")
     assert counter is not None
-    measured = Workloads(parsed, str(counter["name"]), tmp_path, lambda _: None)
+    measured = Workloads(parsed, counter.name, tmp_path, lambda _: None)
     ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(6))
     request = whole.Request(["hash"], 1, [], "0", "auto", ["n=20000"], quick=False, timeout=60, trace=False)
     theirs: list[Any] = [whole.measure(request)["results"][0] for _ in range(6)]

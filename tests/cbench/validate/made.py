@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from cbench.study.instruments.registry import Instrument
+from cbench.study.instruments.instrument import HostInstrument
 from cbench.validate.judge import judged
 from cbench.validate.plan import ValidationFacts
 from cbench.validate.series import ValidationData, ValidationSeries
@@ -15,15 +15,15 @@ N = 40
 WORK_S = {"aliquot": 0.5, "competing": 0.5, "perfect": 3.0, "copy": 0.2, "etalon": 10.0}
 TICKS = 2.5e9
 INSTRUMENTS = (
-    Instrument("wall", "s", "elapsed time", 1e-9, "CLOCK_MONOTONIC"),
-    Instrument("user", "s", "CPU time in user mode", 0.004, "ticks"),
-    Instrument("sys", "s", "CPU time in the kernel", 0.004, "ticks"),
-    Instrument("perf-elapsed", "s", "elapsed time", 1e-9, "CLOCK_MONOTONIC"),
-    Instrument("cycles", "cycles", "CPU cycles", None, "counted by the PMU", "no PMU here"),
-    Instrument("task-clock", "s", "CPU time", 1e-9, "ns"),
-    Instrument("cpu-clock", "s", "CPU time", 1e-9, "ns"),
-    Instrument("samples:fp", "samples", "`perf record`", 0.001, "one sample"),
-    Instrument("ticks", "ticks", "cbench's own counter", None, "one tick"),
+    HostInstrument("wall", "s", "elapsed time", 1e-9, "CLOCK_MONOTONIC"),
+    HostInstrument("user", "s", "CPU time in user mode", 0.004, "ticks"),
+    HostInstrument("sys", "s", "CPU time in the kernel", 0.004, "ticks"),
+    HostInstrument("perf-elapsed", "s", "elapsed time", 1e-9, "CLOCK_MONOTONIC"),
+    HostInstrument("cycles", "cycles", "CPU cycles", None, "counted by the PMU", "no PMU here"),
+    HostInstrument("task-clock", "s", "CPU time", 1e-9, "ns"),
+    HostInstrument("cpu-clock", "s", "CPU time", 1e-9, "ns"),
+    HostInstrument("samples:fp", "samples", "`perf record`", 0.001, "one sample"),
+    HostInstrument("ticks", "ticks", "cbench's own counter", None, "one tick"),
 )
 
 Spoil = Callable[[dict[tuple[str, str], ValidationSeries]], None]

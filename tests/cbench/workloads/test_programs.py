@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cbench.study.run_command import execute
+from cbench.study.process.run_command import execute
 from cbench.workloads import competing, programs
 from cbench.workloads.programs import WrongResult, program
 from quiet.errors import QuietError

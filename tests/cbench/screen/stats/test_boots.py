@@ -13,7 +13,7 @@ import pytest
 from cbench.screen.data.load_store import read
 from cbench.screen.execute import host_levels
 from cbench.study import auto_resume
-from cbench.study.resets import registry
+from cbench.study.resets import reboot
 from quiet.host.host import Host
 from tests.cbench.screen.running import experiment, factor, screen, written
 from tests.trees import machine, plant
@@ -35,7 +35,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = plant(tmp_path / "root", machine(cpus=2))
     (tmp_path / "boot").write_text("boot0\n")
     (tmp_path / "leave").write_text(LEAVE)
-    monkeypatch.setattr(registry, "boot_id", lambda: (tmp_path / "boot").read_text().strip())
+    monkeypatch.setattr(reboot, "boot_id", lambda: (tmp_path / "boot").read_text().strip())
     monkeypatch.setattr(auto_resume, "obstacle", lambda: "it is a test")
     monkeypatch.setattr(host_levels, "Host", lambda: Host(str(root)))
     head = "iterations = 2\nbatches = 2\nsequence = ['off', 'on', 'on', 'off']"

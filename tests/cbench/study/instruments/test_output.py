@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.study.instruments.output import NoNumber, read
-from cbench.study.model import Metric
-from cbench.study.run_command import MOST_OUTPUT, Execution, execute
+from cbench.study.instruments.instrument import NoNumber
+from cbench.study.instruments.registry import BY_SOURCE
+from cbench.study.process.run_command import MOST_OUTPUT, Execution, execute
 
 
 def printed(text: str) -> Execution:
@@ -22,7 +22,7 @@ def printed(text: str) -> Execution:
 
 
 def number(source: str, text: str, detail: str = "", folder: str = "/") -> tuple[float, str]:
-    return read(Metric("", source, detail), printed(text), folder)
+    return BY_SOURCE[source].read(detail, printed(text), folder)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -12,11 +12,12 @@ import pytest
 from cbench.study import model
 from cbench.study.config import parse
 from cbench.study.instruments import perf_record, perf_stat
-from cbench.study.instruments.output import read
 from cbench.study.instruments.perf_data import Samples
-from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.perf_record import Recording, Sampling
+from cbench.study.instruments.perf_stat import Counting
+from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.model import Metric
-from cbench.study.run_command import execute
+from cbench.study.process.run_command import execute
 from cbench.study.trial import command
 from quiet.errors import UsageError
 from tests.cbench.study.instruments.perf import BUSY, EXCLUDE_KERNEL, NEEDS_PERF, file, record
@@ -67,7 +68,7 @@ def test_samples_are_about_as_many_as_the_frequency_says(graph: str, tmp_path: P
     test = model.Test("a", BUSY, metrics=(Metric("n", "samples"),), sampling=Sampling(graph))
     made = command(test, 0, 0, 0, study_folder=str(tmp_path), environment=ENVIRONMENT)
     assert made.failure is None
-    used = execute(BUSY, str(tmp_path), ENVIRONMENT, 60, ["cpu-clock"]).counts["cpu-clock"]
+    used = execute(BUSY, str(tmp_path), ENVIRONMENT, 60, [Counting("cpu-clock")]).readings["cpu-clock"].value
     assert isinstance(used, int)
     assert made.values["n"][0] == pytest.approx(used / 1e6, rel=0.5)
     assert made.facts["samples"]["samples"] == made.values["n"][0]
@@ -77,9 +78,9 @@ def test_samples_are_about_as_many_as_the_frequency_says(graph: str, tmp_path: P
 @pytest.mark.slow
 @NEEDS_PERF
 def test_a_command_under_perf_record_ends_as_it_ends(tmp_path: Path) -> None:
-    done = execute("echo 5; exit 3", str(tmp_path), ENVIRONMENT, 60, sampled=Sampling())
+    done = execute("echo 5; exit 3", str(tmp_path), ENVIRONMENT, 60, [Recording(Sampling())])
     assert (done.code, done.output) == (3, b"5\n")
-    late = execute("sleep 60", str(tmp_path), ENVIRONMENT, 1.0, sampled=Sampling())
+    late = execute("sleep 60", str(tmp_path), ENVIRONMENT, 1.0, [Recording(Sampling())])
     assert late.code is None
 
 
@@ -109,10 +110,11 @@ def test_user_mode_alone_is_sampled_where_it_is_asked_for(tmp_path: Path) -> Non
     work = f"dd if=/dev/zero of=/dev/null bs=1 count=200000 2>/dev/null; {BUSY}"
     counts = []
     for event in ("cpu-clock", "cpu-clock:u"):
-        done = execute(work, str(tmp_path), ENVIRONMENT, 60, sampled=Sampling(event=event))
-        assert isinstance(done.samples, Samples)
-        assert done.samples.user_only == (event == "cpu-clock:u")
-        counts.append(done.samples.samples)
+        done = execute(work, str(tmp_path), ENVIRONMENT, 60, [Recording(Sampling(event=event))])
+        reading = done.readings["samples"]
+        assert reading.facts["samples"]["user_only"] == (event == "cpu-clock:u")
+        assert reading.value is not None
+        counts.append(reading.value)
     assert counts[1] < 0.9 * counts[0]
 
 
@@ -152,17 +154,17 @@ def test_samples_of_a_command_that_was_not_sampled_are_no_number(tmp_path: Path)
 
 
 def test_clocks_count_a_command_and_nothing_before_it() -> None:
-    done = execute(f"{BUSY}; ({BUSY})", "/", ENVIRONMENT, 60, ["task-clock", "cpu-clock"])
-    task, cpu = (read(Metric("", name), done, "/")[0] for name in ("task-clock", "cpu-clock"))
+    done = execute(f"{BUSY}; ({BUSY})", "/", ENVIRONMENT, 60, [Counting("task-clock"), Counting("cpu-clock")])
+    task, cpu = (BY_SOURCE[name].read("", done, "/")[0] for name in ("task-clock", "cpu-clock"))
     assert task == pytest.approx(cpu, rel=0.05)
     assert task == pytest.approx(done.user_s + done.sys_s, rel=0.1)
-    idle = execute("sleep 0.3", "/", ENVIRONMENT, 60, ["task-clock"])
-    assert read(Metric("", "task-clock"), idle, "/")[0] < 0.1
+    idle = execute("sleep 0.3", "/", ENVIRONMENT, 60, [Counting("task-clock")])
+    assert BY_SOURCE["task-clock"].read("", idle, "/")[0] < 0.1
 
 
 def test_elapsed_time_begins_with_the_command_and_ends_with_it() -> None:
     done = execute("sleep 0.3", "/", ENVIRONMENT, 60)
-    elapsed = read(Metric("", "perf-elapsed"), done, "/")[0]
+    elapsed = BY_SOURCE["perf-elapsed"].read("", done, "/")[0]
     assert 0.3 <= elapsed <= done.wall_s
     assert done.wall_s - elapsed < 0.2
 
@@ -170,12 +172,12 @@ def test_elapsed_time_begins_with_the_command_and_ends_with_it() -> None:
 @NEEDS_PERF
 def test_what_we_count_is_what_perf_stat_counts() -> None:
     """Of the same command twice: CPU time within what a machine with other work makes of it."""
-    ours = execute(BUSY, "/", ENVIRONMENT, 60, ["task-clock", "cpu-clock"])
+    ours = execute(BUSY, "/", ENVIRONMENT, 60, [Counting("task-clock"), Counting("cpu-clock")])
     stat = ["perf", "stat", "-x,", "-e", "task-clock,cpu-clock,duration_time", "--", "/bin/sh", "-c", BUSY]
     done = subprocess.run(stat, capture_output=True, text=True, env={**ENVIRONMENT, "LC_ALL": "C"}, check=True)
     theirs = {line.split(",")[2].split(":")[0]: float(line.split(",")[0]) for line in done.stderr.splitlines() if line}
     for name in ("task-clock", "cpu-clock"):
-        assert read(Metric("", name), ours, "/")[0] == pytest.approx(theirs[name] / 1e3, rel=0.3)
+        assert BY_SOURCE[name].read("", ours, "/")[0] == pytest.approx(theirs[name] / 1e3, rel=0.3)
     assert theirs["duration_time"] / 1e9 > theirs["task-clock"] / 1e3
 
 
@@ -185,7 +187,7 @@ def test_cycles_are_those_of_perf_stat_where_there_is_a_pmu() -> None:
         perf_stat.check("cycles:u")
     except UsageError as error:
         pytest.skip(str(error))
-    counted = execute(BUSY, "/", ENVIRONMENT, 60, ["cycles:u"]).counts["cycles:u"]
+    counted = execute(BUSY, "/", ENVIRONMENT, 60, [Counting("cycles:u")]).readings["cycles:u"].value
     stat = ["perf", "stat", "-x,", "-e", "cycles:u", "--", "/bin/sh", "-c", BUSY]
     done = subprocess.run(stat, capture_output=True, text=True, env={**ENVIRONMENT, "LC_ALL": "C"}, check=True)
     assert int(counted) == pytest.approx(float(done.stderr.split(",")[0]), rel=0.1)
@@ -196,9 +198,9 @@ def test_perf_stat_within_a_trial_agrees_to_a_share_of_a_percent() -> None:
     """Nested: our counters have the shell, perf and the command; perf's has the command alone, so it is lower."""
     loop = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
     inner = f"perf stat -x, -e task-clock -o /dev/stdout -- /bin/sh -c '{loop}'"
-    done = execute(inner, "/", {**ENVIRONMENT, "LC_ALL": "C"}, 60, ["task-clock"])
+    done = execute(inner, "/", {**ENVIRONMENT, "LC_ALL": "C"}, 60, [Counting("task-clock")])
     line = next(line for line in done.output.decode().splitlines() if "task-clock" in line)
-    ours, theirs = read(Metric("", "task-clock"), done, "/")[0], float(line.split(",")[0]) / 1e3
+    ours, theirs = BY_SOURCE["task-clock"].read("", done, "/")[0], float(line.split(",")[0]) / 1e3
     assert theirs < ours < theirs + 0.2
 
 
@@ -213,9 +215,9 @@ def test_clocks_are_had_by_who_may_not_look_into_the_kernel() -> None:
         try:
             os.setgid(65534)
             os.setuid(65534)
-            done = execute(BUSY, "/", ENVIRONMENT, 60, ["task-clock", "cpu-clock"])
+            done = execute(BUSY, "/", ENVIRONMENT, 60, [Counting("task-clock"), Counting("cpu-clock")])
             used = done.user_s + done.sys_s
-            status = int(any(not 0.8 * used < int(each) / 1e9 < 1.2 * used for each in done.counts.values()))
+            status = int(any(not 0.8 * used < (each.value or 0) / 1e9 < 1.2 * used for each in done.readings.values()))
         finally:
             os._exit(status)
     assert os.waitpid(pid, 0)[1] == 0

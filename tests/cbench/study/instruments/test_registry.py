@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cbench.study import model
 from cbench.study.config import parse
-from cbench.study.instruments import registry
-from cbench.study.run_command import execute
+from cbench.study.instruments import registry, times
+from cbench.study.process.run_command import execute
 from quiet.host.reader import Reader
 from tests.cbench.study.instruments.perf import BUSY
 
@@ -41,7 +40,7 @@ def host(root: Path, options: str, nohz_full: str) -> Reader:
 def test_how_cpu_time_is_divided_depends_on_the_kernel(
     options: str, nohz_full: str, accounting: str, tmp_path: Path
 ) -> None:
-    found = registry.cpu_time(host(tmp_path, options, nohz_full))
+    found = times.cpu_time(host(tmp_path, options, nohz_full))
     assert found.accounting == accounting
     assert found.sum_s == 1e-6
     assert found.split_s == (found.tick_s if accounting == "tick" else 1e-6)
@@ -49,7 +48,7 @@ def test_how_cpu_time_is_divided_depends_on_the_kernel(
 
 
 def test_a_kernel_that_hides_its_configuration_is_taken_for_one_that_ticks_and_that_is_said(tmp_path: Path) -> None:
-    found = registry.cpu_time(Reader(str(tmp_path)))
+    found = times.cpu_time(Reader(str(tmp_path)))
     assert (found.accounting, found.split_s) == ("tick", found.tick_s)
     assert "is taken for granted" in found.why
 
@@ -58,17 +57,17 @@ def test_the_tick_is_that_of_the_clock_that_moves_with_it() -> None:
     seen = set()
     limit = time.monotonic() + 0.1
     while time.monotonic() < limit:
-        seen.add(time.clock_gettime_ns(registry.MONOTONIC_COARSE))
+        seen.add(time.clock_gettime_ns(times.MONOTONIC_COARSE))
     ordered = sorted(seen)
     steps = [b - a for a, b in pairwise(ordered)]
-    tick = registry.cpu_time().tick_s * 1e9
+    tick = times.cpu_time().tick_s * 1e9
     assert steps
     assert all(step > 0.99 * tick for step in steps)
 
 
 def test_the_sum_of_user_and_system_time_is_no_multiple_of_the_tick() -> None:
     """It is the scheduler's own count: ticks only divide it."""
-    tick = round(registry.cpu_time().tick_s * 1e6)
+    tick = round(times.cpu_time().tick_s * 1e6)
     done = [execute(BUSY, "/", {"PATH": os.environ["PATH"]}, 60) for _ in range(5)]
     sums = [round(1e6 * (each.user_s + each.sys_s)) for each in done]
     assert sum(bool(each % tick) for each in sums) >= 4
@@ -93,5 +92,5 @@ def test_every_instrument_can_be_read_or_says_why_not() -> None:
         assert each.what
         assert each.why
         assert each.resolution_s is None or each.resolution_s > 0
-        if each.read in model.TIMES:
+        if each.read in {time.source for time in times.COMMAND_TIMES}:
             assert each.missing == ""

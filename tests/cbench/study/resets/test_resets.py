@@ -11,29 +11,38 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cbench.study import auto_resume, process_tags
-from cbench.study.model import Reset
-from cbench.study.must import ResetError
-from cbench.study.process_tags import Marks
-from cbench.study.resets import registry
-from cbench.study.resets.host import ByCaches, ByCooling
+from cbench.study.process import process_tags
+from cbench.study.process.process_tags import ProcessTags
+from cbench.study.process.run_command import CommandError
+from cbench.study.resets.caches import CachesReset
+from cbench.study.resets.command import CommandReset, NoReset
+from cbench.study.resets.cool_down import CoolDownReset
+from cbench.study.resets.processes import ProcessesReset
+from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
+from cbench.study.resets.service import ServiceReset
 from quiet.host.reader import Reader
 from tests.cbench.study.running import order, rows, study, written
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
-def ours(identity: str = "here") -> Marks:
-    return Marks(identity, 10, ("a", "bb"))
+def ours(identity: str = "here") -> ProcessTags:
+    return ProcessTags(identity, 10, ("a", "bb"))
 
 
-def done(wanted: Reset, folder: Path, marks_: Marks | None = None, environment: dict[str, str] | None = None) -> object:
-    found = registry.of(wanted, str(folder), environment or ENVIRONMENT, marks_ or ours())
-    return found.reset(0)
+def done(
+    wanted: Reset, folder: Path, tags: ProcessTags | None = None, environment: dict[str, str] | None = None
+) -> Facts:
+    wanted.prepare()
+    return wanted.perform(0, ResetContext(str(folder), environment or ENVIRONMENT, tags or ours()))
+
+
+def on(reader: Reader, wanted: Reset) -> Facts:
+    return wanted.perform(0, ResetContext("/", ENVIRONMENT, ours(), reader))
 
 
 def refused(wanted: Reset, folder: Path, environment: dict[str, str] | None = None) -> str:
-    with pytest.raises(ResetError) as caught:
+    with pytest.raises((ResetError, CommandError)) as caught:
         done(wanted, folder, environment=environment)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -44,11 +53,11 @@ def alive(pid: int) -> bool:
 
 
 def test_none_does_nothing(tmp_path: Path) -> None:
-    assert done(Reset(), tmp_path) == {}
+    assert done(NoReset(), tmp_path) == {}
 
 
 def test_a_command_is_run_and_checked(tmp_path: Path) -> None:
-    facts = done(Reset("command", command="echo 1 >made", check="test -s made"), tmp_path)
+    facts = done(CommandReset(command="echo 1 >made", check="test -s made"), tmp_path)
     assert (tmp_path / "made").read_text() == "1\n"
     assert isinstance(facts, dict)
     assert facts["checked"] is True
@@ -56,16 +65,16 @@ def test_a_command_is_run_and_checked(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_is_late_or_is_not_confirmed_is_told_with_its_last_line(tmp_path: Path) -> None:
-    failed = Reset("command", command="echo one >&2; echo two >&2; exit 3")
+    failed = CommandReset(command="echo one >&2; echo two >&2; exit 3")
     assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: ended with 3: two"
-    assert refused(Reset("command", command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: not done after 0.1 s"
-    unconfirmed = Reset("command", command="true", check="test -e made")
+    assert refused(CommandReset(command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: not done after 0.1 s"
+    unconfirmed = CommandReset(command="true", check="test -e made")
     assert refused(unconfirmed, tmp_path) == "test -e made: ended with 1"
-    assert "No such file" in refused(Reset("command", command="true"), tmp_path / "none")
+    assert "No such file" in refused(CommandReset(command="true"), tmp_path / "none")
 
 
 def test_without_systemd_a_service_is_one_line(tmp_path: Path) -> None:
-    said = refused(Reset("service", unit="x.service"), tmp_path, {"PATH": str(tmp_path)})
+    said = refused(ServiceReset(unit="x.service"), tmp_path, {"PATH": str(tmp_path)})
     assert said == "there is no systemctl here: a reset of the kind service needs systemd"
 
 
@@ -96,9 +105,9 @@ def test_a_service_must_have_begun_anew_and_be_active(after: str, why: str | Non
     (tmp_path / "state").write_text((UP % (7, 100, "aa")).replace("\\n", "\n"))
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "NEXT": after}
     if why is not None:
-        assert refused(Reset("service", unit="x.service"), tmp_path, environment) == why
+        assert refused(ServiceReset(unit="x.service"), tmp_path, environment) == why
     else:
-        facts = done(Reset("service", unit="x.service"), tmp_path, environment=environment)
+        facts = done(ServiceReset(unit="x.service"), tmp_path, environment=environment)
         assert facts == {"unit": "x.service", "main_pid": "8", "active_since_us": "200"}
 
 
@@ -116,14 +125,14 @@ def test_caches_that_were_not_dropped_are_noticed(tmp_path: Path) -> None:
     """A recorded host takes the order and drops nothing."""
     reader = tree(tmp_path, {**VMSTAT, "proc/sys/vm/drop_caches": ""})
     with pytest.raises(ResetError, match="took the order, but the kernel has dropped nothing"):
-        ByCaches(reader).reset(0)
+        on(reader, CachesReset())
     assert (tmp_path / "proc/sys/vm/drop_caches").read_text() == "3\n"
 
 
 def test_where_caches_may_not_be_dropped_root_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "proc/sys/vm/drop_caches").mkdir(parents=True)
     with pytest.raises(ResetError, match=r"/proc/sys/vm/drop_caches: .*: dropping caches needs root"):
-        ByCaches(tree(tmp_path, VMSTAT)).reset(0)
+        on(tree(tmp_path, VMSTAT), CachesReset())
 
 
 HOT = {
@@ -137,12 +146,12 @@ HOT = {
 
 def test_cooling_waits_for_the_hottest_sensor_and_the_slowest_cpu(tmp_path: Path) -> None:
     reader = tree(tmp_path, HOT)
-    cool = ByCooling(Reset("cool-down", celsius=56, khz=1_000_000, timeout_s=0.1), reader).reset(0)
+    cool = on(reader, CoolDownReset(celsius=56, khz=1_000_000, timeout_s=0.1))
     assert (cool["celsius"], cool["khz"]) == (55.5, 1_000_000)
     with pytest.raises(ResetError, match=r"^after 0\.1 s still 55\.5 degrees Celsius, 50 are wanted$"):
-        ByCooling(Reset("cool-down", celsius=50, timeout_s=0.1), reader).reset(0)
+        on(reader, CoolDownReset(celsius=50, timeout_s=0.1))
     with pytest.raises(ResetError, match=r"^after 0\.1 s still 1,000,000 kHz, 2,000,000 are wanted$"):
-        ByCooling(Reset("cool-down", khz=2_000_000, timeout_s=0.1), reader).reset(0)
+        on(reader, CoolDownReset(khz=2_000_000, timeout_s=0.1))
 
 
 def test_cooling_ends_when_the_host_has_cooled(tmp_path: Path) -> None:
@@ -150,16 +159,16 @@ def test_cooling_ends_when_the_host_has_cooled(tmp_path: Path) -> None:
     sensor = tmp_path / "sys/class/hwmon/hwmon2/temp1_input"
     begun = time.monotonic()
     with subprocess.Popen(["/bin/sh", "-c", f"sleep 0.3; echo 30000 >{sensor}.new; mv {sensor}.new {sensor}"]):
-        facts = ByCooling(Reset("cool-down", celsius=45, timeout_s=60), reader).reset(0)
+        facts = on(reader, CoolDownReset(celsius=45, timeout_s=60))
     assert facts["celsius"] == 41
     assert 0.3 <= facts["seconds"] <= time.monotonic() - begun
 
 
 def test_without_a_sensor_or_a_driver_cooling_says_so(tmp_path: Path) -> None:
     with pytest.raises(ResetError, match="this host tells no temperature"):
-        ByCooling(Reset("cool-down", celsius=50), tree(tmp_path, {})).reset(0)
+        on(tree(tmp_path, {}), CoolDownReset(celsius=50))
     with pytest.raises(ResetError, match="this host tells no frequency"):
-        ByCooling(Reset("cool-down", khz=1), tree(tmp_path, {})).reset(0)
+        on(tree(tmp_path, {}), CoolDownReset(khz=1))
 
 
 @pytest.mark.parametrize("how", ["sleep 300 >/dev/null 2>&1 &", "setsid -f sleep 300 >/dev/null 2>&1"])
@@ -168,8 +177,8 @@ def test_processes_that_trials_left_behind_are_ended_and_those_of_setup_stay(how
     mine = ours(f"{tmp_path}")
     for environment in (mine.of_trial(3, 1, "a"), mine.of_step(process_tags.SETUP), ours("other").of_trial(3, 1, "a")):
         subprocess.run(["/bin/sh", "-c", how], env={**ENVIRONMENT, **environment}, check=True)
-    found = {mark: pid for pid in psutil.pids() if (mark := mine.mark_of(pid))}
-    others = [pid for pid in psutil.pids() if ours("other").mark_of(pid)]
+    found = {mark: pid for pid in psutil.pids() if (mark := mine.tag_of(pid))}
+    others = [pid for pid in psutil.pids() if ours("other").tag_of(pid)]
     assert {(mark.run, mark.position, mark.step) for mark in found} == {(3, 1, ""), (None, None, process_tags.SETUP)}
     try:
         assert mine.end(lambda mark: mark.position is not None) == 1
@@ -225,16 +234,16 @@ def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -
     (tmp_path / "bare").mkdir()
     bare, whole = tree(tmp_path / "bare", {}), tree(tmp_path / "whole", {**HOT, "proc/sys/vm/drop_caches": ""})
     never = {
-        Reset("cool-down", celsius=50): "this host tells no temperature (/sys/class/thermal, /sys/class/hwmon)",
-        Reset("cool-down", khz=1): "this host tells no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
-        Reset("drop-caches"): "this kernel has no /proc/sys/vm/drop_caches",
+        CoolDownReset(celsius=50): "this host tells no temperature (/sys/class/thermal, /sys/class/hwmon)",
+        CoolDownReset(khz=1): "this host tells no frequency (/sys/devices/system/cpu/cpufreq: no cpufreq driver)",
+        CachesReset(): "this kernel has no /proc/sys/vm/drop_caches",
     }
     for wanted, why in never.items():
-        assert registry.obstacle(wanted, ENVIRONMENT, bare) == why
-        assert registry.obstacle(wanted, ENVIRONMENT, whole) == ""
+        assert wanted.obstacle(ENVIRONMENT, bare) == why
+        assert wanted.obstacle(ENVIRONMENT, whole) == ""
     assert (tmp_path / "whole/proc/sys/vm/drop_caches").read_text() == ""
-    for wanted in (Reset(), Reset("command", command="false"), Reset("processes")):
-        assert registry.obstacle(wanted, ENVIRONMENT, bare) == ""
+    for wanted in (NoReset(), CommandReset(command="false"), ProcessesReset()):
+        assert wanted.obstacle(ENVIRONMENT, bare) == ""
 
 
 def test_only_who_may_write_there_may_drop_caches() -> None:
@@ -249,7 +258,7 @@ def test_only_who_may_write_there_may_drop_caches() -> None:
             try:
                 if os.geteuid() == 0:
                     os.setresuid(65534, 65534, 65534)
-                said = registry.obstacle(Reset("drop-caches"), ENVIRONMENT, reader)
+                said = CachesReset().obstacle(ENVIRONMENT, reader)
             finally:
                 os._exit(said != "/proc/sys/vm/drop_caches is not writable: dropping caches needs root")
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -261,8 +270,8 @@ def test_a_study_whose_reset_can_never_work_is_refused_before_it_begins(tmp_path
         "cool-down": "kind = 'cool-down'\ncelsius = 50",
     }
     why = {
-        "service": "" if auto_resume.RUNNING.is_dir() else "the host was not booted by systemd",
-        "cool-down": registry.obstacle(Reset("cool-down", celsius=50), ENVIRONMENT),
+        "service": "" if SYSTEMD_RUNNING.is_dir() else "the host was not booted by systemd",
+        "cool-down": CoolDownReset(celsius=50).obstacle(ENVIRONMENT, Reader()),
     }
     for kind in [kind for kind in wanted if why[kind]]:
         path = written(

@@ -1,4 +1,4 @@
-"""What a process that is started inherits from this one: its CPUs, and whether its addresses are randomised."""
+"""The CPUs and the randomization of addresses that started processes inherit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from cbench._cbench import ffi, lib
 from quiet import cpulist
 from quiet.errors import Refused
 from quiet.machine.affinity import join
@@ -14,7 +13,7 @@ from quiet.machine.affinity import join
 
 @contextlib.contextmanager
 def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = False) -> Iterator[None]:
-    """What is started meanwhile has these CPUs and this randomisation of addresses; None: as this process.
+    """Child processes started in this context get this CPU affinity and ASLR setting (None: inherit).
 
     Both are read back before anything is started (sched_getaffinity(2), personality(2)). `partition`: the CPUs are
     those that an applied profile has isolated, which only their own cgroup may use. Raises Refused.
@@ -54,6 +53,8 @@ def _allowed() -> str:
 
 @contextlib.contextmanager
 def _addresses(aslr: bool) -> Iterator[None]:
+    from cbench._cbench import ffi, lib
+
     before, now = ffi.new("int *"), ffi.new("int *")
     try:
         if lib.cb_fix_addresses(not aslr, before) or lib.cb_addresses_fixed(now) or bool(now[0]) is aslr:

@@ -1,7 +1,7 @@
-"""Marks in the environment of a study's commands: what a trial is told, and how its processes are found again.
+"""Tags in the environment of a study's commands, by which a trial's processes are recognized.
 
-A trial outlives a runner that is killed, in whatever session it may be; who goes on with the study finds it by its mark
-and ends it first. Marks also keep the environment of equal size: it moves the stack, and so what is measured
+A trial outlives a runner that is killed, in whatever session it may be; who goes on with the study finds it by its tag
+and ends it first. Tags also keep the environment of equal size: it moves the stack, and so what is measured
 (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 """
 
@@ -32,7 +32,7 @@ class ProcessTag:
     position: int | None = None
 
 
-class Marks:
+class ProcessTags:
     """Those of one study. `identity`: no other study has it; `runs`, `tests`: how many, and the tests' names."""
 
     def __init__(self, identity: str, runs: int, tests: tuple[str, ...]) -> None:
@@ -55,8 +55,8 @@ class Marks:
         """Variables of what is no trial."""
         return {MARK: f"{self._identity}/{'' if run is None else run}/{step}"}
 
-    def mark_of(self, pid: int) -> ProcessTag | None:
-        """The mark of a process; None for one that is none of this study's, or cannot be looked into."""
+    def tag_of(self, pid: int) -> ProcessTag | None:
+        """The tag of a process; None for one that is none of this study's, or cannot be looked into."""
         start = f"{MARK}={self._identity}/"
         environment = Reader().text(f"/proc/{pid}/environ") or ""
         found = next((each for each in environment.split("\0") if each.startswith(start)), None)
@@ -67,7 +67,7 @@ class Marks:
         return ProcessTag("", number, int(rest)) if rest.isdecimal() else ProcessTag(rest, number)
 
     def end(self, which: Callable[[ProcessTag], bool]) -> int:
-        """Kill all processes with such a mark and wait for their end; how many. QuietError for one that stays."""
+        """Kill all processes with such a tag and wait for their end; how many. QuietError for one that stays."""
         ended: set[int] = set()
         limit = time.monotonic() + PATIENCE_S
         while left := [pid for pid in Reader().numbered("/proc") if self._is(pid, which)]:
@@ -79,8 +79,8 @@ class Marks:
         return len(ended)
 
     def _is(self, pid: int, which: Callable[[ProcessTag], bool]) -> bool:
-        mark = self.mark_of(pid) if pid != os.getpid() else None
-        return mark is not None and which(mark)
+        tag = self.tag_of(pid) if pid != os.getpid() else None
+        return tag is not None and which(tag)
 
     def _kill(self, pid: int, which: Callable[[ProcessTag], bool], limit: float) -> None:
         try:

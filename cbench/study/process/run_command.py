@@ -1,4 +1,4 @@
-"""Runs one command to its end, or to the end of its time, and keeps what it printed.
+"""Run one command to its end, or to the end of its time, and keep its output.
 
 Its output goes to files and not through pipes: nothing here has to run while it does. Its times are those that the
 kernel gives with its end (wait4), of itself and of the children that it has waited for.
@@ -16,17 +16,49 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO
+from typing import IO, Protocol, Self
 
-from cbench.study.instruments import perf_record, perf_stat
-from cbench.study.instruments.perf_data import Samples
-from cbench.study.instruments.perf_record import Sampling
+from cbench.to_json import JsonValue
 from quiet.errors import QuietError
 
 MOST_OUTPUT = 1 << 20
 """Of more output the end is kept, where results are, and how much is missing."""
 GRACE_S = 2.0
+
+
+class CommandError(QuietError):
+    """A command that has to succeed has failed; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a probe has measured: `value`, or `why` there is none. `facts`: what is stored of it, by group and name."""
+
+    value: int | None
+    why: str = ""
+    facts: Mapping[str, dict[str, JsonValue]] = field(default_factory=dict)
+
+
+class Probe(Protocol):
+    """Measures one command, beside its times: entered before it starts, left after it has been read."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the probes of a command."""
+
+    def obstacle(self, path: str | None) -> str:
+        """Why this host cannot do it, "" where it can. `path`: the PATH of the command."""
+
+    def __enter__(self) -> Self:
+        """Begin. Raises UsageError where that is not possible here."""
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def wrap(self, shell: list[str]) -> list[str]:
+        """The command line that runs the command under this probe."""
+
+    def reading(self) -> Reading:
+        """What it has measured, after the command has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +74,8 @@ class Execution:
     wall_s: float
     user_s: float
     sys_s: float
-    counts: Mapping[str, int | str] = field(default_factory=dict)  # by name; a text says why there is none
     running_s: float = 0.0  # from the command's execution on, without what it takes to start one
-    samples: Samples | str = "was not sampled"
+    readings: Mapping[str, Reading] = field(default_factory=dict)  # by the probe's name
 
 
 def execute(
@@ -52,22 +83,18 @@ def execute(
     folder: str,
     environment: Mapping[str, str],
     timeout_s: float,
-    counts: Sequence[str] = (),
-    sampled: Sampling | None = None,
+    probes: Sequence[Probe] = (),
     starting: AbstractContextManager[None] | None = None,
 ) -> Execution:
     """Run a command by /bin/sh in a session of its own. Raises OSError where it cannot be started.
 
-    `counts`: names of what shall be counted, as in cycles.py; raises UsageError where that cannot be. `sampled`: how
-    `perf record` shall sample it; times and counts are then those of both. `starting`: is around the start alone, for
-    what the command is to inherit.
+    `probes`: raise UsageError where they cannot be had; times and counts are those of a probe's own command too.
+    `starting`: is around the start alone, for what the command is to inherit.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
         shell = ["/bin/sh", "-c", command]
-        if sampled is not None:
-            file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cbench-")), "perf.data")
-            shell = [*perf_record.arguments(sampled, file), *shell]
-        counting = {name: stack.enter_context(perf_stat.counting(name)) for name in counts}
+        for probe in probes:
+            shell = stack.enter_context(probe).wrap(shell)
         with starting or nullcontext():
             begun_ns, begun = time.time_ns(), time.monotonic()
             process = subprocess.Popen(
@@ -93,29 +120,35 @@ def execute(
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-        said, cut = _tail(output)
-        complained, more = _tail(errors)
+        printed, cut = _tail(output)
+        reported, more = _tail(errors)
         return Execution(
             code=None if late else code,
-            output=said,
-            errors=complained,
+            output=printed,
+            errors=reported,
             cut=cut + more,
             begun_ns=begun_ns,
             ended_ns=ended_ns,
             wall_s=ended - begun,
             user_s=usage.ru_utime,
             sys_s=usage.ru_stime,
-            counts={name: _count(each) for name, each in counting.items()},
             running_s=ended - executed,
-            samples=perf_record.counted(sampled, file) if sampled is not None else "was not sampled",
+            readings={probe.name: probe.reading() for probe in probes},
         )
 
 
-def _count(counting: perf_stat.Counting) -> int | str:
+def run_checked(command: str, folder: str, environment: Mapping[str, str], timeout_s: float) -> Execution:
+    """Run a command that has to succeed: of a reset, setup or teardown. Raises CommandError."""
     try:
-        return counting.value()
-    except QuietError as error:
-        return str(error)
+        done = execute(command, folder, environment, timeout_s)
+    except OSError as error:
+        raise CommandError(f"{command}: {error.strerror}") from None
+    if done.code:
+        lines = (done.errors or done.output).decode(errors="replace").strip().splitlines()
+        raise CommandError(f"{command}: ended with {done.code}{': ' + lines[-1][:200] if lines else ''}")
+    if done.code is None:
+        raise CommandError(f"{command}: not done after {timeout_s:g} s")
+    return done
 
 
 def _ended(pid: int, timeout_s: float) -> bool:

@@ -1,0 +1,1 @@
+"""Readers of results, one a format."""

@@ -1,0 +1,44 @@
+"""The command `cbench export`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+
+def export_command(
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="A file of `cbench run --output`, or the store of a study or a screen."),
+    ],
+    *,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="csv|parquet|pyperf", help="A row a trial, or the JSON that pyperf's commands read."
+        ),
+    ],
+    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (stdout).")] = None,
+    clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
+) -> None:
+    """Write the stored trials as CSV, Parquet, or for pyperf: stats, hist, check, compare_to and show read that."""
+    from cbench.export.export import ExportOptions, export
+    from cbench.to_json import to_json
+    from quiet.errors import UsageError
+
+    if as_json and output is None:
+        raise UsageError("--json: only with --output FILE: the data themselves go to stdout")
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    result = export(ExportOptions(data, kind, output, clean_only))
+    if as_json:
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("export")(export_command)

@@ -1,0 +1,128 @@
+"""What can be exported: the trials of `cbench run`, of a study, and of a screening experiment, each as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cbench.export.exporter import Cell, ColumnType, ExportSource, ExportTable
+from cbench.store.records import Stored, StoredSeries
+from cbench.store.store import Store
+from cbench.study.store import StudyStore, study_kind
+from quiet.errors import UsageError
+
+TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = ColumnType
+FIXED = "fixed"
+"""The order of `cbench run`: as it was typed, the same in every run (order, run and position as in a study's file)."""
+TRIALS = {
+    "run": WHOLE,
+    "series": WHOLE,
+    "test": TEXT,
+    "workload": TEXT,
+    "params": TEXT,
+    "cpu": WHOLE,
+    "process": WHOLE,
+    "order": TEXT,
+    "position": WHOLE,
+    "value": UNSIGNED,
+    "unit": TEXT,
+    "polluted": LOGICAL,
+    "cause": TEXT,
+    "time": TEXT,
+    "output": UNSIGNED,
+    "valid": LOGICAL,
+    "migrated": LOGICAL,
+    "context_switches": WHOLE,
+    "page_faults": WHOLE,
+    "interrupts": TEXT,
+}
+STUDY = {
+    "test": TEXT,
+    "metric": TEXT,
+    "order": TEXT,
+    "run": WHOLE,
+    "position": WHOLE,
+    "value": REAL,
+    "failure": TEXT,
+    "begun_ns": WHOLE,
+    "ended_ns": WHOLE,
+}
+SCREEN_WHOLE = ("run", "batch", "iteration", "position", "treatment", "begun_ns", "ended_ns")
+
+
+def source_of(data: str, clean_only: bool) -> ExportSource:
+    """What is in a store. UsageError without a trial."""
+    with Store.open(data) as store:
+        series = tuple(store.series())
+    path = Path(data)
+    if any(each.trials for each in series):
+        trials = sum(not (clean_only and trial.polluted) for each in series for trial in each.trials)
+        return ExportSource(path, lambda: _trials(series, clean_only), trials, series)
+    kind = study_kind(path)
+    if kind is None:
+        raise UsageError(f"{data}: no trials in it")
+    return _screen(path) if kind == "screen" else _study(path)
+
+
+def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
+    """A row a trial; after its own columns one for each further counter, empty where a trial has none."""
+    counted = sorted({name for each in series for stored in each.trials for name in stored.counts})
+    rows = (
+        (*_row(each, stored), *(stored.counts.get(name) for name in counted))
+        for each in series
+        for stored in each.trials
+        if not (clean_only and stored.polluted)
+    )
+    return ExportTable({**TRIALS, **{f"count.{name}": UNSIGNED for name in counted}}, rows)
+
+
+def _row(series: StoredSeries, stored: Stored) -> tuple[Cell, ...]:
+    trial = stored.trial
+    return (
+        *(series.run.number, series.number, series.test, series.workload),
+        " ".join(f"{name}={value}" for name, value in sorted(series.params.items())),
+        *(series.cpu, series.process, FIXED, stored.position, trial.value, series.unit),
+        *(trial.polluted, ", ".join(trial.causes), _time(stored.begin_ns), trial.output, trial.valid, trial.migrated),
+        *(trial.context_switches, trial.page_faults),
+        ", ".join(f"{name} {count}" for name, count in trial.interrupts.items()),
+    )
+
+
+def _time(ns: int | None) -> str:
+    """A moment in UTC, to the microsecond: the two clocks that it is computed from are not read together any closer."""
+    if ns is None:
+        return ""
+    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{ns // 1000 % 10**6:06}Z"
+
+
+def _study(path: Path) -> ExportSource:
+    with StudyStore.open(path) as store:
+        rows, trials = list(_study_rows(store)), len(store.trials())
+    return ExportSource(path, lambda: ExportTable(STUDY, rows), trials, what="a study", extra="orders")
+
+
+def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
+    """A row for each number of a trial; a failed one has a row for each metric that its test has in others."""
+    names, kinds = store.header().tests, {run.number: run.kind for run in store.runs()}
+    ended, values = store.trials(), dict[tuple[int, int], dict[str, float]]()
+    for run, position, metric, value in store.values():
+        values.setdefault((run, position), {})[metric] = value
+    metrics: dict[int, dict[str, None]] = {}
+    for run, position, test, _, _, _ in ended:
+        metrics.setdefault(test, {}).update(dict.fromkeys(values.get((run, position), ())))
+    for run, position, test, failure, begun, ended_ns in ended:
+        for metric in metrics[test] or [""]:
+            number = values.get((run, position), {}).get(metric)
+            yield names[test], metric, kinds[run], run, position, number, failure, begun, ended_ns
+
+
+def _screen(path: Path) -> ExportSource:
+    """A row a trial: the levels of its factors, its place, its responses."""
+    from cbench.screen.data.export_rows import trial_rows
+
+    columns, responses, rows = trial_rows(path)
+    types = {name: WHOLE if name in SCREEN_WHOLE else REAL if name in responses else TEXT for name in columns}
+    return ExportSource(
+        path, lambda: ExportTable(types, rows), len(rows), what="a screening experiment", extra="factors"
+    )

@@ -1,0 +1,84 @@
+"""What an instrument is: one way to read a number of a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cbench.study.process.run_command import Execution, Probe
+
+if TYPE_CHECKING:
+    from cbench.study.instruments.perf_record import Sampling
+
+LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
+PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
+CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
+TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # of the same, by the kernel's software events; in seconds
+SAMPLES = "samples"  # of the command, run under `perf record`
+PERF_DATA = "perf-data"  # samples in a file of `perf record` that the command leaves
+"""Values of `read` in a file; each is the `source` of one instrument."""
+
+
+class NoNumber(Exception):
+    """An instrument has no number for a trial; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostInstrument:
+    """An instrument on this host. `read`: its name in a file. `resolution_s`: its least step, None where that is no
+    time; `why`: how that is known. `missing`: why this host does not have it, "" where it has."""
+
+    read: str
+    unit: str
+    what: str
+    resolution_s: float | None
+    why: str
+    missing: str = ""
+
+
+class Instrument:
+    """One value of `read`. New ones: a class in a file of its own, and an entry in registry.INSTRUMENTS.
+
+    `source`: its word; `argument`: what has to follow it, as in regex:EXPRESSION, "" for nothing; `optional`: the
+    argument may be left out. `unit`: of its numbers where the file gives none. `judged`: the values of `read` that
+    `cbench screen validate` judges.
+    """
+
+    source: str
+    argument = ""
+    optional = False
+    unit = ""
+    judged: tuple[str, ...] = ()
+
+    @property
+    def syntax(self) -> str:
+        return f"{self.source}:{self.argument}" if self.argument else self.source
+
+    def check(self, detail: str) -> None:
+        """Raises ValueError for an argument that it cannot use."""
+
+    def prepare(self, detail: str, folder: str) -> None:
+        """Before a trial."""
+
+    def probe(self, sampling: Sampling | None) -> Probe | None:
+        """What measures the command for it, None for an instrument that reads its times, output or files.
+
+        `sampling`: how the test's command is sampled, if it is.
+        """
+        return None
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        """The number, and its text as it was read. Raises NoNumber."""
+        raise NotImplementedError
+
+    def on_host(self, read: str) -> HostInstrument:
+        """One of `judged`, on this host."""
+        raise NotImplementedError
+
+
+def probed(source: str, done: Execution, missing: str) -> int:
+    """The value of a probe. Raises NoNumber; `missing`: why, where there was no such probe."""
+    reading = done.readings.get(source)
+    if reading is None or reading.value is None:
+        raise NoNumber(f"{source}: {missing if reading is None else reading.why}")
+    return reading.value

@@ -1,0 +1,1 @@
+"""How a study starts, tags and ends processes."""

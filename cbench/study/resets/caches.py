@@ -1,0 +1,58 @@
+"""Reset by dropping the kernel's caches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
+from quiet.host.reader import Reader
+
+DROP = "/proc/sys/vm/drop_caches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachesReset(Reset):
+    """Page cache, dentries and inodes are written back and dropped (Documentation/admin-guide/sysctl/vm.rst).
+
+    That it was done is seen in the kernel's own count of it, drop_pagecache of /proc/vmstat.
+    """
+
+    kind: ClassVar[str] = "drop-caches"
+
+    def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
+        path = reader.root + DROP
+        if not os.path.exists(path):
+            return f"this kernel has no {DROP}"
+        return "" if os.access(path, os.W_OK) else f"{DROP} is not writable: dropping caches needs root"
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        reader = context.reader
+        before, cached = _dropped(reader), _cached(reader)
+        os.sync()
+        try:
+            with open(reader.root + DROP, "w") as file:
+                file.write("3\n")
+        except OSError as error:
+            raise ResetError(f"{DROP}: {error.strerror}: dropping caches needs root") from None
+        after = _dropped(reader)
+        if before is not None and after == before:
+            raise ResetError(f"{DROP} took the order, but the kernel has dropped nothing (drop_pagecache in vmstat)")
+        return {"drops": after, "cached_kb_before": cached, "cached_kb_after": _cached(reader)}
+
+
+def _dropped(reader: Reader) -> int | None:
+    return _field(reader.text("/proc/vmstat"), "drop_pagecache")
+
+
+def _cached(reader: Reader) -> int | None:
+    return _field(reader.text("/proc/meminfo"), "Cached:")
+
+
+def _field(text: str | None, name: str) -> int | None:
+    for line in (text or "").splitlines():
+        if line.startswith(f"{name} "):
+            return int(line.split()[1])
+    return None

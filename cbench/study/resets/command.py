@@ -1,0 +1,37 @@
+"""Reset by a command of the user's: none, or one and another that checks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from cbench.study.resets.reset import Facts, Reset, ResetContext
+from cbench.toml_table import TomlTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoReset(Reset):
+    """The host stays as it is."""
+
+    kind: ClassVar[str] = "none"
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandReset(Reset):
+    """A command of the user's, and one that checks it."""
+
+    kind: ClassVar[str] = "command"
+    keys: ClassVar[tuple[str, ...]] = ("command", "check")
+
+    @classmethod
+    def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
+        return super(CommandReset, cls).parse(table, timeout_s, settle_s).needs("command", table)
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        done = self.execute(self.command, context, run)
+        if self.check:
+            self.execute(self.check, context, run)
+        return {"seconds": done.wall_s, "checked": bool(self.check)}

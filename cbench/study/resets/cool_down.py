@@ -1,0 +1,88 @@
+"""Reset by waiting until the host is as cool, or as fast, as wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
+from cbench.toml_table import TomlTable
+from quiet.host.reader import Reader
+
+PAUSE_S = 0.2
+ZONES, CHIPS, POLICIES = "/sys/class/thermal", "/sys/class/hwmon", "/sys/devices/system/cpu/cpufreq"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoolDownReset(Reset):
+    """Wait until no sensor is hotter than `celsius`, and no CPU slower than `khz`."""
+
+    kind: ClassVar[str] = "cool-down"
+    keys: ClassVar[tuple[str, ...]] = ("celsius", "khz")
+    celsius: float | None = None
+    khz: int | None = None
+
+    @classmethod
+    def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
+        celsius = table.number("celsius", None, 0, 150) if table.has("celsius") else None
+        khz = table.whole("khz", None, 1, 10**8) if table.has("khz") else None
+        if celsius is None and khz is None:
+            raise table.error("celsius", "is missing: what to cool down to, or khz: what frequency to wait for")
+        return cls(celsius=celsius, khz=khz, timeout_s=timeout_s, settle_s=settle_s)
+
+    def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
+        return self._missing(hottest_celsius(reader), slowest_khz(reader))
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        begun = time.monotonic()
+        while True:
+            hottest, slowest = hottest_celsius(context.reader), slowest_khz(context.reader)
+            if missing := self._missing(hottest, slowest):
+                raise ResetError(missing)
+            cool = self.celsius is None or (hottest is not None and hottest <= self.celsius)
+            fast = self.khz is None or (slowest is not None and slowest >= self.khz)
+            if cool and fast:
+                return {"celsius": hottest, "khz": slowest, "seconds": time.monotonic() - begun}
+            if time.monotonic() - begun > self.timeout_s:
+                missed = [] if cool else [f"{hottest:g} degrees Celsius, {self.celsius:g} are wanted"]
+                missed += [] if fast else [f"{slowest:,} kHz, {self.khz:,} are wanted"]
+                raise ResetError(f"after {self.timeout_s:g} s still {' and '.join(missed)}")
+            time.sleep(min(PAUSE_S, self.timeout_s))
+
+    def _missing(self, hottest: float | None, slowest: int | None) -> str:
+        """What to wait for that this host does not report; "" where it reports all of it."""
+        if self.celsius is not None and hottest is None:
+            return f"this host tells no temperature ({ZONES}, {CHIPS})"
+        if self.khz is not None and slowest is None:
+            return f"this host tells no frequency ({POLICIES}: no cpufreq driver)"
+        return ""
+
+
+def hottest_celsius(reader: Reader) -> float | None:
+    """Of all sensors (Documentation/driver-api/thermal, hwmon/sysfs-interface.rst: millidegrees); None without any."""
+    paths = [f"{ZONES}/thermal_zone{number}/temp" for number in reader.numbered(ZONES, "thermal_zone")]
+    for number in reader.numbered(CHIPS, "hwmon"):
+        chip = f"{CHIPS}/hwmon{number}"
+        paths += [
+            f"{chip}/{name}" for name in reader.names(chip) if name.startswith("temp") and name.endswith("_input")
+        ]
+    return max((each / 1000 for each in _numbers(reader, paths)), default=None)
+
+
+def slowest_khz(reader: Reader) -> int | None:
+    """Of all CPUs, as the cpufreq driver tells it; None without one."""
+    return min(
+        _numbers(reader, [f"{POLICIES}/policy{n}/scaling_cur_freq" for n in reader.numbered(POLICIES, "policy")]),
+        default=None,
+    )
+
+
+def _numbers(reader: Reader, paths: list[str]) -> list[int]:
+    found = []
+    for path in paths:
+        with contextlib.suppress(ValueError):
+            found.append(int(reader.text(path) or ""))
+    return found

@@ -1,0 +1,50 @@
+"""Reset by ending whatever earlier trials have left running."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cbench.study.process import process_tags
+from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessesReset(Reset):
+    """The processes that a study's trials have left running are ended: the next run begins with a fresh process tree.
+
+    Those of setup stay. Ended are descendants, and processes with a trial's tag, whichever process adopted them.
+    """
+
+    kind: ClassVar[str] = "processes"
+
+    def prepare(self) -> None:
+        adopt()
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        import psutil
+
+        ended = context.tags.end(lambda tag: tag.position is not None)
+        for _ in range(10):  # what is ended may leave children of its own
+            left = [each for each in psutil.Process().children(recursive=True) if not _of_setup(each.pid, context)]
+            if not left:
+                return {"ended": ended}
+            for each in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.kill()
+            ended += len(psutil.wait_procs(left, timeout=5)[0])
+        raise ResetError(f"process {left[0].pid} of an earlier run does not end")
+
+
+def _of_setup(pid: int, context: ResetContext) -> bool:
+    tag = context.tags.tag_of(pid)
+    return tag is not None and tag.step == process_tags.SETUP
+
+
+def adopt() -> None:
+    """Have orphans among the descendants become children of this process, so that none of them is lost (prctl(2))."""
+    import ctypes
+
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)

@@ -1,0 +1,58 @@
+"""Reset by rebooting the host: the study goes on in another boot, and another process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cbench.study.process.run_command import execute
+from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
+from quiet.host.reader import Reader
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+COMING_UP = ("initializing", "starting")
+POLL_S, ASKED_S = 0.5, 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebootReset(Reset):
+    """The host reboots; the process that resumes the study reads another boot id."""
+
+    kind: ClassVar[str] = "reboot"
+    keys: ClassVar[tuple[str, ...]] = ("command", "check")
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        """Does not return where it succeeds."""
+        os.sync()
+        # From here on an end from outside is the reboot's: nothing is to be cleared up, the study goes on after it.
+        handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+        try:
+            self.execute(self.command or "systemctl reboot", context)
+            time.sleep(self.timeout_s)  # until the host ends this process too
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        raise ResetError(f"the host did not reboot within {self.timeout_s:g} s")
+
+    def came_up(self, context: ResetContext) -> str:
+        """Wait until the boot is over. As systemd says it: running, degraded (a unit has failed), ...; else nothing."""
+        if not SYSTEMD_RUNNING.is_dir():
+            return ""
+        limit = time.monotonic() + self.timeout_s
+        while True:  # not --wait: that has been seen to miss the end of the boot and to wait on
+            try:
+                done = execute("systemctl is-system-running", context.folder, context.environment, ASKED_S)
+            except OSError:
+                return ""
+            state = done.output.decode(errors="replace").strip()
+            if (done.code is not None and state not in COMING_UP) or time.monotonic() >= limit:
+                return state
+            time.sleep(POLL_S)
+
+
+def boot_id() -> str:
+    """Of this boot."""
+    return Reader().text(BOOT_ID) or ""

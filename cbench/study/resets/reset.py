@@ -1,0 +1,78 @@
+"""What a reset is: a way to bring the host into its first state before each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Self
+
+from cbench.study.process.process_tags import RESET, ProcessTags
+from cbench.study.process.run_command import Execution, run_checked
+from cbench.to_json import JsonValue
+from cbench.toml_table import TomlTable
+from quiet.errors import QuietError
+from quiet.host.reader import Reader
+
+SYSTEMD_RUNNING = Path("/run/systemd/system")
+"""There where systemd is the first process (sd_booted(3))."""
+Facts = dict[str, JsonValue]
+
+
+class ResetError(QuietError):
+    """The host could not be reset; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetContext:
+    """Where a reset runs its commands, and how its processes are tagged."""
+
+    folder: str
+    environment: Mapping[str, str]
+    tags: ProcessTags
+    reader: Reader = field(default_factory=Reader)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """What happens to the host before each run, and how long to wait after it.
+
+    New ones: a class in a file of its own, and an entry in registry.RESETS. `kind`: its name in a file; `keys`: its own
+    keys there. `command`: of the user's; `check`: a command that has to succeed afterwards; `unit`: of systemd.
+    """
+
+    kind: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]] = ()
+    command: str = ""
+    check: str = ""
+    unit: str = ""
+    timeout_s: float = 600.0
+    settle_s: float = 0.0
+
+    @classmethod
+    def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
+        """From its table, whose keys are among `keys`. Raises UsageError."""
+        command, check, unit = (table.text(key, "") for key in ("command", "check", "unit"))
+        return cls(command=command, check=check, unit=unit, timeout_s=timeout_s, settle_s=settle_s)
+
+    def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
+        """Why it can never work here, as far as that is seen without doing it; "" where it may."""
+        return ""
+
+    def prepare(self) -> None:
+        """Once, before any run."""
+
+    def perform(self, run: int, context: ResetContext) -> Facts:
+        """Do it before a run, and return what shows that it was done. Raises ResetError, CommandError."""
+        raise NotImplementedError
+
+    def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:
+        """A command of this reset, which has to succeed. `run`: tag its processes as those of the run's reset."""
+        tag = {} if run is None else context.tags.of_step(RESET, run)
+        return run_checked(command, context.folder, {**context.environment, **tag}, self.timeout_s)
+
+    def needs(self, key: str, table: TomlTable) -> Self:
+        """Itself. Raises UsageError where a key has no text."""
+        if not getattr(self, key).strip():
+            raise table.error(key, f"is missing: a reset of the kind {self.kind!r} needs it")
+        return self
