@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from cbench.to_json import to_json
-from quiet.errors import UsageError
 
 order = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +47,6 @@ Null = Annotated[
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
 ]
-EveryRule = Annotated[bool, typer.Option("--every-rule", help="With --json: intervals and cases by every rule.")]
 Delta = Annotated[
     float | None, typer.Option(metavar="PERCENT", help="Say how many runs it takes to see such a shift (1).")
 ]
@@ -71,40 +69,26 @@ def analyze_command(
     failures: Failures = None,
     null: Null = None,
     as_published: AsPublished = False,
-    every_rule: EveryRule = False,
     delta: Delta = None,
     value: Values = None,
     as_json: Json = False,
 ) -> None:
     """Does the order change the results? Ends with 1 when it does."""
-    if every_rule and not as_json:
-        raise UsageError("--every-rule: goes with --json only")
     from cbench.order import analyze
+    from cbench.order.options import OrderOptions
 
-    made = analyze.analyzed(
-        analyze.OrderAnalysisRequest(
-            data=data,
-            alpha=alpha,
-            correction=correction,
-            intervals=intervals,
-            level=level,
-            case=case,
-            failures=failures,
-            null=null,
-            as_published=as_published,
-            every_rule=every_rule,
-            delta=1.0 if delta is None else delta,
-            values=value or (),
-        )
+    options = OrderOptions(
+        data, alpha, correction, intervals, level, case, failures, null, as_published, delta, value or ()
     )
+    result = analyze.analyzed(options)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
-        analyze.show(made, runs=delta is not None)
+        analyze.show(result, runs=delta is not None)
     sys.stdout.flush()
-    analyze.check_compared(data, made)
-    if made["order_matters"]:
+    analyze.check_compared(data, result)
+    if result.order_matters:
         raise typer.Exit(1)
 
 
@@ -127,24 +111,15 @@ def report_command(
 ) -> None:
     """The analysis as one HTML page that opens offline and prints. Ends with 1 when the order matters."""
     from cbench.order import analyze
+    from cbench.order.options import OrderOptions
 
-    request = analyze.OrderAnalysisRequest(
-        data=data,
-        alpha=alpha,
-        correction=correction,
-        intervals=intervals,
-        level=level,
-        case=case,
-        failures=failures,
-        null=null,
-        as_published=as_published,
-        delta=1.0 if delta is None else delta,
-        values=value or (),
+    options = OrderOptions(
+        data, alpha, correction, intervals, level, case, failures, null, as_published, delta, value or ()
     )
-    made = analyze.reported(request, output)
-    _say(made, as_json, f"{output} written: {made['verdict'][0]}")
-    analyze.check_compared(data, made)
-    if made["order_matters"]:
+    result = analyze.reported(options, output)
+    _say(to_json(result) if as_json else None, as_json, f"{output} written: {result.verdict[0]}")
+    analyze.check_compared(data, result)
+    if result.order_matters:
         raise typer.Exit(1)
 
 

@@ -7,79 +7,83 @@ are named, one to a line; of more each is a point of a curve, and of very many o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from cbench.order.result import ORDERS, OrderResult, OrderTest
 from cbench.report.svg import DARK, FAINT, FIXED, GREY, RANDOM, dots, shortened, svg
 
-Row = Mapping[str, Any]
 MOST_NAMED = 30
 """Tests that have a line and their name each."""
 MOST_POINTS = 1200
 """Points of a curve: more of them lie on top of each other at this size."""
 LOWEST_P = 1e-300
 
+Number = Callable[[OrderTest], float | None]
 
-def p_values(made: Row) -> str:
+
+def p_values(made: OrderResult) -> str:
     """The p-values of the decision in increasing order, with the level of one test and that of the family."""
-    deciding = _deciding(made)
 
     def draw(axes: Any) -> None:
-        curve = _sorted(axes, made, deciding, "p (logarithmic)", log=True)
+        curve = _sorted(axes, made, made.deciding_p, "p (logarithmic)", log=True)
         lines = axes.axhline if curve else axes.axvline
-        lines(made["alpha"], color=GREY, linestyle="--", linewidth=1, label=f"{made['alpha']:g}, for one test")
-        if made["alpha_bonferroni"] != made["alpha"]:
-            label = f"{made['alpha_bonferroni']:.2g}, for all (Bonferroni)"
-            lines(made["alpha_bonferroni"], color=DARK, linestyle=":", linewidth=1.4, label=label)
+        lines(made.alpha, color=GREY, linestyle="--", linewidth=1, label=f"{made.alpha:g}, for one test")
+        if made.alpha_bonferroni != made.alpha:
+            label = f"{made.alpha_bonferroni:.2g}, for all (Bonferroni)"
+            lines(made.alpha_bonferroni, color=DARK, linestyle=":", linewidth=1.4, label=label)
         (axes.set_ylim if curve else axes.set_xlim)(None, 1.6)
         axis = axes.yaxis if curve else axes.xaxis
         axis.set_major_formatter(lambda value, _place: f"{value:.0e}" if value < 0.01 else f"{value:g}")
         axis.set_minor_formatter(lambda _value, _place: "")
         _legend(axes)
 
-    return svg("p", draw, 0.2 + _height(made, deciding))
+    return svg("p", draw, 0.2 + _height(made, made.deciding_p))
 
 
-def effects(made: Row) -> str:
+def effects(made: OrderResult) -> str:
     """Effect sizes in increasing order, of the lowest p last."""
 
     def draw(axes: Any) -> None:
-        most = max((each["epsilon2"] for each in made["tests"].values() if each["epsilon2"] is not None), default=0)
+        most = max((number for _, _, number in _known(made, _epsilon2)), default=0)
         limits = (-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
-        set_limits = axes.set_ylim if _sorted(axes, made, "epsilon2", "effect size ε²") else axes.set_xlim
+        set_limits = axes.set_ylim if _sorted(axes, made, _epsilon2, "effect size ε²") else axes.set_xlim
         set_limits(*limits)
         _legend(axes)
 
-    return svg("effect", draw, _height(made, "epsilon2"))
+    return svg("effect", draw, _height(made, _epsilon2))
 
 
-def deltas(made: Row) -> str:
+def deltas(made: OrderResult) -> str:
     """Differences of the medians in increasing order."""
 
     def draw(axes: Any) -> None:
-        line = axes.axhline if _sorted(axes, made, "delta_pct_median", "Δ of the medians, %") else axes.axvline
+        line = axes.axhline if _sorted(axes, made, _delta, "Δ of the medians, %") else axes.axvline
         line(0, color=GREY, linewidth=0.8)
         _legend(axes)
 
-    return svg("delta", draw, _height(made, "delta_pct_median"))
+    return svg("delta", draw, _height(made, _delta))
 
 
-def intervals(made: Row) -> str:
+def intervals(made: OrderResult) -> str:
     """The medians' intervals of both orders in % of the fixed median, the smallest p-values first."""
     tests = with_intervals(made)[:MOST_NAMED][::-1]
 
     def draw(axes: Any) -> None:
-        for place, (_, each) in enumerate(tests):
-            base = abs(each["median_fixed"]) / 100
-            for order, color, shape, shift in (("fixed", FIXED, "o", 0.17), ("random", RANDOM, "D", -0.17)):
-                low, high = ((end - each["median_fixed"]) / base for end in each[f"ci_{order}"])
-                middle = (each[f"median_{order}"] - each["median_fixed"]) / base
+        for place, (_, test) in enumerate(tests):
+            base = test.median_fixed or 1.0
+            percent = abs(base) / 100
+            for order, color, shape, shift in zip(ORDERS, (FIXED, RANDOM), "oD", (0.17, -0.17), strict=True):
+                middle, ends = test.median(order)
+                assert middle is not None
+                assert ends is not None
+                low, middle, high = ((each - base) / percent for each in (ends[0], middle, ends[1]))
                 axes.plot([low, high], [place + shift] * 2, color=color, linewidth=2, solid_capstyle="butt")
                 axes.plot([middle], [place + shift], shape, color=color, markersize=4.5)
-            words = {1: "case 1: apart", 2: "case 2", 3: "case 3"}[each["case"]]
-            heavy = "bold" if each["case"] == 1 else "normal"
+            words = {1: "case 1: apart", 2: "case 2", 3: "case 3"}[test.case or 3]
+            heavy = "bold" if test.case == 1 else "normal"
             axes.text(1.02, place, words, transform=axes.get_yaxis_transform(), va="center", weight=heavy)
         _names(axes, [name for name, _ in tests])
         axes.plot([], [], "o-", color=FIXED, markersize=4.5, label="fixed order")
@@ -90,16 +94,15 @@ def intervals(made: Row) -> str:
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
 
 
-def with_intervals(made: Row) -> list[tuple[str, Row]]:
+def with_intervals(made: OrderResult) -> list[tuple[str, OrderTest]]:
     """The tests that the figure of intervals can show, the smallest p-values first."""
-    tests = [(name, each) for name, each in made["tests"].items() if each["case"] and each["median_fixed"]]
-    return sorted(tests, key=lambda item: float(item[1][_deciding(made)]))
+    return [(name, test) for name, test in made.by_p() if test.case and test.median_fixed]
 
 
-def cases(made: Row) -> str:
+def cases(made: OrderResult) -> str:
     """How many tests there are of each case, and without intervals."""
-    every = [each["case"] for each in made["tests"].values()]
-    inside = "both medians inside" if made["intervals"]["case"] == "algorithm" else "a median inside"
+    every = [test.case for test in made.tests.values()]
+    inside = "both medians inside" if made.intervals.case == "algorithm" else "a median inside"
     names = {1: "1: intervals apart", 2: f"2: overlap, {inside}", 3: "3: overlap, otherwise", None: "no intervals"}
     shown = [case for case in (1, 2, 3, None) if case or every.count(None)][::-1]
 
@@ -116,25 +119,31 @@ def cases(made: Row) -> str:
     return svg("cases", draw, 0.7 + 0.32 * len(shown))
 
 
-def _deciding(made: Row) -> str:
-    return "p" if made["null"] == "chi2" else "p_permutation"
+def _epsilon2(test: OrderTest) -> float | None:
+    return test.epsilon2
 
 
-def _known(made: Row, key: str) -> list[tuple[str, Row]]:
-    found = [(name, each) for name, each in made["tests"].items() if each[key] is not None]
-    return sorted(found, key=lambda item: (float(item[1][key]), item[0]))
+def _delta(test: OrderTest) -> float | None:
+    return test.delta_pct_median
 
 
-def _height(made: Row, key: str) -> float:
-    many = len(_known(made, key))
+def _known(made: OrderResult, number: Number) -> list[tuple[str, OrderTest, float]]:
+    """Names, tests and numbers, in increasing order."""
+    every = [(name, test, number(test)) for name, test in made.tests.items()]
+    found = [(name, test, value) for name, test, value in every if value is not None]
+    return sorted(found, key=lambda item: (item[2], item[0]))
+
+
+def _height(made: OrderResult, number: Number) -> float:
+    many = len(_known(made, number))
     return 1.0 + 0.21 * max(many, 2) if many <= MOST_NAMED else 2.8
 
 
-def _sorted(axes: Any, made: Row, key: str, label: str, log: bool = False) -> bool:
+def _sorted(axes: Any, made: OrderResult, number: Number, label: str, log: bool = False) -> bool:
     """Draw what is known in increasing order; whether it is a curve, whose values are upwards."""
-    known = _known(made, key)
-    values = np.array([max(each[key], LOWEST_P) if log else each[key] for _, each in known], dtype=np.float64)
-    yes = np.array([each["significant"] for _, each in known], dtype=bool)
+    known = _known(made, number)
+    values = np.array([max(each, LOWEST_P) if log else each for _, _, each in known], dtype=np.float64)
+    yes = np.array([test.significant for _, test, _ in known], dtype=bool)
     curve = len(known) > MOST_NAMED
     places = np.arange(1, values.size + 1)
     if curve and places.size > MOST_POINTS:
@@ -149,7 +158,7 @@ def _sorted(axes: Any, made: Row, key: str, label: str, log: bool = False) -> bo
         axes.set_yscale("log" if log else "linear")
         axes.xaxis.set_major_formatter("{x:,.0f}")
     else:
-        _names(axes, [name for name, _ in known])
+        _names(axes, [name for name, _, _ in known])
         axes.set(xlabel=label)
         axes.set_xscale("log" if log else "linear")
         axes.invert_yaxis() if log else None

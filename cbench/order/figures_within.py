@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cbench.order.stats.data import Trials
+from cbench.order.result import OrderResult, OrderTest, Within
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, dots, panels, shortened, svg
+from cbench.report.text import mark
+from cbench.stats.trials import Trials
 
-Row = Mapping[str, Any]
 MOST_PANELS = 6
 MOST_CELLS = 30
 """Rows and columns of the matrix."""
@@ -21,21 +22,21 @@ MOST_POINTS = 600
 MOST_JOINED = 30
 
 
-def positions(made: Row, names: Sequence[str]) -> str:
+def positions(made: OrderResult, names: Sequence[str]) -> str:
     """Medians by the position in the random runs, in % of their own median; the first six names."""
 
     def panel(axes: Any, name: str) -> None:
-        each = made["tests"][name]
-        groups = each["position"]["groups"]
-        places = [group["label"] + 1 for group in groups]
-        joined = len(places) == each["position"]["labels"] <= MOST_JOINED
-        values, unit = relative([group["median"] for group in groups])
+        test = made.tests[name].position
+        assert test is not None
+        places = [group.label + 1 for group in test.groups if isinstance(group.label, int)]
+        joined = len(places) == test.labels <= MOST_JOINED
+        values, unit = relative([group.median for group in test.groups])
         axes.axhline(0, color=GREY, linewidth=0.8)
         if joined:
             axes.plot(places, values, "-", color=RANDOM, linewidth=1)
         dots(axes, places, values, True, RANDOM, "D")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.set(xlabel="position in the run", ylabel=unit, title=_titled(name, each, "position"))
+        axes.set(xlabel="position in the run", ylabel=unit, title=_titled(name, made.tests[name], "position"))
         axes.margins(y=0.15)
 
     return panels("position", panel, names[:MOST_PANELS])
@@ -49,25 +50,25 @@ def relative(values: Sequence[float]) -> tuple[list[float], str]:
     return [100 * (value - base) / abs(base) for value in values], "%"
 
 
-def matrix(made: Row) -> str:
+def matrix(made: OrderResult) -> str:
     """Which test disturbs which: the median after each predecessor against the rest, in %; clearest effects if many."""
-    clearest = sorted(made["predecessors"], key=lambda each: (each["p_holm"], each["p"]))
-    measured = set(list(dict.fromkeys(each["test"] for each in clearest))[:MOST_CELLS])
-    tests = [name for name in made["tests"] if name in measured]
-    inside = [each for each in clearest if each["test"] in measured]
-    before = list(dict.fromkeys(each["after"] for each in inside))[:MOST_CELLS]
+    clearest = sorted(made.predecessors, key=lambda each: (each.p_holm, each.p))
+    measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
+    tests = [name for name in made.tests if name in measured]
+    inside = [each for each in clearest if each.test in measured]
+    before = list(dict.fromkeys(each.after for each in inside))[:MOST_CELLS]
     place: dict[str, int] = {}
-    for number, name in enumerate(made["tests"]):
+    for number, name in enumerate(made.tests):
         place.setdefault(name, number)
         place.setdefault(name.rpartition(":")[0], number)  # a metric's name stands behind that of its test
-    before.sort(key=lambda name: (name is not None, place.get(name, len(place)), name or ""))
+    before.sort(key=lambda name: (name is not None, place.get(name or "", len(place)), name or ""))
     cells = np.full((len(tests), len(before)), np.nan)
     rows, columns = ({name: number for number, name in enumerate(names)} for names in (tests, before))
     marks = np.zeros(cells.shape, dtype=bool)
     for each in inside:
-        if each["after"] in columns and each["delta_pct"] is not None:
-            at = rows[each["test"]], columns[each["after"]]
-            cells[at], marks[at] = each["delta_pct"], each["significant"]
+        if each.after in columns and each.delta_pct is not None:
+            at = rows[each.test], columns[each.after]
+            cells[at], marks[at] = each.delta_pct, each.significant
     known = np.abs(cells[~np.isnan(cells)])
     most = float(known.max()) if known.size and known.max() else 1.0
 
@@ -92,7 +93,7 @@ def matrix(made: Row) -> str:
     return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 3), BROAD)
 
 
-def drift(made: Row, trials: Trials, names: Sequence[str]) -> str:
+def drift(made: OrderResult, trials: Trials, names: Sequence[str]) -> str:
     """Values over the runs in time, both orders; the first six names."""
     number = {name: each for each, name in enumerate(trials.names)}
     wanted = {number[name]: name for name in names[:MOST_PANELS]}
@@ -108,16 +109,13 @@ def drift(made: Row, trials: Trials, names: Sequence[str]) -> str:
             dots(axes, trials.run[some] + 1, trials.value[some], not random, color, shape, label)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
-        unit = str(made["tests"][name].get("unit", ""))
-        title = _titled(name, made["tests"][name], "drift")
+        unit = made.tests[name].unit
+        title = _titled(name, made.tests[name], "drift")
         axes.set(xlabel="run, in time", ylabel=shortened(unit, 12) if unit else "value", title=title)
 
     return panels("drift", panel, names[:MOST_PANELS], legend=True)
 
 
-def _titled(name: str, each: Row, key: str) -> str:
-    p = each[f"{key}_p"]
-    if p is None:
-        return shortened(name)
-    sign = "●" if each[f"{key}_significant"] else "○"
-    return f"{shortened(name)}\n{sign} p = {p:.2g}"
+def _titled(name: str, test: OrderTest, effect: Within) -> str:
+    p, significant = test.within(effect)
+    return shortened(name) if p is None else f"{shortened(name)}\n{mark(significant)} p = {p:.2g}"

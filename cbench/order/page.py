@@ -1,191 +1,157 @@
-"""The report of a study: one HTML page that needs nothing else, verdict first."""
+"""The report of a study: one HTML page that needs nothing else, verdict first. Its text is in templates/order.html."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Sequence
 
 from cbench.order import figures, figures_within, page_study, page_tables
 from cbench.order.page_study import StudyFacts
-from cbench.order.page_tables import by_p, mark
-from cbench.order.stats.data import Trials
-from cbench.order.table import chance, corrected_by, deciding
-from cbench.report.page import style
-from cbench.report.page_parts import figure, paragraph, section
+from cbench.order.result import OrderResult, OrderTest, Within
+from cbench.report.page import Figure, render
 from cbench.report.svg import shortened
+from cbench.report.text import chance, mark
+from cbench.stats.trials import Trials
 
-Row = Mapping[str, Any]
 NAMED = 3
 
 
-def page(about: StudyFacts, made: Row, trials: Trials) -> str:
+def page(about: StudyFacts, made: OrderResult, trials: Trials) -> str:
     """The whole page: the same bytes for the same data."""
-    parts = {
-        "tests": ("Tests", page_tables.tests(made)),
-        "orders": ("Fixed against random order", _orders(made)),
-        "within": ("Inside of the random runs", _within(made)),
-        "drift": ("Over the study", _drift(made, trials)),
-        "across": ("Tests against each other", page_tables.across(made)),
-        "study": ("The study", page_study.section(made, about)),
-        "method": ("How this was computed", _method(made)),
-    }
-    links = " · ".join(f'<a href="#{key}">{escape(title)}</a>' for key, (title, body) in parts.items() if body)
-    name = escape(about.name)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{name}: does the order of trials matter?</title>\n<style>\n{style()}</style>\n</head>\n<body>\n"
-        f"<h1>{name}: does the order of trials matter?</h1>\n{_verdict(made)}<nav>{links}</nav>\n"
-        f"{''.join(section(key, title, body) for key, (title, body) in parts.items())}</body>\n</html>\n"
+    across, across_rest = page_tables.across(made)
+    return render(
+        "order/order.html",
+        study=about,
+        study_rows=page_study.rows(made, about),
+        result=made,
+        tests=page_tables.tests(made),
+        rest=page_tables.rest(made),
+        orders=_orders(made),
+        positions=_positions(made),
+        first_trials=page_tables.first_trials(made),
+        predecessors=page_tables.predecessors(made),
+        matrix=_matrix(made),
+        drift=_drift(made, trials),
+        across=across,
+        across_rest=across_rest,
     )
 
 
-def _verdict(made: Row) -> str:
-    lines = "".join(paragraph(line, "beware" if line.startswith("beware:") else "") for line in made["verdict"])
-    return f'<section class="verdict {"yes" if made["order_matters"] else "no"}">\n{lines}</section>\n'
-
-
-def _orders(made: Row) -> str:
-    tested = [(name, each) for name, each in by_p(made) if each["p"] is not None]
-    p = {name: deciding(made, each) or 0.0 for name, each in tested}
+def _orders(made: OrderResult) -> list[Figure]:
+    tested = [(name, test) for name, test in made.by_p() if test.p is not None]
     if not tested:
-        return ""
+        return []
+    p = {name: made.deciding_p(test) or 0.0 for name, test in tested}
     many = len(tested)
-    below = sum(each < made["alpha"] for each in p.values())
-    family = sum(each < made["alpha_bonferroni"] for each in p.values())
-    moved = [item for item in tested if item[1]["delta_pct_median"] is not None]
-    moved.sort(key=lambda item: -abs(item[1]["delta_pct_median"]))
-    drawn = figures.with_intervals(made)
-    counts = {case: sum(each["case"] == case for each in made["tests"].values()) for case in (1, 2, 3, None)}
-    parts = [
-        figure(
+    below = sum(each < made.alpha for each in p.values())
+    family = sum(each < made.alpha_bonferroni for each in p.values())
+    sizes = [(name, test.epsilon2) for name, test in tested if test.epsilon2 is not None]
+    moved = [(name, test.delta_pct_median) for name, test in tested if test.delta_pct_median is not None]
+    shown = [
+        Figure(
             "p",
             figures.p_values(made),
             "p-values, sorted",
             "How likely such a difference between the orders is by chance alone; filled: significant.",
-            f"{family:,} of {many:,} are below {made['alpha_bonferroni']:.2g}, {below:,} below {made['alpha']:g}. "
+            f"{family:,} of {many:,} are below {made.alpha_bonferroni:.2g}, {below:,} below {made.alpha:g}. "
             + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
-        figure(
+        Figure(
             "effect",
             figures.effects(made),
             "Effect sizes, sorted",
             "The share of the variance of ranks that the order explains, from 0 to 1.",
-            _some("Largest", [f"{_short(name)} ({each['epsilon2']:.3f})" for name, each in _largest(tested)]),
+            _some("Largest", [f"{_short(name)} ({size:.3f})" for name, size in _largest(sizes)]),
         ),
-        figure(
+        Figure(
             "delta",
             figures.deltas(made),
             "Differences of the medians, sorted",
             "(fixed - random)/fixed: below 0 the random order has the larger values.",
-            _some("Largest", [f"{_short(name)} ({each['delta_pct_median']:+.2f} %)" for name, each in moved]),
+            _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
-    if drawn:
-        shown = min(len(drawn), figures.MOST_NAMED)
-        said = f"The {shown:,} of {many:,} tests with the smallest p." if shown < many else ""
-        parts.append(
-            figure(
+    if drawn := figures.with_intervals(made):
+        named = min(len(drawn), figures.MOST_NAMED)
+        shown.append(
+            Figure(
                 "intervals",
                 figures.intervals(made),
                 "Medians with their intervals",
-                f"Intervals at {100 * made['intervals']['level']:.4g} %, the smallest p on top.",
-                said,
+                f"Intervals at {100 * made.intervals.level:.4g} %, the smallest p on top.",
+                f"The {named:,} of {many:,} tests with the smallest p." if named < many else "",
             )
         )
-    parts.append(
-        figure(
+    every = [test.case for test in made.tests.values()]
+    counts = [f"{case or 'no intervals'}: {every.count(case):,}" for case in (1, 2, 3, None) if case or None in every]
+    shown.append(
+        Figure(
             "cases",
             figures.cases(made),
             "Cases",
             "How the intervals of both orders lie to each other, as a number of tests; apart is the red flag.",
-            "; ".join(f"{case or 'no intervals'}: {count:,}" for case, count in counts.items() if case or count) + ".",
+            "; ".join(counts) + ".",
         )
     )
-    return f'<div class="figures">\n{"".join(parts)}</div>\n'
+    return shown
 
 
-def _largest(tested: Sequence[tuple[str, Row]]) -> list[tuple[str, Row]]:
-    return sorted((item for item in tested if item[1]["epsilon2"] is not None), key=lambda item: -item[1]["epsilon2"])
+def _largest(numbers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    return sorted(numbers, key=lambda item: -abs(item[1]))
 
 
-def _within(made: Row) -> str:
-    parts = []
-    names = [name for name, each in by_p(made, "position_p") if each["position"]]
-    if names:
-        yes = sum(made["tests"][name]["position_significant"] for name in names)
-        every = all(
-            len(made["tests"][name]["position"]["groups"]) == made["tests"][name]["position"]["labels"]
-            for name in names
-        )
-        places = "each place" if every else "the places where it was most often"
-        parts.append(
-            figure(
-                "position",
-                figures_within.positions(made, names),
-                "Median by position",
-                f"Each test's median at {places} in the random runs, against the middle one of these medians."
-                + _foremost(len(names)),
-                f"Significant ({mark(True)}): {yes:,} of {len(names):,} tests.",
-                broad=True,
-            )
-        )
-    if first := page_tables.first_trials(made):
-        parts.append(f"<h3>The first trial of a run</h3>\n{first}")
-    if made["predecessors"]:
-        tests = len({each["test"] for each in made["predecessors"]})
-        most = figures_within.MOST_CELLS
-        parts.append("<h3>What ran right before</h3>\n" + page_tables.predecessors(made))
-        parts.append(
-            figure(
-                "matrix",
-                figures_within.matrix(made),
-                "Which test disturbs which",
-                "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
-                "the test's other trials; ● significant (Holm over all pairs), hatched: "
-                + ("never happened." if page_tables.all_pairs(made) else "not among those with the smallest p.")
-                + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
-                f"Significant: {page_tables.pairs(made)} pairs.",
-                broad=True,
-            )
-        )
-    return "".join(parts)
-
-
-def _drift(made: Row, trials: Trials) -> str:
-    if trials.run is None or not trials.timed:
-        return ""
-    names = [name for name, each in by_p(made, "drift_p") if each["n_fixed"] + each["n_random"]]
-    if not names:
-        return ""
-    yes = sum(made["tests"][name]["drift_significant"] for name in names)
-    return figure(
-        "drift",
-        figures_within.drift(made, trials, names),
-        "Values by run, in time",
-        "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
-        + _foremost(len(names)),
-        f"Significant ({mark(True)}): {yes:,} of {len(names):,} tests.",
+def _positions(made: OrderResult) -> Figure | None:
+    tests = {name: test.position for name, test in made.by_p("position") if test.position}
+    if not tests:
+        return None
+    every = all(len(each.groups) == each.labels for each in tests.values())
+    places = "each place" if every else "the places where it was most often"
+    return Figure(
+        "position",
+        figures_within.positions(made, list(tests)),
+        "Median by position",
+        f"Each test's median at {places} in the random runs, against the middle one of these medians."
+        + _foremost(len(tests)),
+        _significant([made.tests[name] for name in tests], "position"),
         broad=True,
     )
 
 
-def _method(made: Row) -> str:
-    rule = made["intervals"]
-    correction = "no correction for" if made["correction"] == "none" else f"{corrected_by(made)} over"
-    null = "chi-squared" if made["null"] == "chi2" else "permutation (exact below 40 values, else by moments)"
-    return paragraph(
-        f"Kruskal-Wallis, corrected for ties, p by {null}, {correction} the number of tests (level {made['alpha']:g}; "
-        f"Bonferroni's is {made['alpha_bonferroni']:.3g}). Intervals of the median by {rule['rule']} ranks at "
-        f"{100 * rule['level']:.4g} %, cases by the rule {rule['case']!r}. Position and predecessor: Kruskal-Wallis "
-        "within the random runs; single predecessors against all other trials of the test, Holm over the whole matrix. "
-        "Drift: Spearman's correlation with the run's number, each order less its median. Runs needed: Noether 1987, "
-        f"at a power of {100 * made['power']['power']:g} %. The method is that of D. Duplyakin et al., Avoiding the "
-        "Ordering Trap in Systems Performance Measurement, USENIX ATC 2023; position, predecessor and drift go beyond "
-        "it.",
-        "note",
+def _matrix(made: OrderResult) -> Figure | None:
+    if not made.predecessors:
+        return None
+    tests, most = len({each.test for each in made.predecessors}), figures_within.MOST_CELLS
+    all_named = len(made.predecessors) == made.pairs
+    return Figure(
+        "matrix",
+        figures_within.matrix(made),
+        "Which test disturbs which",
+        "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
+        "the test's other trials; ● significant (Holm over all pairs), hatched: "
+        + ("never happened." if all_named else "not among those with the smallest p.")
+        + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
+        f"Significant: {made.significant_pairs} pairs.",
+        broad=True,
     )
+
+
+def _drift(made: OrderResult, trials: Trials) -> Figure | None:
+    tests = {name: test for name, test in made.by_p("drift") if test.n_fixed + test.n_random}
+    if trials.run is None or not trials.timed or not tests:
+        return None
+    return Figure(
+        "drift",
+        figures_within.drift(made, trials, list(tests)),
+        "Values by run, in time",
+        "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
+        + _foremost(len(tests)),
+        _significant(list(tests.values()), "drift"),
+        broad=True,
+    )
+
+
+def _significant(tests: Sequence[OrderTest], effect: Within) -> str:
+    yes = sum(test.within(effect)[1] for test in tests)
+    return f"Significant ({mark(True)}): {yes:,} of {len(tests):,} tests."
 
 
 def _foremost(many: int) -> str:

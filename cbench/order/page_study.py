@@ -1,4 +1,4 @@
-"""What a report says of the study itself: its design and, where the data are a study's store, its host and its runs."""
+"""The facts about the study in a report: its design and, where the data are a study's store, its host and its runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cbench.report.page_parts import facts
+from cbench.order.result import OrderDesign, OrderResult
 from cbench.store.kind import is_store
 from cbench.study import config
 from cbench.study.model import Study
@@ -52,32 +52,29 @@ def about(path: Path) -> StudyFacts:
     return StudyFacts(header.name or path.stem, tuple(rows))
 
 
-def section(made: Row, about: StudyFacts) -> str:
+def rows(made: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     """Names and facts."""
-    tests, design = made["tests"].values(), made["design"]
-    used = sum(each["n_fixed"] + each["n_random"] for each in tests)
-    failed = sum(each["failed_fixed"] + each["failed_random"] for each in tests)
-    rows = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(design))]
+    tests = made.tests.values()
+    used = sum(test.n_fixed + test.n_random for test in tests)
+    failed = sum(test.failed for test in tests)
+    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(made.design))]
     if failed:
-        rows.append(
-            ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[made['failures']]}")
-        )
-    return facts([*rows, *about.rows])
+        found.append(("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[made.failures]}"))
+    return [*found, *about.rows]
 
 
-def _sequence(design: Row) -> str:
-    if design["interleaved"] is None:
+def _sequence(design: OrderDesign) -> str:
+    if design.interleaved is None:
         return (
             "not known: the data do not say in which order the runs came, so drift and blocked designs cannot be seen"
         )
-    fixed, random = design["runs_fixed"], design["runs_random"]
-    said = f"{fixed:,} runs in fixed and {random:,} in random order"
-    if not fixed:
-        return f"{random:,} runs, each in an order of its own"
-    if not random:
+    if not design.runs_fixed:
+        return f"{design.runs_random:,} runs, each in an order of its own"
+    said = f"{design.runs_fixed:,} runs in fixed and {design.runs_random:,} in random order"
+    if not design.runs_random:
         return said
-    how = "interleaved" if design["interleaved"] else "blocked: the orders are confounded with time"
-    return f"{said}, {how} ({design['stretches']:,} stretches of one order)"
+    how = "interleaved" if design.interleaved else "blocked: the orders are confounded with time"
+    return f"{said}, {how} ({design.stretches:,} stretches of one order)"
 
 
 def _times(header: Header) -> str:

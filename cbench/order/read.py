@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cbench.order import read_ordersage
-from cbench.order.stats.data import Trials
+from cbench.stats.trials import Trials
 from cbench.store.kind import is_store
 from cbench.tables import read as read_table
 from quiet.errors import UsageError

@@ -14,8 +14,8 @@ from math import isinf, isnan, nan
 from pathlib import Path
 from uuid import UUID
 
-from cbench.order.stats.data import Trials
-from cbench.order.verdict import some
+from cbench.report.text import some
+from cbench.stats.trials import Trials
 from cbench.tables.columns import MISSING, ColumnError, trials
 from cbench.tables.read import plain
 from quiet.errors import UsageError

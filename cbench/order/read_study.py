@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cbench.order.stats.data import Trials
-from cbench.order.verdict import counted
+from cbench.order.summarize import MetricMeaning
+from cbench.report.text import counted
+from cbench.stats.trials import Trials
 from cbench.study.config import parse
 from cbench.study.store import StudyStore
 from cbench.tables.columns import Coded, trials
@@ -25,16 +26,14 @@ def read(path: Path) -> tuple[Trials, list[str]]:
     kinds: dict[int, set[str]] = {}
     for run, position, test, _, _, _ in ended:
         kinds.setdefault(test, set()).update(values.get((run, position), ()))
-    columns: dict[str, Any] = {name: [] for name in ("test", "order", "metric", "run", "position", "value")}
-    for run, position, test, _, _, _ in ended:
-        for metric in sorted(kinds[test]) or [""]:
-            columns["test"].append(test)
-            columns["order"].append(runs[run].kind)
-            columns["metric"].append(metric)
-            columns["run"].append(run)
-            columns["position"].append(position)
-            columns["value"].append(values.get((run, position), {}).get(metric))
-    columns["test"] = Coded(np.array(columns["test"], dtype=np.int32), header.tests)  # in the file's order
+    rows = [
+        (test, runs[run].kind, metric, run, position, values.get((run, position), {}).get(metric))
+        for run, position, test, _, _, _ in ended
+        for metric in sorted(kinds[test]) or [""]
+    ]
+    tests = Coded(np.array([row[0] for row in rows], dtype=np.int32), header.tests)  # in the file's order
+    names = ("order", "metric", "run", "position", "value")
+    columns = {"test": tests} | {name: [row[at] for row in rows] for at, name in enumerate(names, start=1)}
     warnings = []
     if failed := sum(each[3] is not None for each in ended):
         warnings.append(f"{failed:,} of {len(ended):,} trials failed")
@@ -50,17 +49,26 @@ def read(path: Path) -> tuple[Trials, list[str]]:
     return found, warnings + more
 
 
-def said(path: Path) -> tuple[float, str, dict[str, dict[str, str]]]:
-    """What the study's file says on its analysis: alpha; what a failed trial takes with it; and by the names of an
-    analysis the unit of the numbers, and whether lower or higher is better."""
+@dataclass(frozen=True, slots=True)
+class StudyDefaults:
+    """What a study's file says on its analysis: alpha; what a failed trial takes with it; what each metric means, by
+    the names of an analysis."""
+
+    alpha: float
+    failures: str
+    metrics: dict[str, MetricMeaning]
+
+
+def said(path: Path) -> StudyDefaults:
+    """What the file of this store's study says. Raises UsageError."""
     with StudyStore.open(path, kind="order") as store:
         header = store.header()
     study = parse(header.source, str(path), header.folder, check=False)
     counter = header.host.get("counter") or {}
-    found = {}
+    metrics = {}
     for test in study.tests:
         for metric in test.metrics:
             name = f"{test.name}:{metric.name}" if metric.name else test.name
             unit = metric.unit or (str(counter.get("unit", "")) if test.workload else "")
-            found[name] = {"unit": unit, "better": metric.better}
-    return study.alpha, study.failures, found
+            metrics[name] = MetricMeaning(unit, metric.better)
+    return StudyDefaults(study.alpha, study.failures, metrics)

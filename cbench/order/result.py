@@ -1,289 +1,241 @@
-"""An analysis as plain objects, for programs and for whatever shows it."""
+"""The result of an order analysis: frozen objects whose fields are named as the keys of its JSON.
+
+None: not known, or it cannot be computed from these trials.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from math import isfinite, nan
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from cbench.to_json import KEY, LEFT_OUT
 
-from cbench.order import verdict
-from cbench.order.stats import ci_overlap, median_ci, pairwise, power
-from cbench.order.stats.analysis import Analysis, TestResult
-from cbench.order.stats.data import START, Trials
-from cbench.order.stats.within_run_effects import Against, Grouped
-from cbench.stats import multiple_testing
-from cbench.stats.tails import chi2_sf
-
-POWER = 0.8
-NAMED_PAIRS = 1000
-MOST_PAIRS = 20_000
-"""Of more pairs of tests only so many are named, those with the smallest p-values first."""
-MOST_GROUPS, NAMED_GROUPS = 200, 20
-"""Of more positions or predecessors of a test only so many, those with the most trials."""
+Order = Literal["fixed", "random"]
+ORDERS: tuple[Order, Order] = ("fixed", "random")
+Within = Literal["position", "predecessor", "drift"]
+WITHIN: tuple[Within, Within, Within] = ("position", "predecessor", "drift")
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def shape(trials: Trials, found: Analysis, warnings: Sequence[str], every_rule: bool, delta: float) -> dict[str, Any]:
-    """The whole result. `delta`: the shift in % for which runs are counted. Numbers that are not known are None."""
-    options = found.options
-    tested = sum(result.test is not None for result in found.results)
-    corrected = options.alpha / max(tested, 1)
-    made: dict[str, Any] = {
-        "order_matters": found.order_matters,
-        "alpha": options.alpha,
-        "alpha_bonferroni": corrected,
-        "correction": options.correction,
-        "intervals": {"rule": options.interval, "level": found.level, "case": options.case},
-        "null": options.null,
-        "failures": options.failures,
-        "design": design(found, warnings),
-        "tests": {},
-        "power": {"delta_pct": delta, "power": POWER},
-    }
-    alone = not any(result.fixed.values.size or result.fixed.failed for result in found.results)
-    p = {
-        name: multiple_testing.adjusted(_ps(found, name), options.correction)
-        for name in ("position", "predecessor", "drift")
-    }
-    if alone:  # nothing to compare with: whether the order matters is what position and predecessor say, one family
-        together = multiple_testing.adjusted([*_ps(found, "position"), *_ps(found, "predecessor")], options.correction)
-        p["position"], p["predecessor"] = together[: len(found.results)], together[len(found.results) :]
-        made["order_matters"] = bool((together < options.alpha).any())
-    for number, result in enumerate(found.results):
-        one = _test(
-            trials, found, result, corrected if options.correction != multiple_testing.NONE else options.alpha, delta
-        )
-        for name, values in p.items():
-            one[f"{name}_significant"] = bool(values[number] < options.alpha)
-        if every_rule:
-            one["every_rule"] = _every_rule(found, result, corrected)
-        made["tests"][result.name] = one
-    made["predecessors"] = predecessors(trials, found)
-    made["across"] = _across(trials, found)
-    made["design"]["warnings"] += verdict.not_compared(made["tests"])
-    if _extreme(trials):
-        made = _finite(made)
-    made["verdict"] = verdict.verdict(made)
-    return made
+@dataclass(frozen=True, slots=True)
+class IntervalRule:
+    """By which rule (median_ci.RULES) and level medians have intervals, and by which (ci_overlap.RULES) cases."""
+
+    rule: str
+    level: float
+    case: str
 
 
-def _extreme(trials: Trials) -> bool:
-    """Whether there are values whose squares or shares may be no finite numbers."""
-    size = np.abs(trials.value[trials.value != 0])
-    return bool((size > 1e150).any() or (size < 1e-150).any())
+@dataclass(frozen=True, slots=True)
+class OrderDesign:
+    """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known."""
+
+    interleaved: bool | None
+    warnings: tuple[str, ...]
+    runs_fixed: int | None = field(default=None, metadata={LEFT_OUT: None})
+    runs_random: int | None = field(default=None, metadata={LEFT_OUT: None})
+    stretches: int | None = field(default=None, metadata={LEFT_OUT: None})
+    p_so_few_stretches: float | None = field(default=None, metadata={LEFT_OUT: None})
 
 
-def _finite(made: Any) -> Any:
-    """The same with None in place of numbers that are none."""
-    if isinstance(made, dict):
-        return {key: _finite(each) for key, each in made.items()}
-    if isinstance(made, (list, tuple)):
-        return [_finite(each) for each in made]
-    return _known(made) if isinstance(made, float) else made
+@dataclass(frozen=True, slots=True)
+class LabelMedian:
+    """`n` trials at one position, or after one predecessor (None: the beginning of a run)."""
+
+    label: int | str | None
+    n: int
+    median: float
 
 
-def design(found: Analysis, warnings: Sequence[str]) -> dict[str, Any]:
-    """How the runs lay in time."""
-    sequence = found.sequence
-    made: dict[str, Any] = {"interleaved": None, "warnings": list(warnings)}
-    if sequence is not None:
-        made |= {
-            "interleaved": sequence.interleaved,
-            "runs_fixed": sequence.fixed,
-            "runs_random": sequence.random,
-            "stretches": sequence.stretches,
-            "p_so_few_stretches": sequence.p_few,
-        }
-        if sequence.fixed and sequence.random and not sequence.interleaved:
-            made["warnings"].append(
-                f"blocked in time: {sequence.fixed:,} fixed and {verdict.counted(sequence.random, 'random run')} in "
-                f"{sequence.stretches:,} stretches; what changed with time cannot be told from what the order does"
-            )
-    return made
+@dataclass(frozen=True, slots=True)
+class LabelTest:
+    """Kruskal and Wallis's H over all `labels`; `doubtful`: some have few trials. `groups`: those that are named."""
+
+    h: float = field(metadata={KEY: "H"})
+    doubtful: bool
+    labels: int
+    groups: tuple[LabelMedian, ...]
 
 
-def predecessors(trials: Trials, found: Analysis) -> list[dict[str, Any]]:
-    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all.
+@dataclass(frozen=True, slots=True)
+class FirstTrialEffect:
+    """The trials that were the first of their run against all others of their test."""
 
-    Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
+    n: int
+    median: float
+    median_others: float
+    delta_pct: float | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTest:
+    """One metric of one test: fixed against random order, and what the order does within the random runs.
+
+    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_adjusted: of the one that decides, for
+    the number of tests. delta_pct: (fixed - random)/fixed. cov: standard deviation / mean. ci_needs: how many results
+    an interval takes where there are too few. gap: between the intervals, in widths of the wider one. alike: all
+    values are one. unit, better: as the study's file has them.
     """
-    rows = [(result.name, result.after) for result in found.results if result.after is not None]
-    if not rows:
-        return []
-    h = np.concatenate([after.h for _, after in rows])
-    starts = np.concatenate([[0], np.cumsum([after.h.size for _, after in rows])])
-    foremost = np.argsort(-h, kind="stable")[: h.size if h.size <= MOST_PAIRS else NAMED_PAIRS]
-    holm = dict(
-        zip(
-            foremost.tolist(),
-            multiple_testing.holm_of_smallest([chi2_sf(each, 1) for each in h[foremost].tolist()], h.size).tolist(),
-            strict=True,
-        )
-    )
-    named = np.sort(foremost)
-    made = []
-    for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
-        name, after = rows[row]
-        each = after[number - int(starts[row])]
-        made.append(
-            {
-                "test": name,
-                "after": name_of(trials, each.label),
-                **against(each),
-                "p_holm": holm[number],
-                "significant": holm[number] < found.options.alpha,
-            }
-        )
-    return made
+
+    n_fixed: int
+    n_random: int
+    failed_fixed: int
+    failed_random: int
+    h: float | None = field(metadata={KEY: "H"})
+    p: float | None
+    p_permutation: float | None
+    p_adjusted: float | None
+    significant: bool
+    eta2: float | None
+    epsilon2: float | None
+    delta_pct_mean: float | None
+    delta_pct_median: float | None
+    mean_fixed: float | None
+    mean_random: float | None
+    median_fixed: float | None
+    median_random: float | None
+    cov_fixed: float | None
+    cov_random: float | None
+    ci_fixed: tuple[float, float] | None
+    ci_random: tuple[float, float] | None
+    ci_needs: int | None
+    case: int | None
+    gap: float | None
+    position_p: float | None
+    position: LabelTest | None
+    predecessor_p: float | None
+    predecessor: LabelTest | None
+    first_trial: FirstTrialEffect | None
+    drift_p: float | None
+    drift_rho: float | None
+    alike: bool
+    runs_needed: int | None
+    detectable_pct: float | None
+    position_significant: bool
+    predecessor_significant: bool
+    drift_significant: bool
+    unit: str | None = field(default=None, metadata={LEFT_OUT: None})
+    better: str | None = field(default=None, metadata={LEFT_OUT: None})
+
+    @property
+    def failed(self) -> int:
+        """Values left out in both orders."""
+        return self.failed_fixed + self.failed_random
+
+    def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
+        """The median in one order, and its interval."""
+        if order == "fixed":
+            return self.median_fixed, self.ci_fixed
+        return self.median_random, self.ci_random
+
+    def within(self, effect: Within) -> tuple[float | None, bool]:
+        """p and significance of an effect within the runs or over the study."""
+        if effect == "position":
+            return self.position_p, self.position_significant
+        if effect == "predecessor":
+            return self.predecessor_p, self.predecessor_significant
+        return self.drift_p, self.drift_significant
+
+    def doubtful(self, effect: Within) -> bool:
+        """Whether groups are too small for the effect's p-value to be trusted."""
+        test = {"position": self.position, "predecessor": self.predecessor}.get(effect)
+        return test is not None and test.doubtful
 
 
-def against(each: Against) -> dict[str, Any]:
-    return {
-        "n": each.n,
-        "median": each.median,
-        "median_others": each.median_others,
-        "delta_pct": each.delta_pct,
-        "p": each.p,
-    }
+@dataclass(frozen=True, slots=True)
+class PowerRule:
+    """`runs_needed` are for a shift of `delta_pct` % of the median, seen with the chance `power`."""
+
+    delta_pct: float
+    power: float
 
 
-def name_of(trials: Trials, label: int) -> str | None:
-    """A predecessor's name; None for the beginning of a run."""
-    return None if label == START else trials.test_names[label]
+@dataclass(frozen=True, slots=True)
+class PredecessorEffect:
+    """Trials of `test` right after `after` (None: the beginning of a run) against all others of the test."""
+
+    test: str
+    after: str | None
+    n: int
+    median: float
+    median_others: float
+    delta_pct: float | None
+    p: float
+    p_holm: float
+    significant: bool
 
 
-def _ps(found: Analysis, name: str) -> list[float]:
-    each = [getattr(result, name) for result in found.results]
-    return [nan if one is None else one.p if name == "drift" else one.test.p for one in each]
+@dataclass(frozen=True, slots=True)
+class ChangedPair:
+    """What each order says of test `a` against test `b`: below, above or cannot tell."""
+
+    a: str
+    b: str
+    fixed: str
+    random: str
 
 
-def _test(trials: Trials, found: Analysis, result: TestResult, alpha: float, delta: float) -> dict[str, Any]:
-    rule, level = found.options.interval, found.level
-    fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
-    apart = power.spread(result.fixed.values, result.random.values)
-    each_order = min(result.fixed.values.size, result.random.values.size)
-    seen = power.detectable(apart, each_order, alpha, POWER)
-    alike = _alike(result)
-    unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing says how they vary
-    test = result.test
-    return {
-        "n_fixed": result.fixed.values.size,
-        "n_random": result.random.values.size,
-        "failed_fixed": result.fixed.failed,
-        "failed_random": result.random.failed,
-        "H": None if test is None else test.h,
-        "p": None if test is None else test.p,
-        "p_permutation": result.p_permutation,
-        "p_adjusted": result.p_adjusted,
-        "significant": result.significant,
-        "eta2": None if test is None else test.eta2,
-        "epsilon2": None if test is None else test.epsilon2,
-        "delta_pct_mean": result.delta_mean,
-        "delta_pct_median": result.delta_median,
-        "mean_fixed": _known(result.fixed.mean),
-        "mean_random": _known(result.random.mean),
-        "median_fixed": _known(result.fixed.median),
-        "median_random": _known(result.random.median),
-        "cov_fixed": _known(result.fixed.deviation / result.fixed.mean) if result.fixed.mean else None,
-        "cov_random": _known(result.random.deviation / result.random.mean) if result.random.mean else None,
-        "ci_fixed": None if fixed is None else [fixed.low, fixed.high],
-        "ci_random": None if random is None else [random.low, random.high],
-        "ci_needs": _needs(result, rule, level),
-        "case": result.case(found.options.case, rule, level),
-        "gap": None if fixed is None or random is None else ci_overlap.gap(fixed, random),
-        "position_p": None if result.position is None else result.position.test.p,
-        "position": None if result.position is None else _grouped(result.position, int),
-        "predecessor_p": None if result.predecessor is None else result.predecessor.test.p,
-        "predecessor": None
-        if result.predecessor is None
-        else _grouped(result.predecessor, lambda label: name_of(trials, label)),
-        "first_trial": None if result.first is None else against(result.first),
-        "drift_p": None if result.drift is None else result.drift.p,
-        "drift_rho": None if result.drift is None else result.drift.rho,
-        "alike": alike,
-        "runs_needed": None if unknown else power.runs_needed(apart, delta / 100, alpha, POWER),
-        "detectable_pct": None if unknown or seen is None else 100 * seen,
-    }
+@dataclass(frozen=True, slots=True)
+class OrderComparison:
+    """Comparisons of two tests that change with the order, `reversed` of them into their opposite."""
+
+    pairs: int
+    changed: int
+    reversed: int
+    left_off: int
+    named: tuple[ChangedPair, ...]
 
 
-def _alike(result: TestResult) -> bool:
-    """Whether all values of both orders are one."""
-    ends = [part.values[at] for part in (result.fixed, result.random) if part.values.size for at in (0, -1)]
-    return bool(ends) and bool(min(ends) == max(ends))
+@dataclass(frozen=True, slots=True)
+class OrderResult:
+    """The whole analysis; `verdict`: in words, the most important line first."""
 
+    order_matters: bool
+    alpha: float
+    alpha_bonferroni: float
+    correction: str
+    intervals: IntervalRule
+    null: str
+    failures: str
+    design: OrderDesign
+    tests: Mapping[str, OrderTest]
+    power: PowerRule
+    predecessors: tuple[PredecessorEffect, ...]
+    across: OrderComparison
+    verdict: tuple[str, ...] = ()
 
-def _needs(result: TestResult, rule: str, level: float) -> int | None:
-    """How many results an interval takes, where there are some in an order, but too few."""
-    sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
-    if all(median_ci.ranks(size, level, rule) for size in sizes):
-        return None
-    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, rule))
+    def deciding_p(self, test: OrderTest) -> float | None:
+        """The p-value on which a test's significance rests, before the correction."""
+        return test.p if self.by_chi2 else test.p_permutation
 
+    def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
+        """The tests, the smallest p first, without one last. `effect`: of which p; None: of the decision."""
 
-def _grouped(found: Grouped, named: Callable[[int], object]) -> dict[str, Any]:
-    shown = slice(None) if found.labels.size <= MOST_GROUPS else np.sort(_largest(found.sizes))
-    groups = zip(*(each[shown].tolist() for each in (found.labels, found.sizes, found.medians)), strict=True)
-    return {
-        "H": found.test.h,
-        "doubtful": found.doubtful,
-        "labels": found.labels.size,
-        "groups": [{"label": named(label), "n": n, "median": median} for label, n, median in groups],
-    }
+        def place(item: tuple[str, OrderTest]) -> float:
+            p = item[1].within(effect)[0] if effect else self.deciding_p(item[1])
+            return 2.0 if p is None else p
 
+        return sorted(self.tests.items(), key=place)
 
-def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.argsort(-sizes, kind="stable")[:NAMED_GROUPS]
+    @property
+    def pairs(self) -> int:
+        """Pairs of a test and what ran right before it, also of those that are not named."""
+        return sum(test.predecessor.labels for test in self.tests.values() if test.predecessor)
 
+    @property
+    def significant_pairs(self) -> str:
+        """How many of these are significant: "3 of 20"."""
+        yes = sum(each.significant for each in self.predecessors)
+        return f"{'at least ' if yes == len(self.predecessors) < self.pairs else ''}{yes:,} of {self.pairs:,}"
 
-def _every_rule(found: Analysis, result: TestResult, corrected: float) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for rule in median_ci.RULES:
-        for name, level in (("95", 0.95), ("bonferroni", 1 - corrected)):
-            fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
-            made[f"{rule}_{name}"] = {
-                "level": level,
-                "fixed": None if fixed is None else [fixed.low, fixed.high],
-                "random": None if random is None else [random.low, random.high],
-                "ranks_fixed": median_ci.ranks(result.fixed.values.size, level, rule),
-                "ranks_random": median_ci.ranks(result.random.values.size, level, rule),
-                **{f"case_{which}": result.case(which, rule, level) for which in ci_overlap.RULES},
-            }
-    return made
+    @property
+    def by_chi2(self) -> bool:
+        """Whether H is compared with the chi-squared distribution, as in the paper, and not with its own."""
+        return self.null == "chi2"
 
-
-def _across(trials: Trials, found: Analysis) -> dict[str, Any]:
-    """Pairs of tests with one metric; `say`: what each order says of `a` against `b`."""
-    bounds = []
-    for random in (False, True):
-        each = [result.interval(random, found.options.interval, found.level) for result in found.results]
-        bounds.append(
-            ([nan if one is None else one.low for one in each], [nan if one is None else one.high for one in each])
-        )
-    groups: dict[str, list[int]] = {}
-    for number in range(len(trials.names)):
-        groups.setdefault(trials.metrics[number] if trials.metrics else "", []).append(number)
-    made = pairwise.across(bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
-    say = {pairwise.BELOW: "below", pairwise.OPEN: "cannot tell", pairwise.ABOVE: "above"}
-    return {
-        "pairs": made.pairs,
-        "changed": made.changed,
-        "reversed": made.reversed,
-        "left_off": made.changed - len(made.first),
-        "named": [
-            {
-                "a": trials.names[each.a],
-                "b": trials.names[each.b],
-                "fixed": say[each.fixed],
-                "random": say[each.random],
-            }
-            for each in made.first
-        ],
-    }
-
-
-def _known(value: float) -> float | None:
-    return value if isfinite(value) else None
+    @property
+    def corrected_by(self) -> str:
+        """The name of the correction for the number of tests."""
+        names = {"bonferroni": "Bonferroni", "holm": "Holm", "bh": "Benjamini and Hochberg"}
+        return names.get(self.correction, self.correction)

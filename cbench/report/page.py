@@ -22,11 +22,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from quiet.console import check_savable
+from quiet.errors import UsageError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+
+NEEDED_BY_PAGES = "pages need matplotlib: pip install 'quiet-cbench[order]'"
+PAGE = b"<!doctype html"
 
 
 class Cell(NamedTuple):
@@ -86,6 +93,20 @@ def labelled_svg(figure: Figure) -> Markup:
     return Markup(opened + inner + figure.svg[begin:])  # noqa: S704
 
 
+def check_page(data: str, output: str) -> None:
+    """Raises UsageError where a page cannot be written, or would replace a file that is not a page."""
+    check_savable(output, "-o")
+    target = Path(output)
+    if not target.is_file():
+        return
+    if Path(data).exists() and target.samefile(data):
+        raise UsageError(f"-o {output}: is the data itself; choose another name for the page")
+    with target.open("rb") as file:
+        begin = file.read(len(PAGE))
+    if begin and begin.lower() != PAGE:
+        raise UsageError(f"-o {output}: is there already and is no page; choose another name, or remove it")
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -100,6 +121,7 @@ def _environment() -> Environment:
     )
     found.globals["style"] = style
     found.filters["labelled_svg"] = labelled_svg
+    found.filters["thousands"] = "{:,}".format
     return found
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbench.order.analyze import NEEDED_BY_PAGES, check_page
 from cbench.report import figures
+from cbench.report.page import NEEDED_BY_PAGES, check_page
 from quiet.console import save
 from quiet.errors import UsageError
 

@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cbench.order.table import chance, number
 from cbench.report.svg import shortened
+from cbench.report.text import chance, marked, number
 from cbench.screen.analysis.result import (
     BlockPlotResult,
-    EffectResult,
     EffectSize,
     MainEffectResult,
     ResponseResult,
@@ -80,7 +79,7 @@ def _effects(row: ResponseResult) -> Table:
             escape(shortened(name, LONGEST_NAME)),
             size(each),
             chance(each.p),
-            marked(each),
+            marked(each.p_adjusted, each.significant),
             escape(shortened(means, 70)) if means else "",
             boxes(plot),
         )
@@ -93,11 +92,6 @@ def size(each: EffectSize) -> str:
     if each.effect is None or not each.is_adjusted:
         return number(each.effect, shown)
     return f"{number(each.fair, shown)} adj."
-
-
-def marked(each: EffectResult) -> str:
-    """The adjusted p with its sign."""
-    return chance(each.p_adjusted) + ("" if each.p is None else " ●" if each.significant else " ○")
 
 
 def boxes(plot: BlockPlotResult | None) -> str:

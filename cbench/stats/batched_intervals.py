@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from cbench.stats.bca_correction import corrected, quantiles, share_below
 from cbench.stats.bootstrap import rounding
+from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import LINEAR, Values, exponent
-from cbench.stats.student import t_quantile
 
 Progress = Callable[[float], None]
 """Told how much of all is done, from 0 to 1."""

@@ -23,11 +23,11 @@ from cbench.stats.interval import (
     TIES,
     Interval,
     Values,
+    alike,
     check_level,
     checked,
     no_numbers,
 )
-from cbench.stats.student import alike
 
 REPLICATES = 50_000
 """TN 1855's number for its subsampling study."""

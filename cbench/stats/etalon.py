@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cbench.stats.bca import bca
-from cbench.stats.interval import Interval, checked, deviation, no_squares
-from cbench.stats.student import t_interval, t_quantile
-from cbench.stats.tails import student_p
+from cbench.stats.distributions import student_p, t_quantile
+from cbench.stats.interval import Interval, checked, deviation, no_squares, t_interval
 
 FIRST_ALPHA = 0.001
 """A first value that would be so rare among normal ones is flagged. TN 1855 has no number, only "an order of magnitude"

@@ -1,11 +1,18 @@
-"""An interval of a mean or a median, or why there is none; names for the conventions in which programs differ."""
+"""An interval of a mean or a median, or why there is none; Student's interval of a mean.
+
+Also the names for the conventions in which programs differ, and the checks of a sample that all intervals share. A
+sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from cbench.stats.distributions import t_quantile
 
 Values = NDArray[np.float64]
 
@@ -103,3 +110,24 @@ def no_squares(row: Values) -> str | None:
     if row.size and np.isfinite(row).all() and float(np.abs(row).max()) > LARGEST:
         return TOO_LARGE
     return no_numbers(row)
+
+
+def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """mean -+ t(n - 1, (1 + level)/2) s/sqrt(n). Fewer than 2 values, or no finite numbers: none, with its reason."""
+    check_level(level)
+    row = checked(values)
+    why = no_squares(row)
+    if why is None and row.size < 2:
+        why = f"2 values are needed, there {'is' if row.size == 1 else 'are'} {row.size}"
+    if why is not None:
+        return Interval(None, None, level, T, 0, why)
+    if row.min() == row.max():
+        return Interval(float(row[0]), float(row[0]), level, T, 0, alike(row.size))
+    middle = float(row.mean())
+    half = t_quantile((1 + level) / 2, row.size - 1) * (deviation(row) or 0.0) / sqrt(row.size)
+    return Interval(middle - half, middle + half, level, T)
+
+
+def alike(n: int) -> str:
+    """What to know of an interval without width."""
+    return f"all {n:,} values are alike: its width of 0 is no promise for others"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.stats.tails import chi2_sf
+from cbench.stats.distributions import chi2_sf
 
 Values = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.order.stats.data import Codes, Trials
+from cbench.stats.trials import Codes, Trials
 
 FIXED = "fixed"
 RANDOM = ("random", "williams")

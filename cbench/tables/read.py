@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cbench.order.stats.data import Trials
+from cbench.stats.trials import Trials
 from cbench.tables.columns import MISSING, Coded, ColumnError, trials
 from quiet.errors import UsageError
 

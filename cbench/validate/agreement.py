@@ -14,8 +14,8 @@ from math import exp, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cbench.stats.interval import Interval, T, Values, check_level, checked, deviation, no_squares
-from cbench.stats.student import t_interval, t_quantile
+from cbench.stats.distributions import t_quantile
+from cbench.stats.interval import Interval, T, Values, check_level, checked, deviation, no_squares, t_interval
 
 LIMITS = 1.96
 """Standard deviations: 95 % of normal differences lie within."""

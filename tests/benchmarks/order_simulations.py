@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cbench.order.stats.permutation import p_value
+from cbench.stats.distributions import chi2_sf
 from cbench.stats.kruskal import tied
-from cbench.stats.tails import chi2_sf
 
 Values = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]

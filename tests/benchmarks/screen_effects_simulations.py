@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cbench.screen.stats.block_tests import Blocked, blocked
-from cbench.stats.fdist import f_sf
+from cbench.stats.distributions import f_sf
 from cbench.stats.multiple_testing import HOLM, adjusted
 from tests.cbench.screen.planted import ALIGN, CACHE, FULL, INERT, LEVELS, STRICT, Values, experiment
 

@@ -5,17 +5,16 @@ D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurem
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from math import sqrt
+from dataclasses import dataclass, field, replace
+from math import isnan, sqrt
 
 import numpy as np
 
 from cbench.order.stats import blocks, ci_overlap, median_ci, permutation, within_run_effects
 from cbench.order.stats.ci_overlap import MedianInterval
-from cbench.order.stats.data import Codes, Flags, Trials, Values
 from cbench.stats import multiple_testing
 from cbench.stats.kruskal import Kruskal, of_sorted
+from cbench.stats.trials import Codes, Flags, Trials, Values
 
 TRIAL, RUN, PUBLISHED = "trial", "run", "published"
 FAILURES = (TRIAL, RUN, PUBLISHED)
@@ -24,8 +23,9 @@ NULLS = (PERMUTATION, CHI2)
 
 
 @dataclass(frozen=True, slots=True)
-class OrderOptions:
-    """`level`: of the intervals; None: 1 - alpha/number of series, as OrderSage's tool has it.
+class AnalysisRules:
+    """By which definitions an analysis is made. `level`: of the intervals; None: 1 - alpha/number of series, as
+    OrderSage's tool has it.
 
     failures: what a failed trial takes with it: itself only; its whole run; or as OrderSage's tool does, a fixed run
     whole and of a random one the trial alone. null: what H is compared with for the decision, its distribution under
@@ -41,6 +41,17 @@ class OrderOptions:
     null: str = PERMUTATION
 
 
+PUBLISHED_RULES = AnalysisRules(
+    correction=multiple_testing.NONE,
+    interval=median_ci.PUBLISHED,
+    level=None,
+    case=ci_overlap.TOOL,
+    failures=PUBLISHED,
+    null=CHI2,
+)
+"""What OrderSage's own tool computes, and the paper's tables show: p-values are not corrected, intervals are."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrderSample:
     """One series in one order. `values`: those of the trials that count, sorted."""
@@ -52,9 +63,9 @@ class OrderSample:
     deviation: float  # population standard deviation
 
 
-@dataclass(slots=True)
-class TestResult:
-    """One series. None: it cannot be computed from these trials."""
+@dataclass(frozen=True, slots=True)
+class SeriesResult:
+    """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are."""
 
     name: str
     fixed: OrderSample
@@ -62,12 +73,12 @@ class TestResult:
     test: Kruskal | None
     delta_mean: float | None
     delta_median: float | None
-    position: within_run_effects.Grouped | None = None
-    predecessor: within_run_effects.Grouped | None = None
-    after: within_run_effects.Matrix | None = None
-    first: within_run_effects.Against | None = None
-    drift: within_run_effects.Drift | None = None
-    p_permutation: float | None = None
+    position: within_run_effects.Grouped | None
+    predecessor: within_run_effects.Grouped | None
+    after: within_run_effects.Matrix | None
+    first: within_run_effects.Against | None
+    drift: within_run_effects.Drift | None
+    p_permutation: float | None
     p_adjusted: float | None = None
     significant: bool = False
 
@@ -89,9 +100,9 @@ class TestResult:
 class Analysis:
     """All series, in the data's order. `sequence`: of the runs in time, None where runs are not known."""
 
-    options: OrderOptions
+    rules: AnalysisRules
     level: float
-    results: list[TestResult]
+    results: tuple[SeriesResult, ...]
     sequence: blocks.Sequence | None
 
     @property
@@ -101,21 +112,20 @@ class Analysis:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest number only ranks and medians are known
-def analyze(trials: Trials, options: OrderOptions, tick: Callable[[int], None] = lambda _done: None) -> Analysis:
-    """Everything. `tick` is told how many series are done."""
+def analyze(trials: Trials, rules: AnalysisRules) -> Analysis:
+    """Everything."""
     trials, slices = trials.grouped()
-    every, found = _Columns(trials, slices, trials.predecessors(), dropped(trials, options.failures)), []
-    for number, name in enumerate(trials.names):
-        found.append(_series(name, every, number))
-        tick(number + 1)
-    p = np.array([_deciding(each, options.null) for each in found])
-    passed = multiple_testing.significant(p, options.alpha, options.correction)
-    for each, adjusted, yes in zip(found, multiple_testing.adjusted(p, options.correction), passed, strict=True):
-        each.p_adjusted = None if np.isnan(adjusted) else float(adjusted)
-        each.significant = bool(yes)
+    every = _Columns(trials, slices, trials.predecessors(), dropped(trials, rules.failures))
+    found = [_series(name, every, number) for number, name in enumerate(trials.names)]
+    p = np.array([_deciding(each, rules.null) for each in found])
+    adjusted = multiple_testing.adjusted(p, rules.correction).tolist()
+    results = tuple(
+        replace(each, p_adjusted=None if isnan(value) else value, significant=value < rules.alpha)
+        for each, value in zip(found, adjusted, strict=True)
+    )
     tested = int((~np.isnan(p)).sum())
-    level = options.level if options.level is not None else 1 - options.alpha / max(tested, 1)
-    return Analysis(options, level, found, _sequence(trials))
+    level = rules.level if rules.level is not None else 1 - rules.alpha / max(tested, 1)
+    return Analysis(rules, level, results, _sequence(trials))
 
 
 def dropped(trials: Trials, failures: str) -> Flags | None:
@@ -137,7 +147,7 @@ class _Columns:
     gone: Flags | None
 
 
-def _series(name: str, every: _Columns, number: int) -> TestResult:
+def _series(name: str, every: _Columns, number: int) -> SeriesResult:
     trials, rows = every.trials, every.slices[number]
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
@@ -152,34 +162,38 @@ def _series(name: str, every: _Columns, number: int) -> TestResult:
         run, position, before = (None if each is None else each[counts] for each in (run, position, before))
     inside = value[random]
     fixed_part, random_part = _part(value[fixed], failed_fixed), _part(inside, failed_random)
-    test = None
+    test = p_permutation = None
     if fixed_part.values.size and random_part.values.size:
         test = of_sorted([fixed_part.values, random_part.values])
-    result = TestResult(
+    if test is not None:
+        p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
+    places = first = drift = None
+    against: tuple[within_run_effects.Grouped | None, within_run_effects.Matrix | None] = None, None
+    if position is not None and inside.size:
+        ordered = within_run_effects.Ordered.of(inside)
+        places = within_run_effects.grouped(ordered, position[random])
+        first = within_run_effects.first_trial(ordered, position[random])
+        if before is not None:
+            against = within_run_effects.against_others(ordered, before[random]) or against
+    if run is not None and trials.timed and value.size:
+        away = value - np.where(random, random_part.median, fixed_part.median)
+        drift = within_run_effects.drift(away, run) if np.isfinite(away).all() else None
+    return SeriesResult(
         name,
         fixed_part,
         random_part,
         test,
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
+        places,
+        *against,
+        first,
+        drift,
+        p_permutation,
     )
-    if test is not None:
-        result.p_permutation = permutation.p_value(
-            test.h, test.lengths, fixed_part.values.size, random_part.values.size
-        )
-    if position is not None and inside.size:
-        ordered = within_run_effects.Ordered.of(inside)
-        result.position = within_run_effects.grouped(ordered, position[random])
-        result.first = within_run_effects.first_trial(ordered, position[random])
-        if before is not None and (told := within_run_effects.against_others(ordered, before[random])):
-            result.predecessor, result.after = told
-    if run is not None and trials.timed and value.size:
-        away = value - np.where(random, random_part.median, fixed_part.median)
-        result.drift = within_run_effects.drift(away, run) if np.isfinite(away).all() else None
-    return result
 
 
-def _deciding(result: TestResult, null: str) -> float:
+def _deciding(result: SeriesResult, null: str) -> float:
     if result.test is None or result.p_permutation is None:
         return np.nan
     return result.test.p if null == CHI2 else result.p_permutation

@@ -19,7 +19,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.stats.tails import beta_sf, chi2_sf
+from cbench.stats.distributions import beta_sf, chi2_sf
 
 COUNTED = 40
 """With fewer values in both samples together the distribution is counted out."""

@@ -13,9 +13,9 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.order.stats.data import Codes, Values
+from cbench.stats.distributions import chi2_sf, student_p
 from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
-from cbench.stats.tails import chi2_sf, student_p
+from cbench.stats.trials import Codes, Values
 
 SMALL = 5
 """For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""

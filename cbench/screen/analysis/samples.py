@@ -25,8 +25,7 @@ from cbench.screen.stats.practical_significance import material
 from cbench.screen.stats.subsampling import Subsampling, subsampling
 from cbench.stats.bca import MOST_EXACT, bca_exact
 from cbench.stats.etalon import FIRST_ALPHA, FirstRun, first_run
-from cbench.stats.interval import METHODS, MID, STRICT, Interval, deviation
-from cbench.stats.student import t_interval
+from cbench.stats.interval import METHODS, MID, STRICT, Interval, deviation, t_interval
 
 PIXELS = 200
 """Height in pixels of a panel of the plot of means: one of them is the tolerance of the intervals' ends."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cbench.order.verdict import MOST, counted, some
+from cbench.report.text import MOST, counted, some
 from cbench.screen.analysis.result import RANKS, EffectResult, Materiality, ResponseResult, ScreenResult
 from cbench.screen.design.testability import smallest_p, too_few_words
 

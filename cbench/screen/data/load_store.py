@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from cbench.screen.config.file import parse
 from cbench.screen.config.model import SCREEN, PlannedBatch, Screen, ScreenTest, Treatment
@@ -18,7 +17,7 @@ from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute import pending_restores
 from cbench.study import lock
 from cbench.study.model import VALUE
-from cbench.study.records import Header, StoredRun
+from cbench.study.records import Facts, FactValue, Header, StoredRun
 from cbench.study.store import StudyStore, study_kind
 from quiet.errors import QuietError
 
@@ -48,8 +47,6 @@ class BatchFacts:
     boot_ids: tuple[str, ...]
     controlled: Mapping[str, str]
     confirmed: Mapping[str, str]  # hard factor -> what was read back
-    reset: Mapping[str, Any]
-    host: Mapping[str, Any]  # what was looked at: load, CPUs, and where a profile is applied what `quiet verify` says
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +147,27 @@ def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
 
 
 def _facts(
-    known: Sequence[tuple[int, dict[str, Any], dict[str, Any]]],
-    resumed: Mapping[int, Sequence[Mapping[str, Any]]],
+    known: Sequence[tuple[int, Facts, Facts]],
+    resumed: Mapping[int, Sequence[Facts]],
     places: Mapping[int, tuple[int, int]],
 ) -> tuple[BatchFacts, ...]:
     found: dict[int, BatchFacts] = {}
     boots: dict[int, dict[str, None]] = {}
-    for run, reset, facts in known:
+    for run, _, facts in known:
         batch = places[run][0]
         every = (facts, *resumed.get(run, ()))
         boots.setdefault(batch, {}).update(dict.fromkeys(str(each.get("boot_id", "")) for each in every))
         if batch not in found:
-            levels = facts.get("levels", {})
-            host = {key: value for key, value in facts.items() if key != "levels"}
-            found[batch] = BatchFacts(batch, (), levels.get("controlled", {}), levels.get("confirmed", {}), reset, host)
+            levels = facts.get("levels")
+            controlled, confirmed = (_texts(levels, key) for key in ("controlled", "confirmed"))
+            found[batch] = BatchFacts(batch, (), controlled, confirmed)
     return tuple(replace(each, boot_ids=tuple(boots[each.number])) for each in found.values())
+
+
+def _texts(facts: FactValue, key: str) -> dict[str, str]:
+    """What is stored under a key of facts; nothing where there are none."""
+    stored = facts.get(key) if isinstance(facts, Mapping) else None
+    return {name: str(text) for name, text in stored.items()} if isinstance(stored, Mapping) else {}
 
 
 def _set(path: Path) -> list[str]:

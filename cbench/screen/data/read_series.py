@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.data.data import Codes, ResponseSeries, Values
+from cbench.screen.data.data import Codes, Column, Columns, ResponseSeries, Values
 from cbench.tables.columns import MISSING, Coded, ColumnError, coded
 
 LARGEST = 1e302
 """A million values of this size still have a sum."""
 
 
-def numbers(name: str, column: Any) -> Values:
+def numbers(name: str, column: Column) -> Values:
     """Numbers with NaN where one is missing. Raises ColumnError for what is none, and for infinite ones."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
         value = column.astype(np.float64)
@@ -47,7 +47,7 @@ def _large(value: float) -> str:
 
 
 def series(
-    found: Mapping[str, Any],
+    found: Columns,
     values: Sequence[str],
     treatment: Codes,
     iteration: Codes | None,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cbench.order.verdict import counted, some
+from cbench.report.text import counted, some
 from cbench.screen.config.model import Abridgment, Screen, Treatment, Where
 from cbench.screen.data import load_store
 from cbench.screen.data.data import Data, Filter, ResponseSeries

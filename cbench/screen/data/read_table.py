@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cbench.screen.data.data import Codes, Data, Values
+from cbench.screen.data.data import Codes, Column, Columns, Data, Values
 from cbench.screen.data.read_series import numbers, series
 from cbench.screen.design.factorial import Factor
 from cbench.tables import read as table
@@ -56,7 +55,7 @@ def read(path: Path, chosen: Chosen) -> Data:
         raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
 
 
-def columns(path: Path, parquet: bool) -> Mapping[str, Any]:
+def columns(path: Path, parquet: bool) -> Columns:
     """Every column of a file. Raises UsageError."""
     if parquet:
         return _parquet(path)
@@ -77,7 +76,7 @@ def exported(names: Sequence[str]) -> Chosen | None:
     return Chosen(tuple(names[: places[0]]), tuple(values)) if values else None
 
 
-def _data(path: Path, found: Mapping[str, Any], chosen: Chosen) -> Data:
+def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
     chosen = chosen or exported(list(found)) or chosen
     factors = _factors(path, found, chosen)
     if not _rows(found):
@@ -117,12 +116,12 @@ def _data(path: Path, found: Mapping[str, Any], chosen: Chosen) -> Data:
     )
 
 
-def _rows(found: Mapping[str, Any]) -> int:
+def _rows(found: Columns) -> int:
     first = next(iter(found.values()))
     return len(first.codes) if isinstance(first, Coded) else len(first)
 
 
-def _factors(path: Path, found: Mapping[str, Any], chosen: Chosen) -> list[str]:
+def _factors(path: Path, found: Columns, chosen: Chosen) -> list[str]:
     """The factors' columns. Raises UsageError where they or the values are not there."""
     there = ", ".join(list(found)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
@@ -140,7 +139,7 @@ def _factors(path: Path, found: Mapping[str, Any], chosen: Chosen) -> list[str]:
     return factors
 
 
-def _levels(name: str, column: Any) -> Coded:
+def _levels(name: str, column: Column) -> Coded:
     """Names of levels in their natural order: numbers by size, other names by their letters. Raises ColumnError."""
     if isinstance(column, np.ndarray):
         column = [f"{each:g}" if isinstance(each, float) else str(each) for each in column.tolist()]
@@ -203,7 +202,7 @@ def _whole(name: str, value: Values) -> Codes:
     return (value - value.min() if value.size else value).astype(np.int32)
 
 
-def _iterations(found: Mapping[str, Any], treatment: Codes, warnings: list[str]) -> Codes | None:
+def _iterations(found: Columns, treatment: Codes, warnings: list[str]) -> Codes | None:
     """None where there is no column: then the n-th trial of each treatment is its n-th iteration."""
     if "iteration" in found:
         return _whole("iteration", numbers("iteration", found["iteration"]))
@@ -212,7 +211,7 @@ def _iterations(found: Mapping[str, Any], treatment: Codes, warnings: list[str])
     return None
 
 
-def _questionable(found: Mapping[str, Any], treatment: Codes) -> dict[int, str]:
+def _questionable(found: Columns, treatment: Codes) -> dict[int, str]:
     if "questionable" not in found:
         return {}
     marks = coded("questionable", found["questionable"], blank=True)
@@ -224,7 +223,7 @@ def _questionable(found: Mapping[str, Any], treatment: Codes) -> dict[int, str]:
     return made
 
 
-def _parquet(path: Path) -> Mapping[str, Any]:
+def _parquet(path: Path) -> Columns:
     """Names as encode.Coded, numbers as arrays. Raises UsageError."""
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:

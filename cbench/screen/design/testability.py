@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, count, product
 from math import prod
 
-from cbench.order.verdict import counted, some
+from cbench.report.text import counted, some
 from cbench.screen.design.factorial import Factor, Treatment, effect_name, named
 from cbench.screen.design.model_matrix import Effect, Row, columns, effects, null_space, present, rank
 

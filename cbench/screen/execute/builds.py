@@ -15,10 +15,10 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cbench.screen.config.model import BUILT, Screen, Treatment
 from cbench.study.process.run_command import CommandError, run_checked
+from cbench.to_json import JsonValue
 from quiet.errors import QuietError, Refused
 
 VARIABLE = BUILT.removeprefix("$")
@@ -120,8 +120,8 @@ class Builds:
         every = [(factor, level.flags) for factor, level in levels if level.flags is not None]
         return {FLAGS: " ".join(flags for _, flags in every if flags)}
 
-    def _wanted(self, key: tuple[str, ...]) -> dict[str, Any]:
-        return {"levels": self._name(key), "commands": self._commands(key), **self._flags(key)}
+    def _wanted(self, key: tuple[str, ...]) -> dict[str, JsonValue]:
+        return {"levels": self._name(key), "commands": [*self._commands(key)], **self._flags(key)}
 
     def _build(self, key: tuple[str, ...], folder: Path) -> None:
         environment = {**self._environment, **self._flags(key), VARIABLE: str(folder)}
@@ -131,7 +131,7 @@ class Builds:
             except CommandError as error:
                 raise NotBuilt(f"{self._name(key)} cannot be built: {error}") from None
 
-    def _known(self, note: Path, folder: Path, wanted: Mapping[str, Any]) -> str:
+    def _known(self, note: Path, folder: Path, wanted: Mapping[str, JsonValue]) -> str:
         try:
             said = json.loads(note.read_text())
             before = str(said.pop("digest"))

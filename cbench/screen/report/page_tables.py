@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cbench.order.page_tables import mark
-from cbench.order.table import chance, number
-from cbench.order.verdict import some
 from cbench.report.page import Cell, Table
+from cbench.report.text import chance, marked, number, some
 from cbench.screen.analysis.result import (
     AdjustedSize,
     BlockPlotResult,
@@ -56,12 +54,11 @@ def not_tested(rows: Sequence[EffectRow]) -> list[str]:
 
 def _effect(name: str, row: ResponseResult, effect: str, each: EffectResult) -> Row:
     plot = row.blocks.get(effect)
-    tested = "not tested" if each.p is None else f"{chance(each.p)} {mark(each.significant)}"
     return [
         effect,
         name,
         _size(each, row.unit),
-        Cell(tested, "" if each.p is None else chance(each.p_adjusted)),
+        Cell("not tested") if each.p is None else Cell(marked(each.p, each.significant), chance(each.p_adjusted)),
         _boxes(plot) if plot and plot.n else "-",
     ]
 
@@ -168,7 +165,7 @@ def boots(rows: Sequence[BootResult]) -> Table:
             each.level or "all",
             f"{len(each.batches):,}",
             f"{each.h:.4g}",
-            f"{chance(each.p_holm)} {mark(each.depends)}",
+            marked(each.p_holm, each.depends),
             number(each.f, "{:.4g}"),
             number(each.icc, "{:.3f}"),
             f"{each.var_boot:.4g}",

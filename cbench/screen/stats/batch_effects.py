@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cbench.screen.stats.effects import Values
-from cbench.stats.fdist import f_sf
+from cbench.stats.distributions import f_sf
 from cbench.stats.interval import exponent, scaled
 from cbench.stats.kruskal import kruskal
 from cbench.stats.multiple_testing import HOLM, adjusted

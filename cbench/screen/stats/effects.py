@@ -6,7 +6,6 @@ Fisher's table of residuals m_ij - m_i. - m_.j + m_.. for any number of levels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,23 +103,6 @@ def interaction(levels: Levels, means: Values, first: int, second: int) -> Inter
         effect=effect,
         signed=signed,
     )
-
-
-def contrast(levels: Levels, means: Values, factors: Sequence[int]) -> float:
-    """The effect of any number of two-level factors: mean where the product of their signs is +, less where it is -.
-
-    ValueError for a factor with another number of levels, or no treatment on one of both sides.
-    """
-    levels, means = _known(levels, means)
-    signs = np.ones(means.size)
-    for factor in factors:
-        found = np.unique(levels[:, factor])
-        if found.size != 2:
-            raise ValueError(f"factor {factor} has {found.size} levels, not two")
-        signs *= np.where(levels[:, factor] == found[1], 1, -1)
-    if not ((signs > 0).any() and (signs < 0).any()):
-        raise ValueError("the product of these factors is the same in all treatments")
-    return float(means[signs > 0].mean() - means[signs < 0].mean())
 
 
 def _known(levels: Levels, means: Values) -> tuple[Levels, Values]:

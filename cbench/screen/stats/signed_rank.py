@@ -21,8 +21,8 @@ from math import erfc, exp, pi, sqrt
 import numpy as np
 
 from cbench.screen.stats.effects import Values
+from cbench.stats.distributions import beta_sf
 from cbench.stats.interval import exponent
-from cbench.stats.tails import beta_sf
 
 COUNTED = 12
 """With at most this many blocks all signs are counted out."""

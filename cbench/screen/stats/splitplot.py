@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cbench.screen.design.testability import SEVERAL
 from cbench.screen.stats.effects import Levels, Values
-from cbench.stats.fdist import f_sf
+from cbench.stats.distributions import f_sf
 from cbench.stats.interval import exponent, scaled
 
 WHOLE, WITHIN = "whole plots", "within plots"

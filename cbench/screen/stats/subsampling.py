@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +21,6 @@ SUBSAMPLES = 15_000
 REPLICATES = 50_000
 """Both are TN 1855's."""
 
-MOST_SUBSETS = 1_000_000
 DRAWN = 1 << 21
 """So many values of subsamples are there at a time: 16 MB."""
 
@@ -175,12 +173,3 @@ def _entry(n: int, method: str, low: Values, high: Values, mean: float) -> Sized
     widths = (high - low)[there]
     q1, q2, q3 = (float(each) for each in np.quantile(widths, (0.25, 0.5, 0.75))) if widths.size else (None,) * 3
     return Sized(n, method, q1, q2, q3, covered, low.size, low.size - widths.size)
-
-
-def every_subset(values: ArrayLike, n: int, level: float = 0.95) -> Sized:
-    """The same for t intervals of all subsets of n values, of a small population: no draw."""
-    row = _population(values, level)
-    if not 2 <= n <= row.size or comb(row.size, n) > MOST_SUBSETS:
-        raise ValueError(f"subsets of 2 to {row.size} values, at most {MOST_SUBSETS:,} of them")
-    subsets = np.array(list(combinations(row.tolist(), n)))
-    return _entry(n, T, *t_ends(subsets, level), float((row / row.size).sum()))

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from cbench.order import page
-from cbench.order.options import TypedOrderOptions, options
+from cbench.order.options import OrderOptions
 from cbench.order.page_study import StudyFacts
-from cbench.order.result import shape
+from cbench.order.result import OrderResult
 from cbench.order.stats.analysis import analyze
-from cbench.order.stats.data import Trials
+from cbench.order.summarize import summarize
+from cbench.stats.trials import Trials
 from cbench.tables.columns import trials
 
 NASTY = (
@@ -43,9 +44,10 @@ def study(names: Sequence[str], n: int = 12, shift: float = 0.05, orders: Sequen
     return columns
 
 
-def analysed(columns: Any, **changes: Any) -> tuple[dict[str, Any], Trials]:
+def analysed(columns: Any, **changes: Any) -> tuple[OrderResult, Trials]:
     found, warnings = trials(columns)
-    return shape(found, analyze(found, options(TypedOrderOptions(**changes))), warnings, False, 1.0), found
+    rules = OrderOptions("", **changes).rules()
+    return summarize(found, analyze(found, rules), warnings, 1.0), found
 
 
 def paged(columns: Any, name: str = "study", **changes: Any) -> str:

@@ -130,7 +130,7 @@ def test_the_decision_is_by_the_exact_distribution_and_h_and_p_stay_the_papers(p
 
 
 def test_all_values_alike(path: Path) -> None:
-    made, code = analyze(write(path, [(*row[:4], 7) for row in planted(lambda *_: 0.0)]), "--every-rule")
+    made, code = analyze(write(path, [(*row[:4], 7) for row in planted(lambda *_: 0.0)]))
     assert code == 0
     for each in made["tests"].values():
         assert (each["H"], each["p"], each["p_permutation"], each["epsilon2"]) == (0, 1, 1, 0)
@@ -161,7 +161,7 @@ def test_one_test_alone(path: Path) -> None:
 
 
 def test_one_run_of_each_order(path: Path) -> None:
-    made, code = analyze(write(path, planted(lambda *_: 0.0, runs=1)), "--every-rule")
+    made, code = analyze(write(path, planted(lambda *_: 0.0, runs=1)))
     assert code == 0
     for each in made["tests"].values():
         assert (each["n_fixed"], each["n_random"], each["H"], each["eta2"]) == (1, 1, 1, None)
@@ -201,7 +201,7 @@ def test_unequal_sizes_and_a_test_that_is_missing_in_one_order(path: Path) -> No
 
 def test_a_test_that_always_failed(path: Path) -> None:
     rows = [(*row[:4], "" if row[0] == "b" else row[4]) for row in planted(lambda *_: 0.0, runs=8)]
-    made, _ = analyze(write(path, rows), "--every-rule")
+    made, _ = analyze(write(path, rows))
     each = made["tests"]["b"]
     assert (each["n_fixed"], each["failed_fixed"], each["n_random"], each["failed_random"]) == (0, 8, 0, 8)
     assert each["p"] is each["median_fixed"] is each["position_p"] is each["drift_p"] is None

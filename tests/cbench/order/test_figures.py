@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,31 +49,28 @@ def test_of_a_few_tests_each_has_a_line_with_its_name(few: Any, name: str) -> No
 def test_p_values_are_sorted_with_the_smallest_on_top(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.p_values(made)) if text in FEW]
-    assert lines == sorted(FEW, key=lambda name: made["tests"][name]["p_permutation"])
+    assert lines == sorted(FEW, key=lambda name: made.tests[name].p_permutation or 0)
 
 
 def test_differences_are_sorted_from_below_to_above(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.deltas(made)) if text in FEW]
-    assert lines == sorted(FEW, key=lambda name: made["tests"][name]["delta_pct_median"])
+    assert lines == sorted(FEW, key=lambda name: made.tests[name].delta_pct_median or 0)
 
 
 @pytest.mark.parametrize("name", SORTED)
 def test_of_many_tests_each_is_a_point_of_a_curve(many: Any, name: str) -> None:
     figure = SORTED[name](many[0])
-    ticks = points(SORTED[name](many[0] | {"tests": {}}))
+    ticks = points(SORTED[name](replace(many[0], tests={})))
     assert 200 <= points(figure) <= 200 + 2 * ticks + 20
     assert not any(text.startswith("test 1") for text in texts(figure))
 
 
 def test_of_very_many_tests_only_as_many_points_are_drawn_as_can_be_seen() -> None:
-    one = {"significant": False, "p": 0.5, "epsilon2": 0.1, "delta_pct_median": 1.0}
-    made = {
-        "alpha": 0.05,
-        "alpha_bonferroni": 5e-6,
-        "null": "chi2",
-        "tests": {str(number): one for number in range(10_000)},
-    }
+    made, _ = analysed(study(["a"]))
+    one = replace(made.tests["a"], significant=False, p=0.5, epsilon2=0.1, delta_pct_median=1.0)
+    tests = {str(number): one for number in range(10_000)}
+    made = replace(made, alpha_bonferroni=5e-6, null="chi2", tests=tests)
     for draw in SORTED.values():
         figure = draw(made)
         assert plots_order.MOST_POINTS <= points(figure) <= plots_order.MOST_POINTS + 100  # ticks, legend
@@ -84,16 +82,16 @@ def test_the_levels_of_one_test_and_of_the_family_stand_in_the_figure_of_p_value
 
 
 def test_a_p_value_of_0_can_be_drawn(few: Any) -> None:
-    tests = few[0]["tests"] | {FEW[0]: few[0]["tests"][FEW[0]] | {"p_permutation": 0.0}}
-    assert FEW[0] in texts(plots_order.p_values(few[0] | {"tests": tests}))
+    tests = few[0].tests | {FEW[0]: replace(few[0].tests[FEW[0]], p_permutation=0.0)}
+    assert FEW[0] in texts(plots_order.p_values(replace(few[0], tests=tests)))
 
 
 def test_intervals_name_each_test_with_its_case(few: Any) -> None:
     made = few[0]
     written = texts(plots_order.intervals(made))
     cases = [text[:6] for text in written if re.match(r"case \d", text)][::-1]
-    names = sorted(FEW, key=lambda name: made["tests"][name]["p_permutation"])
-    assert cases == [f"case {made['tests'][name]['case']}" for name in names]
+    names = sorted(FEW, key=lambda name: made.tests[name].p_permutation or 0)
+    assert cases == [f"case {made.tests[name].case}" for name in names]
     assert "case 1: apart" in written
 
 
@@ -105,7 +103,7 @@ def test_the_bars_of_cases_count_every_test(few: Any) -> None:
 
 def test_the_matrix_marks_the_predecessor_that_disturbs(few: Any) -> None:
     made = few[0]
-    significant = [(each["test"], each["after"]) for each in made["predecessors"] if each["significant"]]
+    significant = [(each.test, each.after) for each in made.predecessors if each.significant]
     assert significant == [(FEW[0], FEW[1])]
     assert len([text for text in texts(figures_within.matrix(made)) if "●" in text]) == 1
 
@@ -121,13 +119,13 @@ def test_of_many_tests_the_matrix_shows_those_with_the_clearest_effects() -> Non
 
 def test_a_matrix_without_differences_can_be_drawn() -> None:
     made, _ = analysed(study(FEW[:3]) | {"value": [7.0] * (3 * 24)})
-    assert texts(figures_within.matrix(made)).count("+0.0") == len(made["predecessors"])
+    assert texts(figures_within.matrix(made)).count("+0.0") == len(made.predecessors)
 
 
 def test_positions_and_drift_have_a_panel_for_each_of_the_first_tests(few: Any) -> None:
     made, trials = few
     names = FEW[:4]
-    made["tests"][FEW[0]]["unit"] = "ms"
+    made = replace(made, tests=made.tests | {FEW[0]: replace(made.tests[FEW[0]], unit="ms")})
     figures = figures_within.positions(made, names), figures_within.drift(made, trials, names)
     for figure in figures:
         assert sum(any(name in text for name in names) for text in texts(figure)) == 4

@@ -42,7 +42,7 @@ def test_on_a_terminal_no_line_is_too_long_and_no_number_is_cut(terminal: Any, w
     assert not any("…" in line for line in found)
     tables = 1 if width == 200 else 2
     assert all(len(lines_with(found, name)) == tables for name in NAMES)
-    assert any(f"{made['tests']['sort']['median_random']:,.6g}" in line for line in lines_with(found, "sort"))
+    assert any(f"{made.tests['sort'].median_random:,.6g}" in line for line in lines_with(found, "sort"))
 
 
 def test_in_a_pipe_each_test_is_one_line_with_everything(terminal: Any) -> None:
@@ -50,7 +50,7 @@ def test_in_a_pipe_each_test_is_one_line_with_everything(terminal: Any) -> None:
     found = terminal(made, None)
     for name in NASTY:
         line = next(line for line in found if line.strip().startswith(f"{name} "))
-        ends = made["tests"][name]["ci_random"]
+        ends = made.tests[name].ci_random
         assert f"[{ends[0]:,.6g}, {ends[1]:,.6g}]" in line
 
 
@@ -83,7 +83,7 @@ def test_of_many_tests_those_with_the_smallest_p_are_shown_and_the_others_counte
     made, _ = analysed({key: columns[key] for key in PLAIN})
     found = terminal(made, 80)
     shown = [line.split()[0] for line in found if re.match(r" t\d+ ", line)]
-    smallest = sorted(made["tests"], key=lambda name: made["tests"][name]["p_permutation"])[: table.MOST]
+    smallest = sorted(made.tests, key=lambda name: made.tests[name].p_permutation or 0)[: table.MOST]
     assert shown == smallest
     assert any("the 60 tests with the smallest p of 2,000" in line for line in found)
 

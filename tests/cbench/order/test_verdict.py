@@ -108,10 +108,6 @@ def test_how_many_results_an_interval_takes_is_that_of_its_rule(path: Path) -> N
     assert analyze(path)[0]["tests"]["a"]["ci_needs"] is None
 
 
-def test_every_rule_goes_with_json_only(path: Path) -> None:
-    refused(write(path, rows("a"), PLAIN), "--every-rule: goes with --json only", "--every-rule")
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [1e308, 1e-310])
 def test_values_at_the_ends_of_what_numbers_can_be_give_no_infinity(path: Path, scale: float) -> None:
@@ -122,7 +118,7 @@ def test_values_at_the_ends_of_what_numbers_can_be_give_no_infinity(path: Path, 
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made, _ = analyze(write(path, lines, "test,order,run,position,value"), "--every-rule")
+        made, _ = analyze(write(path, lines, "test,order,run,position,value"))
     assert json.dumps(made, allow_nan=False)
     assert made["tests"]["c"]["significant"]
     assert (made["tests"]["b"]["drift_p"] is None) == (scale > 1)  # the mean of its two middle values is no number
@@ -184,7 +180,7 @@ def test_of_very_many_changed_pairs_those_that_are_not_named_are_counted() -> No
                 for key, one in zip(columns, (name, order, 1000 + value + each / 100), strict=True):
                     columns[key].append(one)
     made, _ = analysed(columns)
-    assert (made["across"]["changed"], len(made["across"]["named"]), made["across"]["left_off"]) == (1770, 1000, 770)
-    assert any(line.endswith(" and 1,765 more (1,000 in --json)") for line in made["verdict"])
-    assert any(" and 54 more (all in --json)" in line for line in made["verdict"])
-    assert analysed(made_up(["x", "y", "z"]))[0]["across"]["left_off"] == 0
+    assert (made.across.changed, len(made.across.named), made.across.left_off) == (1770, 1000, 770)
+    assert any(line.endswith(" and 1,765 more (1,000 in --json)") for line in made.verdict)
+    assert any(" and 54 more (all in --json)" in line for line in made.verdict)
+    assert analysed(made_up(["x", "y", "z"]))[0].across.left_off == 0

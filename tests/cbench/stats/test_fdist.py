@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench.stats.fdist import f_sf
+from cbench.stats.distributions import f_sf
 
 
 @pytest.mark.parametrize("df1", [0.5, 1, 2, 3, 11, 50, 333])

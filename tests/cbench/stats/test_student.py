@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from cbench.stats.student import t_interval, t_quantile
+from cbench.stats.distributions import t_quantile
+from cbench.stats.interval import t_interval
 
 WATCH = (10.07, 9.99, 9.94, 10.00, 10.01, 10.00, 10.01, 10.01, 10.01, 9.99)
 

@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.stats.tails import beta_sf, chi2_sf, student_p
+from cbench.stats.distributions import beta_sf, chi2_sf, student_p
 
 
 @given(st.floats(1e-12, 5000), st.integers(1, 3000))

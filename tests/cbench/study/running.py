@@ -14,7 +14,7 @@ from pathlib import Path
 import cbench.cli
 import cbench.order.analyze
 import cbench.order.read
-import cbench.order.result
+import cbench.order.summarize
 import cbench.order.table
 import cbench.study.lifecycle
 import cbench.study.table

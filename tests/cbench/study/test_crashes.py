@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cbench.order import analyze
+from cbench.order.options import OrderOptions
 from cbench.study import lifecycle
 from cbench.study.store import StudyStore
 from quiet.errors import QuietError
@@ -83,7 +84,7 @@ def test_kill_9_at_50_random_moments_loses_nothing_and_doubles_nothing(tmp_path:
     takes = time.monotonic() - begun
     whole = rows(tmp_path / "whole.db")
     assert len(whole) == 24
-    analysis = analyze.analyzed(analyze.OrderAnalysisRequest(str(tmp_path / "whole.db")))
+    analysis = analyze.analyzed(OrderOptions(str(tmp_path / "whole.db")))
     kills, studies, within = 0, 0, set()
     while kills < MOMENTS:
         data, before = tmp_path / f"{studies}.db", 0
@@ -95,6 +96,6 @@ def test_kill_9_at_50_random_moments_loses_nothing_and_doubles_nothing(tmp_path:
             within.add((studies, done))
             before = done
         assert rows(data) == whole
-        assert analyze.analyzed(analyze.OrderAnalysisRequest(str(data))) == analysis
+        assert analyze.analyzed(OrderOptions(str(data))) == analysis
     assert studies > 1
     assert len({done for _, done in within}) > 12  # the moments fell everywhere

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from cbench.order import analyze as commands_order
+from cbench.order.options import OrderOptions
 from cbench.study import orders
 from cbench.study.store import StudyStore
+from cbench.to_json import to_json
 from tests.cbench.study.running import order
 from tests.cbench.study.storing import stored
 
@@ -30,8 +32,8 @@ def slower_at_the_end(test: int, position: int, before: int | None, draw: random
     return noise(test, position, before, draw) + (5 if (test, position) == (B, 3) else 0)
 
 
-def analyzed(path: Path) -> dict[str, Any]:
-    return commands_order.analyzed(commands_order.OrderAnalysisRequest(str(path)))
+def analyzed(path: Path, **options: Any) -> Any:
+    return to_json(commands_order.analyzed(OrderOptions(str(path), **options)))
 
 
 @pytest.mark.parametrize("design", orders.DESIGNS)
@@ -65,8 +67,8 @@ def test_without_a_fixed_order_position_and_predecessor_decide(design: str, tmp_
 @pytest.mark.parametrize("design", ["random", "williams"])
 def test_without_a_fixed_order_there_are_hardly_more_false_alarms_than_alpha(design: str, tmp_path: Path) -> None:
     """300 studies of nothing: with 5 % of them alarms, more than 26 have a chance below 0.5 %."""
-    from cbench.order import options, result
-    from cbench.order.stats.analysis import analyze
+    from cbench.order.stats.analysis import AnalysisRules, analyze
+    from cbench.order.summarize import summarize
     from cbench.tables.columns import trials
 
     draw = random.Random(5)
@@ -79,8 +81,7 @@ def test_without_a_fixed_order_there_are_hardly_more_false_alarms_than_alpha(des
                 for name, each in zip(columns, row, strict=True):
                     columns[name].append(each)
         found, warnings = trials(columns)
-        made = result.shape(found, analyze(found, options.options(options.TypedOrderOptions())), warnings, False, 1.0)
-        alarms += made["order_matters"]
+        alarms += summarize(found, analyze(found, AnalysisRules()), warnings, 1.0).order_matters
     assert alarms <= 26
 
 
@@ -105,6 +106,6 @@ def test_alpha_and_failures_of_the_studys_file_hold_for_its_analysis(tmp_path: P
     kept = tests["b"]["n_fixed"] + tests["b"]["n_random"]
     assert lost
     assert kept == 80 - lost  # the run of a failed trial goes with it, in both orders
-    asked = commands_order.analyzed(commands_order.OrderAnalysisRequest(str(path), alpha=0.2, failures="trial"))
+    asked = analyzed(path, alpha=0.2, failures="trial")
     assert (asked["alpha"], asked["failures"]) == (0.2, "trial")
     assert asked["tests"]["b"]["n_fixed"] + asked["tests"]["b"]["n_random"] == 80

@@ -13,6 +13,7 @@ from cbench.compare.result import load
 from cbench.export.export import ExportOptions, ExportResult, export
 from cbench.export.sources import STUDY
 from cbench.order import analyze
+from cbench.order.options import OrderOptions
 from cbench.study.store import StudyStore
 from quiet.errors import UsageError
 from tests.cbench.study.running import order, study, written
@@ -60,10 +61,10 @@ def rows_of(path: Path) -> list[dict[str, object]]:
 def test_the_file_is_analysed_as_the_store_is(kind: str, data: Path) -> None:
     out = data.with_name(f"out.{kind}")
     export(ExportOptions(str(data), kind, str(out)))
-    store, file = (analyze.analyzed(analyze.OrderAnalysisRequest(str(each))) for each in (data, out))
-    assert [test["p"] for test in file["tests"].values()] == [test["p"] for test in store["tests"].values()]
-    assert file["verdict"][:-1] == store["verdict"][:-1]
-    assert (file["verdict"][-1], store["verdict"][-1]) == (
+    store, file = (analyze.analyzed(OrderOptions(str(each))) for each in (data, out))
+    assert [test.p for test in file.tests.values()] == [test.p for test in store.tests.values()]
+    assert file.verdict[:-1] == store.verdict[:-1]
+    assert (file.verdict[-1], store.verdict[-1]) == (
         "beware: 3 of 72 results are missing",
         "beware: 3 of 72 trials failed",
     )

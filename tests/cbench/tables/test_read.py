@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cbench.order.read import read
-from cbench.order.stats.data import Trials
+from cbench.stats.trials import Trials
 from tests.cbench.order.studies import HEAD, analyze, refused, write
 
 ROWS = ["a,fixed,0,0,1.5", "b,fixed,0,1,2.5", "b,random,1,0,3.5", "a,random,1,1,4.5"]
@@ -334,8 +334,8 @@ def test_pandas_and_scipy_are_not_loaded(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"
     write(path, ROWS) if suffix == "csv" else pq.write_table(pa.table(columns()), path)
     program = (
-        "import sys; from cbench.order.analyze import OrderAnalysisRequest, analyzed; "
-        f"analyzed(OrderAnalysisRequest({str(path)!r})); "
+        "import sys; from cbench.order.analyze import OrderOptions, analyzed; "
+        f"analyzed(OrderOptions({str(path)!r})); "
         "print({'pandas', 'scipy', 'matplotlib', 'pyarrow.dataset', 'rich.table'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

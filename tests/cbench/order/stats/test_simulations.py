@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cbench.order.stats.analysis import OrderOptions, analyze
-from cbench.order.stats.data import Trials
+from cbench.order.stats.analysis import AnalysisRules, analyze
 from cbench.order.stats.within_run_effects import grouped
 from cbench.stats.kruskal import of_sorted
+from cbench.stats.trials import Trials
 from tests.benchmarks.order_simulations import (
     EFFECTS,
     FAMILIES,
@@ -69,7 +69,7 @@ def test_the_simulation_computes_what_the_analysis_does(name: str) -> None:
     by_label = kruskal(ranked(rows), labels, 4)
     for number, row in enumerate(rows):
         test = of_sorted([np.sort(row[:20]), np.sort(row[20:])])
-        result = analyze(_study(row, 20), OrderOptions()).results[0]
+        result = analyze(_study(row, 20), AnalysisRules()).results[0]
         within = grouped(row, labels[number])
         assert test is not None
         assert within is not None

@@ -61,7 +61,7 @@ def test_each_batch_is_in_a_boot_of_its_own_with_its_words_and_all_its_iteration
         "none of the words",
         "nosmt",
     ]
-    assert [each.reset["boot_id"] for each in found.facts] == ["boot1", "boot2", "boot3", "boot4"]
+    assert [each.boot_ids for each in found.facts] == [("boot1",), ("boot2",), ("boot3",), ("boot4",)]
     assert found.warnings == ()
 
 

@@ -13,7 +13,7 @@ from cbench.screen.stats.block_tests import blocked
 from cbench.screen.stats.splitplot import split_plot
 from cbench.stats.batched_intervals import t_ends
 from cbench.stats.etalon import first_run
-from cbench.stats.student import t_interval
+from cbench.stats.interval import t_interval
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
 from tests.cbench.screen.planted import LEVELS, experiment

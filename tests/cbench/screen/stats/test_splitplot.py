@@ -43,7 +43,7 @@ def test_each_row_of_the_example_is_as_printed(
 
 
 def test_the_batches_against_the_error_within_them_have_the_printed_p(table: SplitPlot) -> None:
-    from cbench.stats.fdist import f_sf
+    from cbench.stats.distributions import f_sf
 
     whole, within = table.row(WHOLE_ERROR), table.row(WITHIN_ERROR)
     assert whole.ms == pytest.approx(4)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbench.order.stats.analysis import PUBLISHED, RUN, TRIAL, dropped
-from cbench.order.stats.data import START, Trials
+from cbench.stats.trials import START, Trials
 
 
 def trials(rows: list[tuple[int, int, int, float]], series: int = 4) -> Trials:

@@ -1,0 +1,41 @@
+"""Words and numbers that tables, verdicts and pages of all features write alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST = 5
+"""Of more items in a sentence only so many are named."""
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 test`, `2 tests`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> str:
+    """The first MOST of them, and how many more there are; `left_off`: how many of these are not in --json either."""
+    total = len(items) if total is None else total
+    shown = ", ".join(items[:MOST])
+    where = f"{total - left_off:,} in --json" if left_off else "all in --json"
+    return f"{shown} and {total - MOST:,} more ({where})" if total > MOST else shown
+
+
+def number(value: float | None, shape: str) -> str:
+    """A number in a format such as "{:+.2f} %"; "-" where it is not known."""
+    return "-" if value is None else shape.format(value)
+
+
+def chance(p: float | None) -> str:
+    """A p-value with its two significant digits."""
+    return number(p, "{:.2g}" if p is None or p < 0.0995 else "{:.2f}")
+
+
+def mark(significant: bool) -> str:
+    """The sign of a significant result, or of one that is not."""
+    return "●" if significant else "○"
+
+
+def marked(p: float | None, significant: bool) -> str:
+    """A p-value with its mark."""
+    return chance(p) + ("" if p is None else f" {mark(significant)}")
