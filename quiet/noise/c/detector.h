@@ -8,8 +8,8 @@
  * its own periods, and what does not stop the core (a shared cache or memory
  * bus that is merely busy).
  */
-#ifndef QN_WATCH_H
-#define QN_WATCH_H
+#ifndef QN_DETECTOR_H
+#define QN_DETECTOR_H
 
 #include <stddef.h>
 #include <stdint.h>

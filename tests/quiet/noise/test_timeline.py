@@ -81,10 +81,10 @@ def test_it_is_one_page_that_asks_for_nothing() -> None:
     assert page.open == []
     assert page.wanted == []
     assert "http" not in text
-    assert not re.search(r"@[A-Z]+@", text)
+    assert "{{" not in text
 
 
-@pytest.mark.parametrize("name", ["</script><b>", "<!--<script>", "a'\"\\b", "@DATA@", "&amp;", "\N{SNOWMAN}"])
+@pytest.mark.parametrize("name", ["</script><b>", "<!--<script>", "a'\"\\b", "{{ source }}", "&amp;", "\N{SNOWMAN}"])
 def test_a_tasks_name_cannot_break_the_page(name: str) -> None:
     made = measured({1: on_cpu([(Cause(THREAD, name, "7"), 4_000)])})
     (panel,) = panels(made)
