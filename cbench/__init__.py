@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from cbench.measure.result import CleanTrials as CleanTrials
     from cbench.measure.result import RunResult as RunResult
     from cbench.measure.result import WorkloadResult as WorkloadResult
-    from cbench.model import Cause as Cause
     from cbench.model import Counter as Counter
     from cbench.model import Layout as Layout
     from cbench.model import Parameter as Parameter
     from cbench.model import Trial as Trial
+    from cbench.model import TrialCause as TrialCause
     from cbench.model import Workload as Workload
     from cbench.store.records import Run as Run
     from cbench.store.records import StoredSeries as StoredSeries
@@ -36,7 +36,7 @@ _MODULES = {
     "cbench.api": ("list_workloads", "read_results"),
     "cbench.machine.describe": ("HostFacts",),
     "cbench.measure.result": ("CleanTrials", "RunResult", "WorkloadResult"),
-    "cbench.model": ("Cause", "Counter", "Layout", "Parameter", "Trial", "Workload"),
+    "cbench.model": ("TrialCause", "Counter", "Layout", "Parameter", "Trial", "Workload"),
     "cbench.store.records": ("Run", "StoredSeries"),
     "cbench.study.model": ("Study",),
     "quiet.errors": ("QuietError", "Refused", "UsageError"),

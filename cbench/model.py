@@ -93,7 +93,7 @@ SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class TrialCause:
     """What is known to have come between in a trial: one of the kinds above, its name, and how often it came.
 
     `ns`: its net time where the kernel's trace has it, which then gave the name too; None: only counters know of it.
@@ -139,7 +139,7 @@ class Trial:
 
     value: int
     output: int
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[TrialCause, ...] = ()
     context_switches: int = 0
     page_faults: int = 0
     interrupts: Mapping[str, int] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class Trial:
     end: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     kernel: int | None = None
-    traced: tuple[Cause, ...] | None = None
+    traced: tuple[TrialCause, ...] | None = None
 
     @property
     def polluted(self) -> bool:

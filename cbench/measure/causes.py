@@ -22,9 +22,9 @@ from cbench.model import (
     SWITCH,
     TASK,
     TRACING,
-    Cause,
     CausesSource,
     Trial,
+    TrialCause,
 )
 from quiet.noise import call_nesting
 from quiet.noise.follow import Follower, Seen
@@ -76,7 +76,7 @@ class Causes:
             for trial, seen in zip(trials, taken.seen, strict=True)
         ]
 
-    def _foreign(self, parts: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    def _foreign(self, parts: tuple[TrialCause, ...]) -> tuple[TrialCause, ...]:
         return tuple(part for part in parts if part.kind != FAULT) if self._own_faults else parts
 
     def source(self) -> CausesSource:
@@ -97,20 +97,20 @@ def decided(trial: Trial) -> Trial:
         kept = tuple(cause for cause in trial.causes if cause.kind == MULTIPLEXED)
         clean = replace(trial, causes=kept, context_switches=0, page_faults=0, interrupts={}, migrated=False)
         return clean if trial.traced is None else replace(clean, traced=())
-    return trial if trial.causes else replace(trial, causes=(Cause(KERNEL, count=trial.kernel),))
+    return trial if trial.causes else replace(trial, causes=(TrialCause(KERNEL, count=trial.kernel),))
 
 
-def named(seen: Seen, follower: Follower) -> tuple[Cause, ...]:
+def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
     """What the trace has of a trial, by name, what took longest first."""
-    times: dict[str, Cause] = {}
+    times: dict[str, TrialCause] = {}
     for part in seen.parts:
         before = times.get(part.label)
         ns = round(follower.ns(part.ticks)) + ((before.ns or 0) if before else 0)
-        times[part.label] = Cause(KINDS.get(part.cause.kind, INTERRUPT), part.label, ns=ns)
+        times[part.label] = TrialCause(KINDS.get(part.cause.kind, INTERRUPT), part.label, ns=ns)
     return tuple(times.values())
 
 
-def merged(trial: Trial, parts: tuple[Cause, ...], seen: Seen) -> Trial:
+def merged(trial: Trial, parts: tuple[TrialCause, ...], seen: Seen) -> Trial:
     """A trial with the causes that the trace has, and those of the counters that the trace does not explain."""
     if trial.page_faults:
         parts = tuple(part for part in parts if part.kind != FAULT)  # the counters know what kind of fault

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cbench.model import PLAIN, Cause, Counter, Layout, Ready, Settling, Trial
+from cbench.model import PLAIN, Counter, Layout, Ready, Settling, Trial, TrialCause
 
 Message = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ def pack_trial(trial: Trial) -> list[object]:
 
 def unpack_trial(packed: list[Any]) -> Trial:
     value, output, causes, *rest = packed
-    return Trial(value, output, tuple(Cause(*cause) for cause in causes), *rest)
+    return Trial(value, output, tuple(TrialCause(*cause) for cause in causes), *rest)
 
 
 def unpack_counter(content: Mapping[str, Any]) -> Counter:

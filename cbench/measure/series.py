@@ -10,7 +10,7 @@ from typing import Any
 from cbench._cbench import ffi, lib
 from cbench.machine import events
 from cbench.machine.interrupts import line_names
-from cbench.model import FAULT, INTERRUPT, LINES, MIGRATION, MULTIPLEXED, SWITCH, Cause, Trial
+from cbench.model import FAULT, INTERRUPT, LINES, MIGRATION, MULTIPLEXED, SWITCH, Trial, TrialCause
 from quiet.errors import QuietError
 
 BUDGET_NS = 200_000_000
@@ -112,18 +112,18 @@ class TrialSeries:
         valid = not raw.flags & lib.CB_MULTIPLEXED
         causes = []
         if switches:
-            causes.append(Cause(SWITCH, f"{raw.nvcsw} voluntary, {raw.nivcsw} involuntary", switches))
+            causes.append(TrialCause(SWITCH, f"{raw.nvcsw} voluntary, {raw.nivcsw} involuntary", switches))
         elif raw.flags & lib.CB_RESCHEDULED:
-            causes.append(Cause(SWITCH, "the counter was rescheduled"))
+            causes.append(TrialCause(SWITCH, "the counter was rescheduled"))
         if migrated:
-            causes.append(Cause(MIGRATION, f"CPU {raw.cpu_before} to CPU {raw.cpu_after}"))
+            causes.append(TrialCause(MIGRATION, f"CPU {raw.cpu_before} to CPU {raw.cpu_after}"))
         if faults:
-            causes.append(Cause(FAULT, f"{raw.minflt} minor, {raw.majflt} major", faults))
-        causes += [Cause(INTERRUPT, name, count) for name, count in interrupts.items()]
+            causes.append(TrialCause(FAULT, f"{raw.minflt} minor, {raw.majflt} major", faults))
+        causes += [TrialCause(INTERRUPT, name, count) for name, count in interrupts.items()]
         if raw.flags & lib.CB_IRQ_UNKNOWN and self._irqs != ffi.NULL:
-            causes.append(Cause(LINES))
+            causes.append(TrialCause(LINES))
         if not valid:
-            causes.append(Cause(MULTIPLEXED))
+            causes.append(TrialCause(MULTIPLEXED))
         outcome = (switches, faults, interrupts, migrated, valid, raw.begin, raw.end)
         counts = {name: int(raw.others[i]) for i, name in enumerate(self._others)}
         kernel = self._in_kernel(counts, int(raw.beside))

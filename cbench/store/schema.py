@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
-from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, Cause, Trial
+from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, Trial, TrialCause
 
 APPLICATION_ID = 0x63626E63  # "cbnc": `file` and we know by it whose file it is
 
@@ -141,20 +141,20 @@ def pack(trial: Trial) -> tuple[object, ...]:
     return (*row, compact(rest) if rest else None)
 
 
-def cause(text: str, traced: Sequence[Cause], interrupts: Mapping[str, int]) -> Cause:
+def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
     """A cause from its words: the file holds these."""
     for part in traced:
         if part.name == text:
             return part
     for kind in (SWITCH, MIGRATION, FAULT):
         if text.startswith(f"{kind} (") and text.endswith(")"):
-            return Cause(kind, text.removeprefix(f"{kind} (").removesuffix(")"))
+            return TrialCause(kind, text.removeprefix(f"{kind} (").removesuffix(")"))
     if text.startswith(f"{INTERRUPT} ") and text != LINES:
         name = text.removeprefix(f"{INTERRUPT} ")
-        return Cause(INTERRUPT, name, interrupts.get(name, 1))
+        return TrialCause(INTERRUPT, name, interrupts.get(name, 1))
     if instructions := re.fullmatch(rf"{re.escape(KERNEL)} \(([\d,]+) instructions\)", text):
-        return Cause(KERNEL, count=int(instructions[1].replace(",", "")))
-    return Cause(text)
+        return TrialCause(KERNEL, count=int(instructions[1].replace(",", "")))
+    return TrialCause(text)
 
 
 def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
@@ -166,7 +166,7 @@ def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
     content["interrupts"] = json.loads(each["interrupts"]) if each["interrupts"] else {}
     traced = None
     if each["traced"] is not None:
-        traced = tuple(Cause(part["kind"], part["text"], ns=part["ns"]) for part in json.loads(each["traced"]))
+        traced = tuple(TrialCause(part["kind"], part["text"], ns=part["ns"]) for part in json.loads(each["traced"]))
         content["traced"] = traced
     texts = json.loads(each["causes"]) if each["causes"] else ()
     content["causes"] = tuple(cause(text, traced or (), content["interrupts"]) for text in texts)

@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SweepCell:
     """One working set (bytes) with one number of accesses; `failed` says why there is no result."""
 
     size: int
@@ -88,29 +88,29 @@ def find(name: str) -> Workload:
     return workload
 
 
-def run(sweep: Sweep, show: Show, tell: Tell) -> list[Cell]:
+def run(sweep: Sweep, show: Show, tell: Tell) -> list[SweepCell]:
     """Every cell in the sweep's random order. A cell that fails is kept with its reason unless it is the first."""
     pace = _pace(sweep, show)
     calls = (sweep.options.trials + WARMUP_GUESS) * (1 + 1 / sweep.workload.rewarm_share)
     expected = [pace.seconds(size, accesses, calls) for size, accesses in sweep.grid]
     tell(f"{_many(len(sweep.grid), 'cell')} of {_many(sweep.options.trials, 'trial')}: about {duration(sum(expected))}")
     begun = time.monotonic()
-    cells: list[Cell] = []
+    cells: list[SweepCell] = []
     for number, (size, accesses) in enumerate(sweep.grid):
         done, rest = sum(expected[:number]), sum(expected[number:])
         left = rest * (time.monotonic() - begun) / done if done else rest
-        title = f"{Cell(size, accesses).name}: {number + 1} of {len(expected)}, about {duration(left)} left"
+        title = f"{SweepCell(size, accesses).name}: {number + 1} of {len(expected)}, about {duration(left)} left"
 
         def progress(_text: str, trials: int, wanted: int, before: int = number, title: str = title) -> None:
             show(title, before * wanted + trials, len(expected) * wanted)
 
         try:
-            cells.append(Cell(size, accesses, _measure(sweep, size, accesses, sweep.options, progress)))
+            cells.append(SweepCell(size, accesses, _measure(sweep, size, accesses, sweep.options, progress)))
         except QuietError as error:
             if not cells:
                 raise
-            cells.append(Cell(size, accesses, failed=str(error)))
-            tell(f"{Cell(size, accesses).name}: {error}")
+            cells.append(SweepCell(size, accesses, failed=str(error)))
+            tell(f"{SweepCell(size, accesses).name}: {error}")
     return cells
 
 

@@ -11,7 +11,7 @@ from cbench.machine.tlb import Tlb
 from cbench.machine.topology import Cache
 from cbench.measure.result import WorkloadResult, workload_result
 from cbench.model import Counter
-from cbench.sweep.measure import Cell, Sweep
+from cbench.sweep.measure import Sweep, SweepCell
 from cbench.sweep.sizes import binary
 
 
@@ -127,7 +127,7 @@ def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
     return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(found))
 
 
-def cell_result(cell: Cell, virtual: bool) -> MeasuredCell | FailedCell:
+def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
     """The figures of one cell."""
     if cell.result is None:
         return FailedCell(cell.size, cell.accesses, cell.failed)
@@ -155,7 +155,7 @@ def cell_result(cell: Cell, virtual: bool) -> MeasuredCell | FailedCell:
 
 def sweep_result(
     sweep: Sweep,
-    cells: Sequence[Cell],
+    cells: Sequence[SweepCell],
     host: HostFacts,
     caches: Sequence[Cache],
     tlbs: tuple[Sequence[Tlb], str],

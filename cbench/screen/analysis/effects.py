@@ -12,10 +12,10 @@ from cbench.screen.analysis.result import (
     RANKS,
     BlockPlotResult,
     BoxResult,
+    EffectTestResult,
     InteractionResult,
     LevelMean,
     MainEffectResult,
-    TestResult,
 )
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.design.factorial import effect_name
@@ -134,9 +134,9 @@ def tested(found: ResponseSlice) -> Blocked:
     return blocked(found.levels, matrix(found), found.hard, found.alpha)
 
 
-def test_result(each: EffectTest) -> TestResult:
+def test_result(each: EffectTest) -> EffectTestResult:
     """The test of one effect by signed ranks."""
-    return TestResult(RANKS, each.estimate, each.se, each.statistic, each.df, each.p, each.p_plain, each.p)
+    return EffectTestResult(RANKS, each.estimate, each.se, each.statistic, each.df, each.p, each.p_plain, each.p)
 
 
 def block_plots(found: ResponseSlice, exclude: bool) -> dict[str, BlockPlotResult | None]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.analysis.effects import ResponseSlice
-from cbench.screen.analysis.result import PLOTS, AnovaLine, BootResult, SplitPlotResult, TestResult
+from cbench.screen.analysis.result import PLOTS, AnovaLine, BootResult, EffectTestResult, SplitPlotResult
 from cbench.screen.data.data import Data
 from cbench.screen.stats.batch_effects import BootCheck, boot_check
 from cbench.screen.stats.splitplot import TOTAL, WHOLE_ERROR, WITHIN_ERROR, SplitPlot, split_plot
@@ -34,8 +34,8 @@ def split_plot_result(found: SplitPlot | None) -> SplitPlotResult | None:
 
 
 def plot_tests(
-    plots: SplitPlot | None, ranks: Mapping[tuple[int, ...], TestResult], hard: Sequence[int]
-) -> dict[tuple[int, ...], TestResult]:
+    plots: SplitPlot | None, ranks: Mapping[tuple[int, ...], EffectTestResult], hard: Sequence[int]
+) -> dict[tuple[int, ...], EffectTestResult]:
     """Tests against the batches: of what hard factors have a part in, which the blocks cannot test, and of all that the
     blocks have tested, `ranks`: an effect that changes from batch to batch is told from that by the batches only."""
     tests = {}
@@ -43,7 +43,7 @@ def plot_tests(
         if row.p is not None and (row.factors in ranks or set(hard) & set(row.factors)):
             within = ranks.get(row.factors)
             estimate, p_within = (within.estimate, within.p) if within else (None, None)
-            tests[row.factors] = TestResult(PLOTS, estimate, None, row.f, row.df, row.p, row.p, p_within)
+            tests[row.factors] = EffectTestResult(PLOTS, estimate, None, row.f, row.df, row.p, row.p, p_within)
     return tests
 
 

@@ -132,7 +132,7 @@ class SampleResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TestResult:
+class EffectTestResult:
     """How one effect was tested."""
 
     by: str
@@ -194,7 +194,7 @@ class EffectResult(EffectSize):
 
     magnitude: float | None
     why: str | None
-    test: TestResult | None = None
+    test: EffectTestResult | None = None
     p: float | None = None
     p_adjusted: float | None = None
     significant: bool = False

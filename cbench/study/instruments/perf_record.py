@@ -138,7 +138,7 @@ def counted(sampling: Sampling, file: Path) -> Samples | str:
     return found
 
 
-class Recording:
+class PerfRecording:
     """`perf record` around a command; its file is thrown away once the samples are counted."""
 
     name = SAMPLES
@@ -185,7 +185,7 @@ class RecordedSamples(Instrument):
             raise ValueError(f"{f'{SAMPLES}:{detail}'!r}: {error}") from None
 
     def probe(self, sampling: Sampling | None) -> Probe | None:
-        return None if sampling is None else Recording(sampling)
+        return None if sampling is None else PerfRecording(sampling)
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
         samples = probed(self.source, done, "was not sampled")

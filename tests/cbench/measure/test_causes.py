@@ -11,7 +11,7 @@ from cbench.measure import protocol
 from cbench.measure.causes import Causes, merged
 from cbench.measure.result import CauseCount, cause_counts
 from cbench.measure.series import TrialSeries
-from cbench.model import FAULT, INTERRUPT, MIGRATION, MULTIPLEXED, TASK, Cause, CausesSource, Trial
+from cbench.model import FAULT, INTERRUPT, MIGRATION, MULTIPLEXED, TASK, CausesSource, Trial, TrialCause
 from cbench.model import SWITCH as SWITCHED
 from cbench.run.table import cause_rows
 from cbench.stats.summary import summarise
@@ -29,10 +29,10 @@ from tests.trees import plant
 
 OWN = 77
 TIMER = "LOC (Local timer interrupts)"
-TICK = Cause(INTERRUPT, "local timer: tick_nohz_handler", ns=900)
-FOO = Cause(TASK, "task foo (123)", ns=5_000)
-INVOLUNTARY = Cause(SWITCHED, "0 voluntary, 1 involuntary")
-FAULTS = Cause(FAULT, "page fault", ns=0)
+TICK = TrialCause(INTERRUPT, "local timer: tick_nohz_handler", ns=900)
+FOO = TrialCause(TASK, "task foo (123)", ns=5_000)
+INVOLUNTARY = TrialCause(SWITCHED, "0 voluntary, 1 involuntary")
+FAULTS = TrialCause(FAULT, "page fault", ns=0)
 NAMES = namer(Senders([], 0, 1000), lambda pid: {5: "kworker/0:1"}.get(pid, ""))
 
 
@@ -51,7 +51,7 @@ def tick(time: int, length: int = 10) -> list[TraceEvent]:
 
 
 def interrupted(count: int = 1, name: str = TIMER) -> Trial:
-    return Trial(130, 1, (Cause(INTERRUPT, name, count),), interrupts={name: count})
+    return Trial(130, 1, (TrialCause(INTERRUPT, name, count),), interrupts={name: count})
 
 
 def texts(events: list[TraceEvent], *intervals: tuple[int, int]) -> list[list[tuple[str, int]]]:
@@ -144,7 +144,7 @@ def test_the_task_that_came_takes_the_place_of_the_context_switch() -> None:
 
 
 def test_a_context_switch_that_the_trace_does_not_explain_stays() -> None:
-    trial = Trial(300, 1, (Cause(SWITCHED, "1 voluntary, 0 involuntary"),), 1)
+    trial = Trial(300, 1, (TrialCause(SWITCHED, "1 voluntary, 0 involuntary"),), 1)
     assert [cause.text for cause in merged(trial, (TICK,), Seen()).causes] == [
         "local timer: tick_nohz_handler",
         "context switch (1 voluntary, 0 involuntary)",
@@ -167,9 +167,9 @@ def test_an_interrupt_that_the_trace_does_not_have_at_all_stays_as_it_was_counte
 def test_a_line_that_is_counted_in_addition_goes_with_its_interrupt() -> None:
     flush = interrupted(1, "TLB (TLB shootdowns)")
     assert not merged(flush, (), Seen(around={"CAL": 1})).polluted
-    sent = Cause(INTERRUPT, "IPI: TLB shootdown from CPU 0, sh (9)", ns=400)
+    sent = TrialCause(INTERRUPT, "IPI: TLB shootdown from CPU 0, sh (9)", ns=400)
     assert merged(flush, (sent,), Seen(within={"CAL": 1})).causes == (sent,)
-    assert merged(flush, (), Seen()).causes == (Cause(INTERRUPT, "TLB (TLB shootdowns)"),)
+    assert merged(flush, (), Seen()).causes == (TrialCause(INTERRUPT, "TLB (TLB shootdowns)"),)
 
 
 def test_an_ipi_of_arm_is_known_by_its_description() -> None:
@@ -184,7 +184,7 @@ def test_a_trial_that_only_the_trace_knows_of_is_polluted_too() -> None:
 
 
 def test_a_page_fault_has_the_counters_words_and_is_told_once() -> None:
-    counted = Cause(FAULT, "1 minor, 0 major")
+    counted = TrialCause(FAULT, "1 minor, 0 major")
     trial = Trial(130, 1, (counted,), page_faults=1)
     assert merged(trial, (FAULTS,), Seen()).causes == (counted,)
     assert counted.text == "page fault (1 minor, 0 major)"
@@ -192,7 +192,7 @@ def test_a_page_fault_has_the_counters_words_and_is_told_once() -> None:
 
 
 def test_what_makes_a_trial_no_measurement_stays() -> None:
-    trial = Trial(90, 1, (Cause(MIGRATION, "CPU 1 to CPU 2"), Cause(MULTIPLEXED)), migrated=True, valid=False)
+    trial = Trial(90, 1, (TrialCause(MIGRATION, "CPU 1 to CPU 2"), TrialCause(MULTIPLEXED)), migrated=True, valid=False)
     assert merged(trial, (TICK,), Seen()).causes == (TICK, *trial.causes)
 
 
@@ -208,7 +208,7 @@ def test_the_verdict_has_the_traces_names() -> None:
 
 
 def test_causes_are_grouped_by_name_with_their_times() -> None:
-    traced = [merged(Trial(130, 1), (Cause(INTERRUPT, "local timer", ns=ns),), Seen()) for ns in (300, 500)]
+    traced = [merged(Trial(130, 1), (TrialCause(INTERRUPT, "local timer", ns=ns),), Seen()) for ns in (300, 500)]
     assert cause_counts([*traced, interrupted(), Trial(100, 1)]) == (
         CauseCount("local timer", 2, 800, 500),
         CauseCount(f"interrupt {TIMER}", 1, None, None),
@@ -225,7 +225,7 @@ def test_the_table_has_the_commonest_causes_of_all_columns_and_how_many_more() -
 
 
 def test_trials_reach_the_parent_as_they_were() -> None:
-    trial = Trial(130, 1, (Cause(INTERRUPT, "LOC", 3),), 1, 2, {"LOC": 1}, True, False, 2**63, 2**63 + 5)
+    trial = Trial(130, 1, (TrialCause(INTERRUPT, "LOC", 3),), 1, 2, {"LOC": 1}, True, False, 2**63, 2**63 + 5)
     assert protocol.unpack_trial(protocol.pack_trial(trial)) == trial
 
 

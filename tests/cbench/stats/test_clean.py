@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.model import INTERRUPT, Cause, Trial
+from cbench.model import INTERRUPT, Trial, TrialCause
 from cbench.stats.clean import CAUSES, FLOOR, clean, rule_for
 from cbench.stats.spread import by_level, spread
 
-TICKED = (Cause(INTERRUPT, "LOC"),)
+TICKED = (TrialCause(INTERRUPT, "LOC"),)
 
 
 def test_a_clock_in_a_virtual_machine_is_judged_by_the_value_and_all_else_by_the_causes() -> None:

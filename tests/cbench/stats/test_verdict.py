@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from cbench.measure.causes import decided
-from cbench.model import INTERRUPT, LINES, MULTIPLEXED, SWITCH, Cause, Trial
+from cbench.model import INTERRUPT, LINES, MULTIPLEXED, SWITCH, Trial, TrialCause
 from cbench.stats.summary import summarise
 from cbench.stats.verdict import singular, verdict
 
@@ -16,7 +16,7 @@ NONE = "\nno trial differs, range 0 TSC ticks"
 
 
 def ticked(value: int, name: str = "LOC (Local timer interrupts)") -> Trial:
-    return Trial(value, 1, (Cause(INTERRUPT, name),), interrupts={name: 1})
+    return Trial(value, 1, (TrialCause(INTERRUPT, name),), interrupts={name: 1})
 
 
 def said(trials: Sequence[Trial], quantum: int = 1, virtual: bool = False) -> str:
@@ -66,12 +66,14 @@ def test_without_an_undisturbed_trial_no_repetition_is_claimed() -> None:
 
 
 def test_each_trial_counts_once_under_its_gravest_cause() -> None:
-    switched = Trial(300, 1, (Cause(SWITCH, "0 voluntary, 1 involuntary"), Cause(INTERRUPT, "LOC")), 1, 0, {"LOC": 1})
+    switched = Trial(
+        300, 1, (TrialCause(SWITCH, "0 voluntary, 1 involuntary"), TrialCause(INTERRUPT, "LOC")), 1, 0, {"LOC": 1}
+    )
     assert said([CLEAN] * 2 + [switched]).endswith("1 differs, with a context switch")
 
 
 def test_a_multiplexed_counter_is_not_passed_off_as_a_measurement() -> None:
-    bad = Trial(90, 1, (Cause(MULTIPLEXED),), valid=False)
+    bad = Trial(90, 1, (TrialCause(MULTIPLEXED),), valid=False)
     assert said([CLEAN] * 2 + [bad]).endswith("1 differs, not fully counted")
 
 
@@ -86,7 +88,7 @@ def test_one_trial_alone_cannot_tell() -> None:
 def test_a_trial_in_which_only_the_kernel_was_counted_is_said_to_have_had_it() -> None:
     ran = decided(Trial(150, 1, kernel=50))
     assert said([CLEAN] * 9 + [ran]).endswith("1 differs, while the kernel ran")
-    lines = Trial(150, 1, (Cause(LINES),))
+    lines = Trial(150, 1, (TrialCause(LINES),))
     assert said([CLEAN] * 9 + [lines]).endswith("1 differs, while the interrupt lines changed")
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench.model import FAULT, INTERRUPT, MIGRATION, SWITCH, Cause, Trial
+from cbench.model import FAULT, INTERRUPT, MIGRATION, SWITCH, Trial, TrialCause
 from cbench.store import database
 from cbench.store.kind import is_store
 from cbench.store.records import Timeline
@@ -32,7 +32,7 @@ TRIALS = st.builds(
     Trial,
     value=UINT64,
     output=UINT64,
-    causes=st.lists(st.builds(Cause, st.sampled_from([SWITCH, MIGRATION, FAULT]), NAMES), max_size=3).map(tuple),
+    causes=st.lists(st.builds(TrialCause, st.sampled_from([SWITCH, MIGRATION, FAULT]), NAMES), max_size=3).map(tuple),
     context_switches=st.integers(0, 2**31),
     page_faults=st.integers(0, 2**31),
     interrupts=st.dictionaries(NAMES, st.integers(1, 2**40), max_size=3),
@@ -42,7 +42,8 @@ TRIALS = st.builds(
     end=UINT64,
     counts=st.dictionaries(NAMES, UINT64, max_size=3),
     kernel=st.none() | UINT64,
-    traced=st.none() | st.lists(st.builds(Cause, st.sampled_from([FAULT, INTERRUPT]), NAMES, ns=UINT64)).map(tuple),
+    traced=st.none()
+    | st.lists(st.builds(TrialCause, st.sampled_from([FAULT, INTERRUPT]), NAMES, ns=UINT64)).map(tuple),
 )
 
 

@@ -19,7 +19,7 @@ from cbench.machine.describe import HostFacts
 from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.report import figures
 from cbench.sweep import figure
-from cbench.sweep.measure import Cell
+from cbench.sweep.measure import SweepCell
 from cbench.sweep.result import FailedCell, Mark, MeasuredCell, SweepResult, TlbLevels, cell_result
 from cbench.workloads.registry import find
 from quiet.errors import QuietError, UsageError
@@ -38,7 +38,7 @@ def cell(size: int, accesses: int, **changes: Any) -> MeasuredCell | FailedCell:
     cost = 4.0 if size <= 1 << 15 else 12.0 if size <= 1 << 20 else 60.0
     values = {"median_per_access": cost * 1.1, "floor_per_access": cost, "range_pct": 3.0 + size.bit_length()}
     result = Result(find("memory"), {"n": accesses, "size": size}, 3, True, (SESSION,))
-    measured = cell_result(Cell(size, accesses, result), virtual=False)
+    measured = cell_result(SweepCell(size, accesses, result), virtual=False)
     assert isinstance(measured, MeasuredCell)
     return replace(measured, **{**values, **changes})
 

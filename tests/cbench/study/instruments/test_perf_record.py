@@ -13,7 +13,7 @@ from cbench.study import model
 from cbench.study.config import parse
 from cbench.study.instruments import perf_record, perf_stat
 from cbench.study.instruments.perf_data import Samples
-from cbench.study.instruments.perf_record import Recording, Sampling
+from cbench.study.instruments.perf_record import PerfRecording, Sampling
 from cbench.study.instruments.perf_stat import Counting
 from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.model import Metric
@@ -79,9 +79,9 @@ def test_samples_are_about_as_many_as_the_frequency_says(graph: str, tmp_path: P
 @pytest.mark.slow
 @NEEDS_PERF
 def test_a_command_under_perf_record_ends_as_it_ends(tmp_path: Path) -> None:
-    done = execute("echo 5; exit 3", str(tmp_path), ENVIRONMENT, 60, [Recording(Sampling())])
+    done = execute("echo 5; exit 3", str(tmp_path), ENVIRONMENT, 60, [PerfRecording(Sampling())])
     assert (done.code, done.output) == (3, b"5\n")
-    late = execute("sleep 60", str(tmp_path), ENVIRONMENT, 1.0, [Recording(Sampling())])
+    late = execute("sleep 60", str(tmp_path), ENVIRONMENT, 1.0, [PerfRecording(Sampling())])
     assert late.code is None
 
 
@@ -111,7 +111,7 @@ def test_user_mode_alone_is_sampled_where_it_is_asked_for(tmp_path: Path) -> Non
     work = f"dd if=/dev/zero of=/dev/null bs=1 count=200000 2>/dev/null; {BUSY}"
     counts = []
     for event in ("cpu-clock", "cpu-clock:u"):
-        done = execute(work, str(tmp_path), ENVIRONMENT, 60, [Recording(Sampling(event=event))])
+        done = execute(work, str(tmp_path), ENVIRONMENT, 60, [PerfRecording(Sampling(event=event))])
         reading = done.readings["samples"]
         assert reading.facts["samples"]["user_only"] == (event == "cpu-clock:u")
         assert reading.value is not None
