@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from quiet.settings.api import AppliedHost as AppliedHost
     from quiet.settings.api import applied as applied
     from quiet.settings.applied_state import AppliedState as AppliedState
+    from quiet.settings.applied_state import TargetState as TargetState
     from quiet.settings.apply import Receipt as Receipt
     from quiet.settings.hold import HeldSettings as HeldSettings
     from quiet.settings.hold import begin_hold as begin_hold
@@ -96,7 +97,7 @@ _HOMES = {
     "noise.follow": "Follower Seen",
     "settings.api": "AppliedHost applied apply_profile=apply plan_profile=plan restore_host=restore "
     "verify_profile=verify",
-    "settings.applied_state": "AppliedState",
+    "settings.applied_state": "AppliedState TargetState",
     "settings.apply": "Receipt",
     "settings.hold": "HeldSettings begin_hold end_hold hold_settings overwritten",
     "settings.journal": "isolated_cpus load=applied_state",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, derived, housekeeping_mask, moved_away
 from quiet.targets import value_types
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
@@ -47,24 +47,13 @@ def _actions(scene: RuleContext, number: int) -> str:
     return scene.text(f"/sys/kernel/irq/{number}/actions") or "no handler"
 
 
-def _default(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    current = scene.text(_DEFAULT)
-    if current is None:
-        yield Skip(f"file:{_DEFAULT}", "this kernel does not have it")
-        return
-    new = moved_away(scene, cpulist.parse_mask(current))
-    yield DesiredValue(f"file:{_DEFAULT}", cpulist.format_mask(new), current=current)
-
-
 BEFORE = (
     Knob(
         name="irq.default",
         title="CPUs for interrupts requested from now on",
         why="an interrupt that a driver requests later starts with this mask",
         doc="core-api/irq/irq-affinity.rst",
-        rule=_default,
-        kind=value_types.CPUMASK,
-        targets=f"file:{_DEFAULT}",
+        **derived(_DEFAULT, housekeeping_mask, kind=value_types.CPUMASK),
         after=("smt", "irqbalance"),
     ),
 )

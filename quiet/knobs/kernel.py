@@ -8,21 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away, one_file
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, derived, moved_away, one_file
 from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
 
 
-def _watchdog_cpus(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    path = _SYS + "watchdog_cpumask"
-    current = scene.text(path)
-    if current is None:
-        yield Skip(f"file:{path}", "this kernel has no lockup detector")
-        return
-    new = moved_away(scene, cpulist.parse(current))
-    yield DesiredValue(f"file:{path}", cpulist.format(new), current=current)
+def _watchdog_cpus(scene: RuleContext, current: str) -> str:
+    return cpulist.format(moved_away(scene, cpulist.parse(current)))
 
 
 def _aslr(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
@@ -52,9 +46,7 @@ KNOBS = (
         title="CPUs that the lockup detectors watch",
         why="the soft-lockup detector arms a timer and wakes a thread on each CPU of this mask",
         doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
-        rule=_watchdog_cpus,
-        kind=value_types.CPULIST,
-        targets=f"file:{_SYS}watchdog_cpumask",
+        **derived(_SYS + "watchdog_cpumask", _watchdog_cpus, "this kernel has no lockup detector", value_types.CPULIST),
         after=("smt",),
     ),
     Knob(

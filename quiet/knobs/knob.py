@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypedDict
 
+from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
@@ -56,6 +57,11 @@ def moved_away(scene: RuleContext, allowed: CpuSet) -> CpuSet:
     return scene.cpus.housekeeping
 
 
+def housekeeping_mask(scene: RuleContext, current: str) -> str:
+    """The CPU mask of a file, moved away from the isolated CPUs."""
+    return cpulist.format_mask(moved_away(scene, cpulist.parse_mask(current)))
+
+
 Trigger = Literal["", "service", "task", "device"]
 Rule = Callable[[RuleContext], Iterable[DesiredValue | Skip]]
 NOT_HERE = "this kernel does not have it"
@@ -92,24 +98,8 @@ class Knob(NamedTuple):
     risk: str = ""
 
 
-def file_rule(path: str, quiet: str, absent: str = NOT_HERE) -> Rule:
-    """The rule of a knob that is one file with one quiet value, or the value that a profile gives instead.
-
-    `absent`: what it means to the user that the file is not there.
-    """
-
-    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-        current = scene.text(path)
-        if current is None:
-            yield Skip(f"file:{path}", absent)
-        else:
-            yield DesiredValue(f"file:{path}", quiet if scene.choice == "quiet" else scene.choice, current=current)
-
-    return rule
-
-
 class FileFields(TypedDict):
-    """The fields of a knob that is one file."""
+    """The fields of a knob that is one file: `Knob(name=..., **one_file(...))`."""
 
     rule: Rule
     kind: str
@@ -117,35 +107,47 @@ class FileFields(TypedDict):
     targets: str
 
 
-def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
-    """A knob that is one file with one quiet value; `absent` as for file_rule."""
-    return {"rule": file_rule(path, quiet, absent), "kind": kind, "numeric": False, "targets": f"file:{path}"}
+def derived(
+    path: str,
+    value: Callable[[RuleContext, str], str | None],
+    absent: str = NOT_HERE,
+    kind: str = value_types.NUMBER,
+    numeric: bool = False,
+) -> FileFields:
+    """A knob that is one file whose wanted value is derived from the current one; None: it is quiet as it is.
 
+    `absent` is the reason of the skip when the file does not exist.
+    """
 
-def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
-    """A knob that is one file whose number should be `quiet` or more; `never` is a number that means: not at all."""
-    rule = _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
-    return {"rule": rule, "kind": value_types.NUMBER, "numeric": True, "targets": f"file:{path}"}
-
-
-def at_most(path: str, quiet: int, absent: str = NOT_HERE) -> FileFields:
-    """A knob that is one file whose number should be `quiet` or less."""
-    rule = _bounded(path, quiet, absent, lambda now: now <= quiet)
-    return {"rule": rule, "kind": value_types.NUMBER, "numeric": True, "targets": f"file:{path}"}
-
-
-def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> Rule:
     def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         current = scene.text(path)
         if current is None:
             yield Skip(f"file:{path}", absent)
-        elif scene.choice != "quiet":
-            yield DesiredValue(f"file:{path}", scene.choice, current=current)
-        elif not (_number(current) and enough(int(current))):
-            yield DesiredValue(f"file:{path}", str(quiet), current=current)
+        elif (wanted := value(scene, current)) is not None:
+            yield DesiredValue(f"file:{path}", wanted, current=current)
 
-    return rule
+    return {"rule": rule, "kind": kind, "numeric": numeric, "targets": f"file:{path}"}
 
 
-def _number(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
+    """A knob that is one file with one quiet value, or the value that a profile gives instead."""
+    return derived(path, lambda scene, now: quiet if scene.choice == "quiet" else scene.choice, absent, kind)
+
+
+def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
+    """A knob that is one file whose number should be `quiet` or more; `never` is a number that means: not at all."""
+    return _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+
+
+def at_most(path: str, quiet: int, absent: str = NOT_HERE) -> FileFields:
+    """A knob that is one file whose number should be `quiet` or less."""
+    return _bounded(path, quiet, absent, lambda now: now <= quiet)
+
+
+def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
+    def value(scene: RuleContext, current: str) -> str | None:
+        if scene.choice != "quiet":
+            return scene.choice
+        return None if current.removeprefix("-").isdecimal() and enough(int(current)) else str(quiet)
+
+    return derived(path, value, absent, numeric=True)

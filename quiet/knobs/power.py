@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, one_file
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -92,14 +92,6 @@ def _platform(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         yield DesiredValue(f"file:{_PROFILE}", "performance", current=current)
 
 
-def _aspm(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    current = scene.text(_ASPM)
-    if current is None:
-        yield Skip(f"file:{_ASPM}", "this kernel does not manage PCIe links")
-    else:
-        yield DesiredValue(f"file:{_ASPM}", "performance", current=current)
-
-
 def _buses(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     devices = scene.facts.reader.names(_DEVFREQ)
     if not devices:
@@ -181,9 +173,7 @@ KNOBS = (
         title="power saving of PCIe links",
         why="a link that sleeps answers late: disks and network cards show it",
         doc="admin-guide/kernel-parameters.txt (pcie_aspm.policy)",
-        rule=_aspm,
-        kind=value_types.CHOICE,
-        targets=f"file:{_ASPM}",
+        **one_file(_ASPM, "performance", "this kernel does not manage PCIe links", value_types.CHOICE),
         refusals={1: "switched off on the command line, or the firmware keeps it to itself"},
         risk="every link of the machine draws more power",
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip, one_file
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip, derived, one_file
 from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
@@ -16,15 +16,6 @@ _CLOCK = "/sys/devices/system/clocksource/clocksource0/"
 _HYPERVISORS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")  # read without a system call too, by the vDSO
 _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
-
-
-def _split_lock(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    path = _SYS + "split_lock_mitigate"
-    current = scene.text(path)
-    if current is None:
-        yield Skip(f"file:{path}", "this processor or kernel does not detect split locks")
-    else:
-        yield DesiredValue(f"file:{path}", "1" if scene.choice == "on" else "0", current=current)
 
 
 def _clocksource(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
@@ -88,10 +79,12 @@ KNOBS = (
         title="punishment of split locks",
         why="'on': who locks across two cache lines is slowed down and so disturbs others less; 'off': is not slowed",
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
-        rule=_split_lock,
-        kind=value_types.NUMBER,
+        **derived(
+            _SYS + "split_lock_mitigate",
+            lambda scene, _: "1" if scene.choice == "on" else "0",
+            "this processor or kernel does not detect split locks",
+        ),
         choices=("on", "off", "leave"),
-        targets=f"file:{_SYS}split_lock_mitigate",
     ),
     Knob(
         name="clocksource",

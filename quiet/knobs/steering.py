@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, derived, housekeeping_mask, moved_away, one_file
 from quiet.knobs.network import queues
 from quiet.targets import net, value_types
 
@@ -38,19 +38,9 @@ def _xps(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     return _masks(scene, "tx", "xps_cpus")
 
 
-def _rps_default(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    path = _SYS + "rps_default_mask"
-    current = scene.text(path)
-    if current is None:
-        yield Skip(f"file:{path}", "this kernel does not have it")
-    else:
-        new = moved_away(scene, cpulist.parse_mask(current))
-        yield DesiredValue(f"file:{path}", cpulist.format_mask(new), current=current)
-
-
 def _busy_poll(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     for name in ("busy_poll", "busy_read"):
-        yield from file_rule(_SYS + name, "0")(scene)
+        yield from one_file(_SYS + name, "0")["rule"](scene)
 
 
 KNOBS = (
@@ -59,9 +49,7 @@ KNOBS = (
         title="CPUs for packets of interfaces to come",
         why="an interface that appears later starts with this mask",
         doc=f"{_SYSCTL} (rps_default_mask)",
-        rule=_rps_default,
-        kind=value_types.CPUMASK,
-        targets=f"file:{_SYS}rps_default_mask",
+        **derived(_SYS + "rps_default_mask", housekeeping_mask, kind=value_types.CPUMASK),
         recheck_on="device",
         after=("smt",),
         refusals=_KEPT_FREE,
@@ -95,7 +83,7 @@ KNOBS = (
         title="packets follow the program",
         why="packets go to the CPU where their program last ran, also when it is isolated, and whatever the masks say",
         doc=f"{_DOC} (RFS, Accelerated RFS)",
-        rule=file_rule(_SYS + "rps_sock_flow_entries", "0"),
+        rule=one_file(_SYS + "rps_sock_flow_entries", "0")["rule"],
         kind=value_types.NUMBER,
         targets=f"file:{_SYS}rps_sock_flow_entries; with 0 no interface does it, and no device is told where to send",
         recheck_on="device",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, file_rule, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away, one_file
 from quiet.targets import registry, value_types
 
 _BASE = "/sys/devices/virtual/workqueue"
@@ -43,8 +43,7 @@ KNOBS = (
         title="how near to its caller unbound work runs",
         why="'cpu' or 'smt' keeps it on the core that queued it, 'system' lets it run on any housekeeping CPU",
         doc="core-api/workqueue.rst (affinity scopes)",
-        rule=file_rule(_SCOPE, "cache"),
+        **one_file(_SCOPE, "cache", kind=value_types.TEXT),
         choices=("cpu", "smt", "cache", "numa", "system", "leave"),
-        targets=f"file:{_SCOPE}",
     ),
 )

@@ -1,4 +1,4 @@
-"""Put a process where it shall run: into the isolated partition, or out of it. For `quiet run` and for cbench."""
+"""Move a process to its CPUs: into the isolated partition, or out of it. For `quiet run` and for cbench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is on a host, each fact read once and only when somebody asks.
+"""Facts about a host, each read once and only when it is used.
 
 Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputopology, admin-guide/cgroup-v2.
 """

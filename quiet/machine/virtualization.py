@@ -1,4 +1,4 @@
-"""Facts that `quiet status` tells and that no knob depends on: what kind of machine this is and what it can do."""
+"""What kind of machine this is and what it can do: facts that `quiet status` reports and no knob depends on."""
 
 from __future__ import annotations
 

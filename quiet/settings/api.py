@@ -46,12 +46,15 @@ def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, r
     return verify.plan_now(Reader(root), _loaded(profile), cpus)[0]
 
 
-def apply_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/") -> Receipt:
+def apply_profile(
+    profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/", temporary: bool = False
+) -> Receipt:
     """Apply a profile until `quiet.restore`. Idempotent. `cpus` are the CPUs to isolate, the profile's by default.
 
-    Raises Refused when another profile is applied or the process is not permitted to change the host.
+    `temporary`: the caller restores soon, so a `quiet run` that uses the profile too may restore instead of it. Raises
+    Refused when another profile is applied or the process is not permitted to change the host.
     """
-    return apply(Host(root), _loaded(profile), cpus, patience=_PATIENCE_S)
+    return apply(Host(root), _loaded(profile), cpus, temporary, _PATIENCE_S)
 
 
 def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: str = "/") -> Plan:

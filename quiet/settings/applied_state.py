@@ -1,4 +1,4 @@
-"""What is applied: what the lines of a journal say, read in order."""
+"""The applied state: the lines of a journal, replayed in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quiet.machine.cpu_selection import CpuPartition
 
 @dataclass(slots=True)
 class TargetState:
-    """One recorded target: as found, and what we did to it."""
+    """One recorded target: its original value, and what was written to it."""
 
     knob: str
     target: str
@@ -22,8 +22,8 @@ class TargetState:
     before: str | None
     identity: str | None
     passing: bool  # recorded only because another change touches it
-    wanted: str | None = None  # what we last meant to write
-    after: str | None = None  # what was there then
+    wanted: str | None = None  # the last value to be written
+    after: str | None = None  # the value read back after that write
     finished: bool = False  # read back after the last write
 
 
@@ -36,7 +36,7 @@ class AppliedState:
     cpus: CpuPartition
     boot_id: str
     time: float
-    passing: bool  # applied by `quiet run` for one command, not to stay
+    passing: bool  # applied for one command
     entries: dict[str, TargetState] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     settled: dict[str, str | None] = field(default_factory=dict)
@@ -44,29 +44,29 @@ class AppliedState:
     restoring: bool = False
     conflicts: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
-    back: set[str] = field(default_factory=set)  # put back by a restore that could not put back all
+    restored: set[str] = field(default_factory=set)  # by an incomplete restore
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Call targets by other names; where two become one, what was found first is what was found."""
+        """Rename targets; where two become one, the value that was recorded first is the original one."""
         entries, settled = self.entries, self.settled
         self.entries, self.settled = {}, {}
         for old, entry in entries.items():
             entry.target = names.get(old, old)
             if self.entries.setdefault(entry.target, entry) is entry and old in settled:
                 self.settled[entry.target] = settled[old]
-        for known in (self.conflicts, self.foreign, self.back):
+        for known in (self.conflicts, self.foreign, self.restored):
             renamed = {names.get(target, target) for target in known}
             known.clear()
             known.update(renamed)
 
     def accepted(self) -> dict[str, str]:
-        """The values that the kernel made of our writes, by target, where they are not what was asked for."""
-        found = ((e.target, e.after, e.wanted) for e in self.entries.values() if e.finished)
-        return {target: after for target, after, wanted in found if after is not None and after != wanted}
+        """The values that the kernel made of our writes, by target, where they differ from the requested ones."""
+        finished = ((e.target, e.after, e.wanted) for e in self.entries.values() if e.finished)
+        return {target: after for target, after, wanted in finished if after is not None and after != wanted}
 
 
 def read(lines: Iterable[str]) -> AppliedState | None:
-    """The record that the lines make; None when there is no beginning among them."""
+    """The state that the lines describe; None without a `begin` among them."""
     record: AppliedState | None = None
     for line in lines:
         try:
@@ -74,7 +74,7 @@ def read(lines: Iterable[str]) -> AppliedState | None:
             if item["op"] == "begin":
                 record = _begin(item)
             elif record is not None:
-                _take(record, item)
+                _replay(record, item)
         except (ValueError, KeyError, TypeError, AssertionError, UsageError):
             continue  # a line that a writer was killed in
     return record
@@ -84,29 +84,29 @@ def _begin(item: Mapping[str, object]) -> AppliedState:
     cpus = item["cpus"]
     assert isinstance(cpus, dict)
     isolated, housekeeping, offline = (cpulist.parse(cpus[name]) for name in ("isolated", "housekeeping", "offline"))
-    choice = CpuPartition(isolated, housekeeping, offline, f"as applied with profile {item['profile']}")
+    partition = CpuPartition(isolated, housekeeping, offline, f"as applied with profile {item['profile']}")
     return AppliedState(
         profile=str(item["profile"]),
         source=str(item["source"]),
-        cpus=choice,
+        cpus=partition,
         boot_id=str(item["boot_id"]),
         time=float(str(item["time"])),
         passing=bool(item["passing"]),
     )
 
 
-def _take(record: AppliedState, item: Mapping[str, Any]) -> None:
+def _replay(record: AppliedState, item: Mapping[str, Any]) -> None:
     op = item["op"]
     if op == "before":
         for fields in item["entries"]:
             entry = TargetState(*fields)
-            record.entries.setdefault(entry.target, entry)  # what was found first is what was found
+            record.entries.setdefault(entry.target, entry)  # recorded first: the original value
         record.complete = False
     elif op == "settled":
         record.settled = dict(item["values"])
         record.complete = True
     elif op == "back":
-        record.back = set(item["targets"])
+        record.restored = set(item["targets"])
     elif op == "stay":
         record.passing = False
     elif op == "restore":

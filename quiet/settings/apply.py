@@ -98,7 +98,7 @@ class _Apply:
     def __init__(self, host: Host, profile: Profile, cpus: CpuPartition, record: AppliedState, log: Journal) -> None:
         self.host, self.profile, self.cpus, self.record, self.log = host, profile, cpus, record, log
         self.failures: list[Skipped] = []
-        # what somebody else has changed since an earlier apply stays theirs, unless this one writes it again
+        # what another program has changed since an earlier apply is not ours, unless this one writes it again
         found = {target: registry.get(host, target) for target in record.settled if record.complete}
         self.foreign = {t for t, value in found.items() if value != record.settled[t]}
 

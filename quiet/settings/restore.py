@@ -27,7 +27,7 @@ from quiet.targets import registry, value_types
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a restore did. Nothing is left changed by us when `conflicts` and `failures` are both empty."""
+    """What a restore did. Every setting is restored when `conflicts` and `failures` are both empty."""
 
     profile: str | None  # None: nothing was applied
     restored: int
@@ -37,12 +37,12 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether everything is as it was found."""
+        """Whether every setting has its original value."""
         return not (self.conflicts or self.failures)
 
 
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
-    """Put everything back. `force` also what somebody else has changed since; `keep` accepts their values instead.
+    """Restore every value. `force`: also those that another program changed since; `keep`: accept those instead.
 
     Waits `patience` seconds for another quiet to end; raises Refused after that.
     """
@@ -67,13 +67,15 @@ def _restore(host: Host, record: AppliedState, log: Journal, force: bool, keep: 
     found = {target: registry.get(host, target) for target in entries}
     gone = {e.target for e in entries.values() if _is_gone(host, e)}
     conflicts, foreign = _others(record, found)
-    if record.restoring:  # what this restore's own writes have moved is nobody else's change
+    if record.restoring:  # changed by this restore's own writes, not by another program
         conflicts, foreign = conflicts & record.conflicts, record.foreign
-    # what an earlier restore has put back, and somebody has changed since, is theirs
+    # restored by an earlier restore and changed by another program since: not ours
     theirs = {
-        t for t in record.back & entries.keys() if not value_types.same(entries[t].kind, found[t], entries[t].before)
+        t
+        for t in record.restored & entries.keys()
+        if not value_types.same(entries[t].kind, found[t], entries[t].before)
     }
-    # an interrupt that its driver has made anew meanwhile has the affinity that new ones get, from nobody
+    # an interrupt that its driver has requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
     conflicts, foreign = conflicts - gone, foreign - gone
     if not record.restoring:
@@ -132,7 +134,7 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
 
 
 def _went_away(entry: TargetState, failure: Failure) -> bool:
-    """Whether there is nothing to put back: the device has gone, or the kernel manages the interrupt by itself."""
+    """Whether nothing is left to restore: the device is gone, or the kernel manages the interrupt by itself."""
     if failure.errno == errno.ENOENT:
         return entry.target.startswith(("file:", "irq:", "workqueue:"))
     return entry.passing and entry.target.startswith("irq:") and failure.errno in (errno.EPERM, errno.EIO)
@@ -170,7 +172,7 @@ def _is_gone(host: Reader, entry: TargetState) -> bool:
 
 
 def _others(record: AppliedState, found: Mapping[str, str | None]) -> tuple[set[str], set[str]]:
-    """The targets that somebody else has changed since: (those that we had written, those that we never wrote)."""
+    """The targets that another program has changed since: (those that we wrote, those that we never wrote)."""
     conflicts = {e.target for e in record.entries.values() if _is_conflict(record, e, found[e.target])}
     foreign = {
         e.target
@@ -211,7 +213,7 @@ def _widen_children(host: Host, record: AppliedState) -> None:
         try:
             registry.put(host, f"task:{task.tid}", ancestor.before)
         except OSError:
-            continue  # ended meanwhile, or bound
+            continue  # it has ended, or is bound
 
 
 def _ancestor(reader: Reader, tid: int, known: dict[int, TargetState]) -> TargetState | None:

@@ -34,10 +34,10 @@ def run(
     applied: Callable[[Receipt], None],
     restored: Callable[[Outcome | None], None],
 ) -> int:
-    """Run a command under a profile. `applied` and `restored` are told what was done (None: others still use it).
+    """Run a command under a profile. `applied` and `restored` receive what was done (None: others still use it).
 
     A profile that was applied before stays applied. Returns the command's exit code (128 + N for signal N, also when
-    the signal came before the command was started), or 4 when something could not be put back.
+    the signal came before the command was started), or 4 when a setting could not be restored.
     """
     program = _find(command[0])
     host = Host()

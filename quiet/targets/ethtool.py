@@ -48,7 +48,7 @@ def adaptive(interface: str) -> Counts:
 def table(interface: str) -> list[int]:
     """The receive queue for each value of the flows' hash. Raises OSError."""
     size = _rss(interface)[2]
-    # without room for the key it is not told
+    # without room for the key the kernel leaves it out
     answer = _ask(interface, _RSS.pack(_GET_RSS, 0, size, 0, 0, 0) + bytes(4 * size))
     return list(struct.unpack_from(f"{size}I", answer, _RSS.size))
 

@@ -1,8 +1,9 @@
-"""held:cpu_dma_latency - a number in a device that lasts only while somebody has the device open.
+"""A value that lasts only while a process has its file open: a small process holds it for us.
 
-held:timestamps - a socket whose packets get time stamps: while there is one, the kernel's code for them stays on.
+    held:cpu_dma_latency  a number in a device
+    held:timestamps       a socket whose packets get time stamps: while one exists, the kernel's code for them stays on
 
-Absent is None: nobody holds it for us. What others hold is theirs; of all that is asked for the kernel takes the
+Absent is None: no process holds it for us. Other programs may hold their own: of all requests the kernel takes the
 strictest (power/pm_qos_interface.rst).
 """
 

@@ -21,7 +21,7 @@ def _put(host: Host, path: str, value: str) -> None:
 
 def _remove(host: Host, path: str) -> None:
     if path == ROOT and (others := groups(host)):
-        # unmounting would end them, and nobody could tell what they were
+        # unmounting would end them, and their settings could not be restored
         raise OSError(errno.EBUSY, f"somebody else's groups are in it: {', '.join(others)}")
     host.umount(path)
 

@@ -17,7 +17,7 @@ _OURS = ("quiet", "info", "mon_groups", "mon_data")
 
 
 def groups(reader: Reader) -> list[str]:
-    """The groups that somebody else has made, by name."""
+    """The groups of other programs, by name."""
     return [n for n in reader.names(ROOT) if n not in _OURS and reader.exists(f"{ROOT}/{n}/schemata")]
 
 

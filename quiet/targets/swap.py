@@ -24,7 +24,7 @@ class Area(NamedTuple):
 
     @property
     def deleted(self) -> bool:
-        """Whether it is a file without a name by now: nobody could swap to it again."""
+        """Whether it is a file without a name now: swapping to it could not be resumed."""
         return self.path.endswith(" (deleted)")
 
 
