@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Collection
 
 import typer
 
@@ -43,6 +44,24 @@ def _command(*arguments: object, **options: object) -> object:
         raise UsageError(f"{command} needs the compiled parts, which are missing here: pip install .") from None
 
 
+def _trim(words: Collection[str]) -> None:
+    """Keep only the name and the help of commands that are not in `words`: Typer inspects every option it is given."""
+    for command in app.registered_commands:
+        function = command.callback
+        if function is None or (command.name or function.__name__) in words:
+            continue
+
+        def nothing() -> None:
+            pass
+
+        nothing.__name__, nothing.__doc__ = function.__name__, function.__doc__
+        command.callback = nothing
+    for group in app.registered_groups:
+        instance = group.typer_instance
+        if instance and group.name not in words and instance.info.name not in words:
+            instance.registered_commands, instance.registered_groups = [], []
+
+
 def _terminated(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
@@ -52,4 +71,5 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
+    _trim(sys.argv[1:])
     enter(_command, "cbench")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +36,8 @@ def tell(line: str) -> None:
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
     """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
+    import json
+
     from cbench.to_json import to_json
 
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

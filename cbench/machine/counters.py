@@ -15,6 +15,7 @@ from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.machine import events
+from cbench.machine.describe import cpuinfo_field
 from cbench.machine.events import AUTO, MOST, CounterEvent
 from cbench.model import Counter
 from quiet import cpulist
@@ -63,10 +64,7 @@ def names() -> tuple[str, ...]:
 
 def vendor(host: Reader) -> str:
     """The x86 vendor's name for itself, else ""."""
-    for line in (host.text("/proc/cpuinfo") or "").splitlines():
-        if line.startswith("vendor_id"):
-            return line.partition(":")[2].strip()
-    return ""
+    return cpuinfo_field(host.text("/proc/cpuinfo") or "", "vendor_id")
 
 
 def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:

@@ -1,24 +1,15 @@
-"""The built-in workloads: one small file a family.
+"""The built-in workloads, one small file a family, and their parameters as the user writes them.
 
 Each has a computation of its result that shares nothing with the C. The C file of the same name exports its descriptor.
 """
 
 from __future__ import annotations
 
-from cbench.model import Parameter, Workload
-from cbench.workloads import branches, caches, floats, kernel, nothing, screening, stream, thesis
-from cbench.workloads.settings import check_settings, expected_output, parameters, parse_settings
-from quiet.errors import UsageError
+from collections.abc import Iterable
 
-__all__ = [
-    "USER_PARAMETERS",
-    "WORKLOADS",
-    "check_settings",
-    "expected_output",
-    "find",
-    "parameters",
-    "parse_settings",
-]
+from cbench.model import Parameter, Params, Workload
+from cbench.workloads import branches, caches, floats, kernel, nothing, screening, stream, thesis
+from quiet.errors import UsageError
 
 WORKLOADS: tuple[Workload, ...] = (
     *thesis.WORKLOADS,
@@ -41,3 +32,55 @@ def find(name: str) -> Workload:
             return workload
     known = ", ".join(workload.name for workload in WORKLOADS)
     raise UsageError(f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION")
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, int]:
+    """`["n=1000"]` as numbers, else UsageError."""
+    settings: dict[str, int] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--param {text!r}: write it as NAME=NUMBER, for example n=1000")
+        try:
+            settings[name] = int(value.replace("_", ""))
+        except ValueError:
+            raise UsageError(f"--param {name}: {value!r} is not a whole number") from None
+    return settings
+
+
+def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, int]:
+    """The workload's parameters with the user's settings in place; UsageError for one out of range."""
+    chosen = {p.name: p.quick if quick else p.default for p in workload.parameters}
+    for parameter in workload.parameters:
+        value = settings.get(parameter.name, chosen[parameter.name])
+        if not parameter.minimum <= value <= parameter.maximum:
+            raise UsageError(
+                f"--param {parameter.name}={value}: {workload.name} takes {parameter.name} "
+                f"({parameter.meaning}) from {parameter.minimum:,} to {parameter.maximum:,}"
+            )
+        if value % parameter.multiple:
+            raise UsageError(
+                f"--param {parameter.name}={value}: {workload.name} takes {parameter.name} ({parameter.meaning}) "
+                f"in multiples of {parameter.multiple}"
+            )
+        chosen[parameter.name] = value
+    if workload.check and (wrong := workload.check(chosen)):
+        raise UsageError(f"{workload.name}: {wrong}")
+    return chosen
+
+
+def check_settings(workloads: Iterable[Workload], settings: Params) -> None:
+    """UsageError for a setting that no chosen workload knows."""
+    chosen = tuple(workloads)
+    known = sorted({p.name for workload in chosen for p in workload.parameters})
+    for name in settings:
+        if name not in known:
+            takers = ", ".join(workload.name for workload in chosen)
+            raise UsageError(f"--param {name}: unknown; {takers}: takes {', '.join(known)}")
+
+
+def expected_output(workload: Workload, params: Params) -> int | None:
+    """What every trial must return, or None where Python cannot tell or would take too long."""
+    if workload.expected is None or params["n"] > workload.check_limit:
+        return None
+    return workload.expected(params)
