@@ -35,6 +35,7 @@ def validate_command(
 ) -> None:
     """Try the instruments on work whose answer is known. Ends with 1 where one is at fault, or the watch differs."""
     from cbench.study import table
+    from cbench.to_json import to_json
     from cbench.validate import run
     from cbench.validate.plan import ValidationRequest
 
@@ -44,11 +45,11 @@ def validate_command(
         made = run.validated(request, bar.show)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(made)) + "\n")
     else:
         run.show(made)
     sys.stdout.flush()
-    if made["at_fault"] or made["watch_differs"]:
+    if made.at_fault or made.watch_differs:
         raise typer.Exit(1)
 
 

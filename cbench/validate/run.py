@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cbench.store.kind import is_store
 from cbench.study import lifecycle
@@ -15,6 +15,9 @@ from cbench.study.store import StudyStore
 from cbench.validate import plan, series
 from cbench.validate.plan import ValidationRequest
 from quiet.errors import UsageError
+
+if TYPE_CHECKING:
+    from cbench.validate.result import ValidationResult
 
 NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
 
@@ -29,7 +32,7 @@ class Validate:
     run: bool = True
 
 
-def validated(request: Validate, show: Callable[[StudyProgress], None]) -> dict[str, Any]:
+def validated(request: Validate, show: Callable[[StudyProgress], None]) -> ValidationResult:
     """Run what is left of it, or all of it, and judge what is there. Raises UsageError, QuietError."""
     watch = _watch(request.watch)
     try:
@@ -107,8 +110,8 @@ def _check_watch(readings: int, trials: int) -> None:
         raise UsageError(f"--watch: {said} of {trials:,} trial{'' if trials == 1 else 's'} of the etalon")
 
 
-def show(made: Mapping[str, Any]) -> None:
+def show(result: ValidationResult) -> None:
     """For people."""
     from cbench.validate import table
 
-    table.validation(made)
+    table.validation(result)
