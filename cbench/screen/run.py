@@ -20,7 +20,7 @@ from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.study import lock
 from cbench.study.host_check import counter_of, described, inside, tell
-from cbench.study.lifecycle import Show, check, go_on, say_if_changed
+from cbench.study.lifecycle import Show, check, go_on, say_if_changed, write_example
 from cbench.study.lifecycle import status as study_status
 from cbench.study.model import Study, StudyCounter
 from cbench.study.orders import ALL_RANDOM
@@ -39,15 +39,8 @@ LEVEL = "level"
 
 
 def init(path: str) -> None:
-    """Write the commented example. Raises UsageError where something is there already."""
-    try:
-        with open(path, "x") as target:
-            target.write(EXAMPLE)
-    except FileExistsError:
-        raise UsageError(f"{path}: is there already; choose another name") from None
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    tell(f"{path} written; now: cbench screen plan {path}, then: cbench screen run {path}")
+    """Write the commented example of an experiment. Raises UsageError where the file exists."""
+    write_example(path, EXAMPLE, f"cbench screen plan {path}, then: cbench screen run {path}")
 
 
 def plan(path: str) -> ScreenPlan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from cbench.study.records import Facts, FactValue, StoredRun
 
@@ -24,54 +23,34 @@ class Held:
     facts: Mapping[str, FactValue] = field(default_factory=dict)
 
 
-class TrialHooks(Protocol):
-    """Levels that are set around trials and around runs."""
+AS_IS = Held()
+
+
+class TrialHooks:
+    """Levels that are set around trials and around runs; here none, as in a study of orders."""
 
     def start(self) -> None:
         """Before anything else: restore what an earlier process has left set. Raises QuietError."""
 
     def resets(self, run: StoredRun) -> bool:
         """Whether the host is reset before this run. Raises ResetError where the run is to be left out."""
+        return True
 
     def first(self, run: StoredRun) -> bool:
         """Whether the host is described in full before this run."""
+        return True
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
         """Variables of the reset's command."""
+        return {}
 
     def begin(self, run: StoredRun) -> Facts:
         """Before a run's first trial, also where the run goes on. Raises QuietError, which ends the study."""
+        return {}
 
     def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
         """Set what a trial needs, and restore it. Raises QuietError, which ends the study."""
-
-    def end(self) -> None:
-        """Restore everything, whatever has happened. Raises QuietError where that cannot be."""
-
-
-class NoHooks:
-    """Nothing is set."""
-
-    def start(self) -> None:
-        return None
-
-    def resets(self, run: StoredRun) -> bool:
-        return True
-
-    def first(self, run: StoredRun) -> bool:
-        return True
-
-    def asked(self, run: StoredRun) -> Mapping[str, str]:
-        return {}
-
-    def begin(self, run: StoredRun) -> Facts:
-        return {}
-
-    def trial(self, test: int, run: int, position: int) -> AbstractContextManager[Held]:
         return nullcontext(AS_IS)
 
     def end(self) -> None:
-        return None
-
-
-AS_IS = Held()
+        """Restore everything, whatever has happened. Raises QuietError where that cannot be."""

@@ -34,15 +34,20 @@ class StudyInterrupted(QuietError):
 
 
 def init(path: str) -> None:
-    """Write the commented example. Raises UsageError where something is there already."""
+    """Write the commented example of a study. Raises UsageError where the file exists."""
+    write_example(path, EXAMPLE, f"cbench order run {path}")
+
+
+def write_example(path: str, example: str, next_command: str) -> None:
+    """Write it, and say which command comes next. Raises UsageError where the file exists."""
     try:
         with open(path, "x") as file:
-            file.write(EXAMPLE)
+            file.write(example)
     except FileExistsError:
         raise UsageError(f"{path}: is there already; choose another name") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    tell(f"{path} written; now: cbench order run {path}")
+    tell(f"{path} written; now: {next_command}")
 
 
 class StartStudy:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cbench.study import trial
-from cbench.study.hooks import Held, NoHooks, TrialHooks
+from cbench.study.hooks import Held, TrialHooks
 from cbench.study.model import Study
 from cbench.study.process import process_tags
 from cbench.study.process.process_tags import ProcessTag, ProcessTags
@@ -62,7 +62,7 @@ class Runner:
         self._study, self._store = study, store
         self._look, self._tell, self._show = look, tell, show
         self._workloads = workloads
-        self._hooks: TrialHooks = hooks or NoHooks()
+        self._hooks = hooks or TrialHooks()
         self._environment = {**os.environ, **study.environment}
         self._runs = store.runs()
         self._tags = ProcessTags(store.identity(), len(self._runs), tuple(test.name for test in study.tests))

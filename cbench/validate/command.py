@@ -34,21 +34,24 @@ def validate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
 ) -> None:
     """Try the instruments on work whose answer is known. Ends with 1 where one is at fault, or the watch differs."""
-    from cbench.study import table
-    from cbench.validate import run
-    from cbench.validate.plan import ValidationRequest
+    from cbench.study.table import StudyBar
+    from cbench.to_json import to_json
+    from cbench.validate.plan import ValidateOptions
+    from cbench.validate.run import validated
 
-    asked = ValidationRequest(samples, tuple(workload or ()), tuple(instrument or ()), quick, seed)
-    request = run.Validate(output, asked, watch, not no_run)
-    with table.StudyBar() as bar:
-        made = run.validated(request, bar.show)
+    chosen = tuple(workload or ()), tuple(instrument or ())
+    options = ValidateOptions(output, samples, *chosen, quick, seed, watch, not no_run)
+    with StudyBar() as bar:
+        result = validated(options, bar.show)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
-        run.show(made)
+        from cbench.validate.table import validation
+
+        validation(result)
     sys.stdout.flush()
-    if made["at_fault"] or made["watch_differs"]:
+    if result.at_fault or result.watch_differs:
         raise typer.Exit(1)
 
 

@@ -1,17 +1,16 @@
 """What a validation shows: each metric of each workload, the rules that it must hold, and which instrument is at fault.
 
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judged by eye. The rules and their limits are those of
-cbench/stats/screen (face.py, agreement.py, etalon.py); the three below are ours.
+face_validity.py, agreement.py and cbench/stats/etalon.py; the three below are ours.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import islice
 from statistics import fmean, median, stdev
-from typing import Any
 
 from cbench.stats.etalon import etalon, first_run
 from cbench.stats.interval import Interval
@@ -27,6 +26,7 @@ from cbench.study.instruments.instrument import (
     USER,
     WALL,
 )
+from cbench.study.records import TestFailure
 from cbench.validate import verdict
 from cbench.validate.agreement import agreement
 from cbench.validate.face_validity import (
@@ -40,6 +40,15 @@ from cbench.validate.face_validity import (
     user_system_is_clock,
 )
 from cbench.validate.plan import ETALON, metric_name
+from cbench.validate.result import (
+    AgreementResult,
+    ClockResult,
+    Ends,
+    FindingResult,
+    MetricSummary,
+    ValidatedWorkload,
+    ValidationResult,
+)
 from cbench.validate.series import ValidationData, ValidationSeries
 from cbench.workloads.programs import CLOCKS
 
@@ -57,64 +66,59 @@ BOTH = "user + sys"
 CPU = (TASK_CLOCK, CPU_CLOCK)
 COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
 PARALLEL = ("perfect",)
-Made = dict[str, Any]
 
 
-def judged(measured: ValidationData, watch: Sequence[float] = (), level: float = 0.95) -> Made:
-    """All of it as plain objects. `watch`: durations of the etalon in seconds, as somebody else's clock has them."""
-    made: Made = {
-        "trials": measured.trials,
-        "trials_done": measured.done,
-        "trials_failed": measured.failed,
-        "failures": [{"test": test, "reason": reason} for test, reason in measured.failures],
-        "clocksource": measured.about.clocksource,
-        "instruments": [asdict(each) for each in measured.about.instruments],
-        "workloads": [_workload(each) for each in measured.series],
-        "findings": [each for series in measured.series for each in _findings(series, measured)],
-        "agreement": [each for series in measured.series for each in _agreements(series, measured, level)],
-        "etalon": list(_clocks(measured, watch, level)),
-    }
-    broken = [each for key in ("findings", "agreement", "etalon") for each in made[key] if each["holds"] is False]
-    broken = [each for each in broken if not each.get("independent")]  # a watch judges, and is not judged
-    made["at_fault"] = sorted({name for each in broken for name in each["instruments"]})
-    made["watch_differs"] = next((each["holds"] is False for each in made["etalon"] if _tells(each)), None)
-    made["verdict"] = verdict.verdict(made)
-    return made
+def judged(measured: ValidationData, watch: Sequence[float] = (), level: float = 0.95) -> ValidationResult:
+    """What a validation shows. `watch`: durations of the etalon in seconds, by another clock than the host's."""
+    result = ValidationResult(
+        trials=measured.trials,
+        trials_done=measured.done,
+        trials_failed=measured.failed,
+        failures=tuple(TestFailure(test, reason) for test, reason in measured.failures),
+        clocksource=measured.about.clocksource,
+        instruments=measured.about.instruments,
+        workloads=tuple(_workload(each) for each in measured.series),
+        findings=tuple(each for series in measured.series for each in _findings(series, measured)),
+        agreement=tuple(each for series in measured.series for each in _agreements(series, measured, level)),
+        etalon=tuple(_clocks(measured, watch, level)),
+    )
+    watches = [each for each in result.etalon if each.independent]  # a watch judges, and is not judged
+    broken = [each for each in result.checks if each.holds is False and each not in watches]
+    result = replace(
+        result,
+        at_fault=tuple(sorted({name for each in broken for name in each.instruments})),
+        watch_differs=next((not each.holds for each in watches if each.holds is not None), None),
+    )
+    return replace(result, verdict=tuple(verdict.verdict(result)))
 
 
-def _tells(clock: Made) -> bool:
-    return bool(clock["independent"] and clock["holds"] is not None)
-
-
-def _workload(series: ValidationSeries) -> Made:
+def _workload(series: ValidationSeries) -> ValidatedWorkload:
     """Each metric's values in short, and whether the first of them is one of the others."""
     metrics = {}
     for name in series.values:
         row = series.row(name)
         mean, spread = fmean(row), stdev(row) if len(row) > 1 else None
-        metrics[name] = {
-            "n": len(row),
-            "mean": mean,
-            "median": median(row),
-            "sd": spread,
-            "cv_pct": None if spread is None or not mean else 100 * spread / mean,
-            "first": row[0],
-            "first_run": {key: _finite(value) for key, value in asdict(first_run(row)).items()},
-        }
-    return {
-        "workload": series.workload,
-        "kind": series.kind,
-        "metrics": metrics,
-        "samples_lost": series.lost,
-        "samples_throttled": series.throttled,
-    }
+        first = first_run(row)
+        if first.ratio is not None and not math.isfinite(first.ratio):  # JSON has no infinity
+            first = replace(first, ratio=None)
+        metrics[name] = MetricSummary(
+            n=len(row),
+            mean=mean,
+            median=median(row),
+            sd=spread,
+            cv_pct=None if spread is None or not mean else 100 * spread / mean,
+            first=row[0],
+            first_run=first,
+        )
+    return ValidatedWorkload(series.workload, series.kind, metrics, series.lost, series.throttled)
 
 
-def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Made]:
+def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[FindingResult]:
     """The rules of face validity, each for the instruments that it is about."""
 
-    def found(instruments: list[str], finding: Finding) -> Made:
-        return {"workload": series.workload, "kind": series.kind, "instruments": instruments, **asdict(finding)}
+    def found(instruments: Sequence[str], finding: Finding) -> FindingResult:
+        rule, holds, wrong, n, words = finding.rule, finding.holds, finding.wrong, finding.n, finding.words
+        return FindingResult(series.workload, series.kind, tuple(instruments), rule, holds, wrong, n, words)
 
     parallel = series.workload in PARALLEL
     step = _resolution(measured, USER)
@@ -171,15 +175,32 @@ def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list
     return readings.pop(name), list(readings.values())
 
 
-def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[Made]:
+def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[AgreementResult]:
     """Of instruments that should say the same: of the same trials, and of sampled ones with those that are not."""
 
-    def found(first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool) -> Made:
+    def found(
+        first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool
+    ) -> AgreementResult:
         made = agreement(*rows, paired, level)
-        holds = None if made.ratio is None or not judge else _near(made.ratio, made.ratio_interval, paired)
-        plain = {key: _ends(value) if isinstance(value, Interval) else value for key, value in _fields(made).items()}
-        names = {"first": first, "second": second, "instruments": [second]}
-        return {"workload": series.workload, "kind": series.kind, **names, **plain, "holds": holds}
+        return AgreementResult(
+            workload=series.workload,
+            kind=series.kind,
+            first=first,
+            second=second,
+            instruments=(second,),
+            n=made.n,
+            paired=made.paired,
+            difference=made.difference,
+            interval=_ends(made.interval),
+            percent=made.percent,
+            limits=made.limits,
+            limits_error=made.limits_error,
+            trend=made.trend,
+            ratio=made.ratio,
+            ratio_interval=_ends(made.ratio_interval),
+            why=made.why,
+            holds=None if made.ratio is None or not judge else _near(made.ratio, made.ratio_interval, paired),
+        )
 
     times = {name: cpu for name, cpu, _ in _cpu_times(series)}
     if series.kind:
@@ -211,7 +232,7 @@ def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
     return False if ends.low > 1 + AGREE or ends.high < 1 - AGREE else None
 
 
-def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> Iterator[Made]:
+def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> Iterator[ClockResult]:
     """The etalon by every clock that there is. Those of one host tick by one source, and only a watch does not."""
     wanted = measured.about.etalon_s
     series = [each for each in measured.series if each.workload == ETALON and not each.kind]
@@ -224,8 +245,24 @@ def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> I
         holds: bool | None = abs(said / wanted - 1) <= CLOCK_SHARE
         if independent:
             holds = _watch_holds(bool(holds), made.t_mean, wanted)
-        plain = {key: _ends(value) if isinstance(value, Interval) else value for key, value in _fields(made).items()}
-        yield {"instruments": [name], "independent": independent, **plain, "said": said, "holds": holds}
+        yield ClockResult(
+            instruments=(name,),
+            independent=independent,
+            n=made.n,
+            wanted=made.wanted,
+            mean=made.mean,
+            median=made.median,
+            sd=made.sd,
+            sem=made.sem,
+            cv=made.cv,
+            t=made.t,
+            p=made.p,
+            t_mean=_ends(made.t_mean),
+            bca_mean=_ends(made.bca_mean),
+            why=made.why,
+            said=said,
+            holds=holds,
+        )
 
 
 def _watch_holds(near: bool, ends: Interval, wanted: float) -> bool | None:
@@ -245,15 +282,7 @@ def _resolution(measured: ValidationData, read: str) -> float:
     return next((each.resolution_s or 0.0 for each in measured.about.instruments if each.read == read), 0.0)
 
 
-def _fields(made: Any) -> Made:
-    """Of a dataclass, those within it left whole."""
-    return {name: getattr(made, name) for name in made.__dataclass_fields__}
-
-
-def _ends(interval: Interval) -> list[float] | None:
-    return None if interval.low is None or interval.high is None else [interval.low, interval.high]
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _ends(interval: Interval | None) -> Ends:
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    return interval.low, interval.high

@@ -39,14 +39,20 @@ ETALON_S, QUICK_ETALON_S = 10.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationRequest:
-    """What was typed; None and () for what was not."""
+class ValidateOptions:
+    """The options of `cbench screen validate`; None and () for those that were not given.
 
+    `watch`: durations of the etalon by another clock, such as "10.07,9.99"; `run`: measure what is left.
+    """
+
+    data: str = "validate.db"
     samples: int | None = None
     workloads: Sequence[str] = ()
     instruments: Sequence[str] = ()
     quick: bool = False
     seed: int | None = None
+    watch: str = ""
+    run: bool = True
 
     @property
     def repetitions(self) -> int:
@@ -58,8 +64,9 @@ class ValidationRequest:
         return self.repetitions if not self.workloads or ETALON in self.workloads else 0
 
     @property
-    def anything(self) -> bool:
-        return self != ValidationRequest()
+    def plans(self) -> bool:
+        """Whether any of them says what is measured."""
+        return self != ValidateOptions(self.data, watch=self.watch, run=self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class ValidationFacts:
     clocksource: str
 
 
-def text(asked: ValidationRequest) -> str:
+def text(asked: ValidateOptions) -> str:
     """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
     workloads = _chosen(asked.workloads, NAMES, "--workload")
     chosen = _chosen(asked.instruments, (*instruments.NAMES, OWN), "--instrument")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cbench.store.kind import is_store
 from cbench.study import lifecycle
@@ -13,40 +12,33 @@ from cbench.study.host_check import tell
 from cbench.study.runner import StudyProgress
 from cbench.study.store import StudyStore
 from cbench.validate import plan, series
-from cbench.validate.plan import ValidationRequest
+from cbench.validate.plan import ValidateOptions
 from quiet.errors import UsageError
+
+if TYPE_CHECKING:
+    from cbench.validate.result import ValidationResult
 
 NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
 
 
-@dataclass(frozen=True, slots=True)
-class Validate:
-    """The options as they were typed. `watch`: durations of the etalon by another clock, such as "10.07,9.99"."""
-
-    data: str
-    asked: ValidationRequest
-    watch: str = ""
-    run: bool = True
-
-
-def validated(request: Validate, show: Callable[[StudyProgress], None]) -> dict[str, Any]:
+def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -> ValidationResult:
     """Run what is left of it, or all of it, and judge what is there. Raises UsageError, QuietError."""
-    watch = _watch(request.watch)
+    watch = _watch(options.watch)
     try:
         from cbench.validate.judge import judged
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
         raise UsageError(NEEDED) from None
-    data = Path(request.data)
+    data = Path(options.data)
     measured = False
     if data.exists():
-        measured = _go_on(data, request, len(watch), show)
-    elif not request.run:
+        measured = _go_on(data, options, len(watch), show)
+    elif not options.run:
         raise UsageError(f"{data}: no such file; without --no-run it is measured")
     else:
-        _check_watch(len(watch), request.asked.etalons)
-        _begin(data, request.asked, show)
+        _check_watch(len(watch), options.etalons)
+        _begin(data, options, show)
         measured = True
     found = series.read(data)
     if not measured:
@@ -54,10 +46,10 @@ def validated(request: Validate, show: Callable[[StudyProgress], None]) -> dict[
     return judged(found, watch)
 
 
-def _begin(data: Path, asked: ValidationRequest, show: Callable[[StudyProgress], None]) -> None:
+def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
     """Write the study's file beside its store, and run it."""
     file = data.with_suffix(".toml")
-    text = plan.text(asked)
+    text = plan.text(options)
     if file == data or (file.exists() and file.read_text(errors="replace") != text):
         raise UsageError(f"{file}: is there already, and another study's; choose another name (-o)")
     try:
@@ -68,7 +60,7 @@ def _begin(data: Path, asked: ValidationRequest, show: Callable[[StudyProgress],
     lifecycle.StartStudy(str(file), str(data)).run(show, _again(data))
 
 
-def _go_on(data: Path, request: Validate, readings: int, show: Callable[[StudyProgress], None]) -> bool:
+def _go_on(data: Path, options: ValidateOptions, readings: int, show: Callable[[StudyProgress], None]) -> bool:
     """Whether something was measured."""
     if not is_store(data):
         raise UsageError(f"{data}: is there already and is no store; choose another name (-o)")
@@ -78,9 +70,9 @@ def _go_on(data: Path, request: Validate, readings: int, show: Callable[[StudyPr
         plan.about(header.source)
     except UsageError as error:
         raise UsageError(f"{data}: {error}") from None
-    if request.asked.anything and plan.text(request.asked) != header.source:
+    if options.plans and plan.text(options) != header.source:
         raise UsageError(f"{data}: was begun with other options: leave them out to go on with it, or choose another -o")
-    if not request.run or all(run.over for run in runs):
+    if not options.run or all(run.over for run in runs):
         return False
     _check_watch(readings, len(runs) * any(plan.is_etalon(test) for test in header.tests))
     lifecycle.ResumeStudy(str(data)).run(show, _again(data))
@@ -105,10 +97,3 @@ def _check_watch(readings: int, trials: int) -> None:
     if readings > trials:
         said = "1 reading" if readings == 1 else f"{readings:,} readings"
         raise UsageError(f"--watch: {said} of {trials:,} trial{'' if trials == 1 else 's'} of the etalon")
-
-
-def show(made: Mapping[str, Any]) -> None:
-    """For people."""
-    from cbench.validate import table
-
-    table.validation(made)

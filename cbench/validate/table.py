@@ -1,45 +1,44 @@
-"""A validation of instruments for people; everything shown comes from validation/judge.py's plain objects."""
+"""The tables of `cbench screen validate`."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-Row = Mapping[str, Any]
+from cbench.study.instruments.instrument import HostInstrument
+from cbench.validate.result import MetricSummary, ValidationResult
+
 PLAIN_WIDTH = 160
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
 """Of metrics; clocks after them, and shown for the etalon alone."""
 
 
-def validation(made: Row) -> None:
+def validation(made: ValidationResult) -> None:
     """The verdict, what the instruments resolve, then each workload's metrics."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PLAIN_WIDTH)
-    for number, line in enumerate(made["verdict"]):
+    for number, line in enumerate(made.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)
     instruments = _table("instrument", "reads", "least step", "how that is known")
-    for each in made["instruments"]:
-        if not each["missing"]:
-            instruments.add_row(each["read"], escape(each["what"]), _step(each), escape(each["why"]))
+    for each in made.instruments:
+        if not each.missing:
+            instruments.add_row(each.read, escape(each.what), _step(each), escape(each.why))
     console.print(instruments)
     metrics = _table("workload", "metric", "n", "mean", "median", "sd", "CV", "first", "sd without it")
-    for each in made["workloads"]:
-        name = f"{each['workload']} {each['kind']}".rstrip()
-        for metric, row in sorted(each["metrics"].items(), key=_place):
-            if metric in CLOCKS and each["workload"] != "etalon":
+    for workload in made.workloads:
+        name = workload.place
+        for metric, row in sorted(workload.metrics.items(), key=_place):
+            if metric in CLOCKS and workload.workload != "etalon":
                 continue
-            without = row["first_run"]["sd_without"]
+            without = row.first_run.sd_without
             metrics.add_row(
-                *(name, metric, f"{row['n']:,}", f"{row['mean']:.6g}", f"{row['median']:.6g}", _number(row["sd"])),
-                *("" if row["cv_pct"] is None else f"{row['cv_pct']:.2g} %", f"{row['first']:.6g}"),
-                f"{_number(without)}{' !' if row['first_run']['flagged'] else ''}",
+                *(name, metric, f"{row.n:,}", f"{row.mean:.6g}", f"{row.median:.6g}", _number(row.sd)),
+                *("" if row.cv_pct is None else f"{row.cv_pct:.2g} %", f"{row.first:.6g}"),
+                f"{_number(without)}{' !' if row.first_run.flagged else ''}",
             )
             name = ""
     console.print(metrics)
@@ -52,13 +51,13 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _place(item: tuple[str, Row]) -> int:
+def _place(item: tuple[str, MetricSummary]) -> int:
     known = (*ORDER, *CLOCKS)
     return known.index(item[0]) if item[0] in known else len(known)
 
 
-def _step(each: Row) -> str:
-    return "1" if each["resolution_s"] is None else f"{each['resolution_s']:g} s"
+def _step(each: HostInstrument) -> str:
+    return "1" if each.resolution_s is None else f"{each.resolution_s:g} s"
 
 
 def _number(value: float | None) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from cbench.validate.result import ClockResult, ValidatedWorkload, ValidationResult
 
-Made = Mapping[str, Any]
 MOST = 5
 STEADY = 3.0
 """Work whose coefficient of variation is so many times the etalon's varies by itself."""
 
 
-def verdict(made: Made) -> list[str]:
+def verdict(made: ValidationResult) -> list[str]:
     """The answer first, then why, then what is missing."""
     return [
         _answer(made),
@@ -24,49 +22,49 @@ def verdict(made: Made) -> list[str]:
     ]
 
 
-def _answer(made: Made) -> str:
-    judged = sum(each["holds"] is not None for key in ("findings", "agreement", "etalon") for each in made[key])
+def _answer(made: ValidationResult) -> str:
+    judged = sum(each.holds is not None for each in made.checks)
     if not judged:
         return "Nothing can be said of any instrument: no trial has ended well."
-    if made["at_fault"] or made["watch_differs"]:
-        said = [f"At fault: {', '.join(made['at_fault'])}."] if made["at_fault"] else []
-        return " ".join([*said, *(["The host's clock and the watch differ."] if made["watch_differs"] else [])])
+    if made.at_fault or made.watch_differs:
+        said = [f"At fault: {', '.join(made.at_fault)}."] if made.at_fault else []
+        return " ".join([*said, *(["The host's clock and the watch differ."] if made.watch_differs else [])])
     return f"No instrument is at fault: all {judged:,} checks hold."
 
 
-def _faults(made: Made) -> list[str]:
+def _faults(made: ValidationResult) -> list[str]:
     said = [
-        f"{_place(each)}: {', '.join(each['instruments'])}: not so: {each['rule']}; {each['words']}."
-        for each in made["findings"]
-        if each["holds"] is False
+        f"{each.place}: {', '.join(each.instruments)}: not so: {each.rule}; {each.words}."
+        for each in made.findings
+        if each.holds is False
     ]
     said += [
-        f"{_place(each)}: {each['second']} is {each['ratio']:.3g} times {each['first']}."
-        for each in made["agreement"]
-        if each["holds"] is False
+        f"{each.place}: {each.second} is {each.ratio:.3g} times {each.first}."
+        for each in made.agreement
+        if each.holds is False
     ]
     said += [
-        f"etalon: {each['instruments'][0]} says {each['said']:.6g} s "
-        f"{'in the median' if each['independent'] else 'at the shortest'} in place of {each['wanted']:g} s."
-        for each in made["etalon"]
-        if each["holds"] is False
+        f"etalon: {each.instruments[0]} says {each.said:.6g} s "
+        f"{'in the median' if each.independent else 'at the shortest'} in place of {each.wanted:g} s."
+        for each in made.etalon
+        if each.holds is False
     ]
     return _some(said, "more is in --json")
 
 
-def _first_runs(made: Made) -> list[str]:
+def _first_runs(made: ValidationResult) -> list[str]:
     said = [
-        f"{_place(each)}: the first {name} is {metric['first']:.4g}, the median {metric['median']:.4g}: a warm-up."
-        for each in made["workloads"]
-        for name, metric in each["metrics"].items()
-        if metric["first_run"]["flagged"]
+        f"{each.place}: the first {name} is {metric.first:.4g}, the median {metric.median:.4g}: a warm-up."
+        for each in made.workloads
+        for name, metric in each.metrics.items()
+        if metric.first_run.flagged
     ]
     return _some(said, "more first runs are unlike the others, see --json")
 
 
-def _steady(made: Made) -> list[str]:
+def _steady(made: ValidationResult) -> list[str]:
     """Little spread on the etalon beside much on fixed work: it is the work that varies (TN 1855, section 3.8)."""
-    spread = {each["workload"]: _cv(each) for each in made["workloads"] if not each["kind"]}
+    spread = {each.workload: _cv(each) for each in made.workloads if not each.kind}
     known = spread.pop("etalon", None)
     if known is None:
         return []
@@ -76,53 +74,47 @@ def _steady(made: Made) -> list[str]:
     return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: it is the work that varies, and no clock."]
 
 
-def _cv(workload: Made) -> float | None:
+def _cv(workload: ValidatedWorkload) -> float | None:
     """Of the work alone, by the clock that the etalon waits for."""
-    found: float | None = workload["metrics"].get("raw_s", {}).get("cv_pct")
-    return found
+    raw = workload.metrics.get("raw_s")
+    return None if raw is None else raw.cv_pct
 
 
-def _clocks(made: Made) -> list[str]:
-    watches = [each for each in made["etalon"] if each["independent"]]
-    if not made["etalon"] or watches:
-        return [_unclear(each) for each in watches if each["holds"] is None]
-    source = f" ({made['clocksource']})" if made["clocksource"] else ""
+def _clocks(made: ValidationResult) -> list[str]:
+    watches = [each for each in made.etalon if each.independent]
+    if not made.etalon or watches:
+        return [_unclear(each) for each in watches if each.holds is None]
+    source = f" ({made.clocksource})" if made.clocksource else ""
     return [
         f"All clocks of this host tick by one source{source}: that they agree says nothing of its rate. "
         "Hold a watch against some trials of the etalon, and give what it says: --watch 10.07,9.99,..."
     ]
 
 
-def _unclear(watch: Made) -> str:
-    ends, many = watch["t_mean"], watch["n"]
-    why = watch["why"] if ends is None else f"their mean is anything from {ends[0]:.4g} s to {ends[1]:.4g} s"
+def _unclear(watch: ClockResult) -> str:
+    ends, many = watch.t_mean, watch.n
+    why = watch.why if ends is None else f"their mean is anything from {ends[0]:.4g} s to {ends[1]:.4g} s"
     return f"{many:,} reading{'s' if many > 1 else ''} of the watch cannot tell: {why}; give more."
 
 
-def _lost(made: Made) -> list[str]:
+def _lost(made: ValidationResult) -> list[str]:
     said = []
-    for each in made["workloads"]:
-        if each["samples_lost"]:
-            said.append(f"{_place(each)}: the kernel has lost {each['samples_lost']:,} records: the count is too low.")
-        if each["samples_throttled"]:
-            said.append(
-                f"{_place(each)}: sampling was paused {each['samples_throttled']:,} times: the count is too low."
-            )
+    for each in made.workloads:
+        if each.samples_lost:
+            said.append(f"{each.place}: the kernel has lost {each.samples_lost:,} records: the count is too low.")
+        if each.samples_throttled:
+            said.append(f"{each.place}: sampling was paused {each.samples_throttled:,} times: the count is too low.")
     return said
 
 
-def _rest(made: Made) -> list[str]:
-    said = [f"{each['read']} is not to be had: {each['missing']}." for each in made["instruments"] if each["missing"]]
-    if made["trials_failed"]:
-        said.append(f"{made['trials_failed']:,} trials failed.")
-        said += [f"{each['test']}: {each['reason']}." for each in made["failures"][:MOST]]
-    if made["trials_done"] < made["trials"]:
-        said.append(f"So far: {made['trials_done']:,} of {made['trials']:,} trials.")
+def _rest(made: ValidationResult) -> list[str]:
+    said = [f"{each.read} is not to be had: {each.missing}." for each in made.instruments if each.missing]
+    if made.trials_failed:
+        said.append(f"{made.trials_failed:,} trials failed.")
+        said += [f"{each.test}: {each.reason}." for each in made.failures[:MOST]]
+    if made.trials_done < made.trials:
+        said.append(f"So far: {made.trials_done:,} of {made.trials:,} trials.")
     return said
-
-
-def _place(each: Made) -> str:
-    return f"{each['workload']} {each['kind']}".rstrip()
 
 
 def _some(said: list[str], more: str) -> list[str]:

@@ -9,7 +9,7 @@ from cbench.screen.config.model import Controlled, Level, PlannedBatch, Screen, 
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute.builds import VARIABLE, Builds
 from cbench.screen.execute.host_levels import Confirmed, HostLevels
-from cbench.study.hooks import Held
+from cbench.study.hooks import Held, TrialHooks
 from cbench.study.process.run_command import CommandError, run_checked
 from cbench.study.records import Facts, StoredRun
 from cbench.study.resets.reset import ResetError
@@ -19,7 +19,7 @@ KERNEL, LEVEL = "CBENCH_KERNEL", "CBENCH_LEVEL_"
 LOST = "the reset of its batch did not succeed"
 
 
-class Levels:
+class Levels(TrialHooks):
     """Hard factors are set for a batch, all others for one trial: in the same way for each, also where they stay."""
 
     def __init__(

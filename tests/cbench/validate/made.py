@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cbench.study.instruments.instrument import HostInstrument
+from cbench.to_json import to_json
 from cbench.validate.judge import judged
 from cbench.validate.plan import ValidationFacts
 from cbench.validate.series import ValidationData, ValidationSeries
@@ -64,4 +65,4 @@ def validation(spoil: Spoil = lambda _: None, watch: tuple[float, ...] = (), see
     about = ValidationFacts(INSTRUMENTS, 10.0, "tsc")
     trials = N * len(series)
     given: dict[str, Any] = {"trials": trials, "done": trials, "failed": 0, "failures": ()} | changes
-    return judged(ValidationData(about, tuple(series.values()), **given), watch)
+    return to_json(judged(ValidationData(about, tuple(series.values()), **given), watch))

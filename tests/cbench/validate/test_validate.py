@@ -16,7 +16,7 @@ import pytest
 from cbench.study import lifecycle
 from cbench.study.config import parse
 from cbench.validate import plan, run
-from cbench.validate.plan import ValidationRequest
+from cbench.validate.plan import ValidateOptions
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import CBENCH
 from tests.cbench.study.instruments.perf import NEEDS_PERF
@@ -83,10 +83,10 @@ def test_what_an_interruption_says_is_the_command_that_goes_on(tmp_path: Path, m
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(lifecycle.Runner, "run", interrupt)
-    few = ValidationRequest(samples=2, workloads=("copy",), instruments=("wall",), quick=True)
+    few = ValidateOptions("v.db", samples=2, workloads=("copy",), instruments=("wall",), quick=True)
     for _ in ("begun", "gone on with"):
         with pytest.raises(QuietError, match=r"; go on with: cbench screen validate -o v\.db$"):
-            run.validated(run.Validate("v.db", few), lambda _: None)
+            run.validated(few, lambda _: None)
 
 
 def counted(store: Path) -> int:
@@ -176,7 +176,7 @@ def test_all_instruments_and_workloads_work_together(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_validations_text_is_a_study_that_loads_with_every_workload_by_every_instrument() -> None:
-    text = plan.text(ValidationRequest())
+    text = plan.text(ValidateOptions())
     study = parse(text, "v.toml", "/")
     assert study.repetitions == 1000
     assert study.design == "random"

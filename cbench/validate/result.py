@@ -1,0 +1,132 @@
+"""The result of a validation of instruments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cbench.stats.etalon import FirstRun
+from cbench.study.instruments.instrument import HostInstrument
+from cbench.study.records import TestFailure
+
+Ends = tuple[float, float] | None
+"""Of an interval, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """One metric of a workload, and whether its first value is one of the others."""
+
+    n: int
+    mean: float
+    median: float
+    sd: float | None
+    cv_pct: float | None
+    first: float
+    first_run: FirstRun
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedWorkload:
+    """A workload by one kind of trials, "" for those that are not sampled."""
+
+    workload: str
+    kind: str
+    metrics: Mapping[str, MetricSummary]
+    samples_lost: int
+    samples_throttled: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.workload} {self.kind}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class FindingResult:
+    """A rule of face validity, for the `instruments` that it judges; the rest is as in face_validity.Finding."""
+
+    workload: str
+    kind: str
+    instruments: tuple[str, ...]
+    rule: str
+    holds: bool | None
+    wrong: int
+    n: int
+    words: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.workload} {self.kind}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementResult:
+    """Whether `second` agrees with `first`; the rest is as in agreement.Agreement."""
+
+    workload: str
+    kind: str
+    first: str
+    second: str
+    instruments: tuple[str, ...]
+    n: tuple[int, int]
+    paired: bool
+    difference: float | None
+    interval: Ends
+    percent: float | None
+    limits: tuple[float, float] | None
+    limits_error: float | None
+    trend: float | None
+    ratio: float | None
+    ratio_interval: Ends
+    why: str | None
+    holds: bool | None
+
+    @property
+    def place(self) -> str:
+        return f"{self.workload} {self.kind}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class ClockResult:
+    """The etalon by one clock, `independent` of the host's where it is a watch; `said`: what the clock is judged by.
+    The rest is as in etalon.Etalon."""
+
+    instruments: tuple[str, ...]
+    independent: bool
+    n: int
+    wanted: float
+    mean: float | None
+    median: float | None
+    sd: float | None
+    sem: float | None
+    cv: float | None
+    t: float | None
+    p: float | None
+    t_mean: Ends
+    bca_mean: Ends
+    why: str | None
+    said: float
+    holds: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """All of it. `at_fault`: instruments; `watch_differs`: None without a watch that can tell."""
+
+    trials: int
+    trials_done: int
+    trials_failed: int
+    failures: tuple[TestFailure, ...]
+    clocksource: str
+    instruments: tuple[HostInstrument, ...]
+    workloads: tuple[ValidatedWorkload, ...]
+    findings: tuple[FindingResult, ...]
+    agreement: tuple[AgreementResult, ...]
+    etalon: tuple[ClockResult, ...]
+    at_fault: tuple[str, ...] = ()
+    watch_differs: bool | None = None
+    verdict: tuple[str, ...] = ()
+
+    @property
+    def checks(self) -> tuple[FindingResult | AgreementResult | ClockResult, ...]:
+        return (*self.findings, *self.agreement, *self.etalon)
