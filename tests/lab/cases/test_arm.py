@@ -11,7 +11,7 @@ import pytest
 
 from tests import CHECKOUT
 from tests.lab.harness import arm, arm_project, arm_root, cache, cpio, wheels
-from tests.lab.harness.kernels import Kernel
+from tests.lab.harness.kernels import Kernel, modules
 from tests.lab.harness.machines import ARM
 from tests.lab.harness.model import Machine
 
@@ -96,7 +96,7 @@ def test_modules_are_loaded_after_what_they_need_and_built_in_ones_not_at_all(tm
     for name in ("9p", "9pnet", "9pnet_virtio"):
         (folder / f"{name}.ko").write_text(name)
     (folder / "modules.dep").write_text("9p.ko: 9pnet.ko\n9pnet.ko:\n9pnet_virtio.ko: 9pnet.ko\n")
-    loaded = arm_project.modules(Kernel("6.1-arm64", tmp_path))
+    loaded = modules(Kernel("6.1-arm64", tmp_path), arm_project.MODULES)
     assert loaded == [("9pnet.ko", b"9pnet"), ("9pnet_virtio.ko", b"9pnet_virtio"), ("9p.ko", b"9p")]
 
 

@@ -13,12 +13,14 @@ from tests.lab.harness.boot import Machine, boot
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["busy"], indirect=True)]
 
 TRIALS = 10
+TIMEOUT_S = 1200  # ten times what an idle machine takes
 # Each loop has its own CPU, for the scheduler would leave CPU 0 to the measuring alone if it could. Those of CPUs 2
 # and 3 are moved by quiet. A trial takes a few hundred milliseconds: some turns of the scheduler.
 SCRIPT = f"""
 for cpu in 0 1 2 3; do taskset -c $cpu sh -c 'while :; do :; done' & done
 quiet run --profile bench -- \
-    cbench run hash --no-trace --param n=20000000 --trials {TRIALS} --warmup 3 --cpu 0,2 --json > $LAB_OUT/cbench.json
+    cbench run hash --no-trace --param n=20000000 --trials {TRIALS} --warmup 3 --cpu 0,2 \
+    --timeout 600 --json > $LAB_OUT/cbench.json
 code=$?
 kill $(jobs -p)
 exit $code
@@ -28,7 +30,7 @@ exit $code
 @functools.cache
 def columns(machine: Machine) -> dict[int, dict[str, Any]]:
     """The result of each CPU: 0 is an ordinary one, 2 is isolated."""
-    result = boot(machine, SCRIPT, timeout=600)
+    result = boot(machine, SCRIPT, timeout=TIMEOUT_S)
     assert result.code == 0, result.output
     return {each["cpu"]: each for each in json.loads(result.files["cbench.json"])["results"]}
 

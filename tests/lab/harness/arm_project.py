@@ -6,23 +6,21 @@ a second. The guest has the checkout at the same path as this machine, with the 
 
 from __future__ import annotations
 
-import lzma
 import shutil
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from tests import CHECKOUT
 from tests.lab.harness import arm_c, arm_root, cache
 from tests.lab.harness.arm_root import SITE
 from tests.lab.harness.cpio import Archive
-from tests.lab.harness.kernels import Kernel
+from tests.lab.harness.kernels import Kernel, modules
+from tests.lab.harness.model import commands
 
 PARTS = ("quiet", "cbench", "kernel-configs", "tests", "pyproject.toml")
 NO_PART = ("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "hosts")
 # Made by a build on this machine, for this machine.
 BUILT = (".so", ".o", ".ko", ".pyc", "_cbench.c", "_noise.c")
-COMMANDS = {"quiet": "quiet.cli.start:main", "cbench": "cbench.cli:main"}
 INIT = Path(__file__).with_name("arm_init.sh")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p")  # what the shared directory needs
 KEPT = 5
@@ -64,40 +62,9 @@ def _build(made: Path, kernel: Kernel, compiled: Path, taken: list[Path]) -> Non
             archive.data(f"{SITE}/checkout.pth", f"{CHECKOUT}\n".encode())
             for name in ("python", "python3"):
                 archive.link(f"{at}/.venv/bin/{name}", "/usr/bin/python3")
-            for name, entry in COMMANDS.items():
-                module, _, function = entry.partition(":")
-                text = f"#!/usr/bin/python3\nimport sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
+            for name, text in commands().items():
                 archive.data(f"{at}/.venv/bin/{name}", text.encode(), 0o755)
             archive.data("init", INIT.read_bytes(), 0o755)
-            for number, (name, content) in enumerate(modules(kernel)):
+            for number, (name, content) in enumerate(modules(kernel, MODULES)):
                 archive.data(f"lib/lab-modules/{number:02}-{name}", content)
             archive.close()
-
-
-def modules(kernel: Kernel, names: Iterable[str] = MODULES) -> list[tuple[str, bytes]]:
-    """(file name, content) of the modules that the guest loads, in an order in which they can be."""
-    folder = kernel.root / "lib/modules" / kernel.version
-    needs = {}
-    for line in (folder / "modules.dep").read_text().splitlines():
-        path, _, others = line.partition(":")
-        needs[_name(path)] = (path, [_name(other) for other in others.split()])
-    order: list[str] = []
-
-    def visit(name: str) -> None:
-        if name in needs and name not in order:  # one that is not there is built into this kernel
-            for other in needs[name][1]:
-                visit(other)
-            order.append(name)
-
-    for name in names:
-        visit(name)
-    return [(f"{name}.ko", _content(folder / needs[name][0])) for name in order]
-
-
-def _name(path: str) -> str:
-    return Path(path).name.partition(".")[0].replace("-", "_")
-
-
-def _content(path: Path) -> bytes:
-    data = path.read_bytes()
-    return lzma.decompress(data) if path.suffix == ".xz" else data

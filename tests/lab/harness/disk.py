@@ -11,11 +11,11 @@ import shutil
 from pathlib import Path
 
 from tests import CHECKOUT
-from tests.lab.harness import arm_project, disk_root
+from tests.lab.harness import disk_root
 from tests.lab.harness.arm_root import SITE
 from tests.lab.harness.cpio import Archive
-from tests.lab.harness.kernels import Kernel
-from tests.lab.harness.model import SHARED, Machine
+from tests.lab.harness.kernels import Kernel, modules
+from tests.lab.harness.model import SHARED, Machine, commands
 
 MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "9pnet_virtio", "9p")
 # No "-no-reboot", and a panic does not reboot: a guest that has panicked is not done in time.
@@ -23,7 +23,6 @@ MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "9pnet_virtio",
 CPU = "max,avx2=off"
 APPEND = "console=ttyS0 quiet panic=0 systemd.show_status=0 rw"
 INIT = Path(__file__).with_name("disk_init.sh")
-COMMAND = "#!/usr/bin/python3 -P\\nimport sys\\n\\nfrom {module} import {function}\\n\\nsys.exit({function}())\\n"
 
 
 def missing() -> list[str]:
@@ -60,7 +59,7 @@ def initrd(kernel: Kernel, path: Path) -> None:
         archive = Archive(file)
         archive.data("bin/busybox", Path(busybox).read_bytes(), 0o755)
         archive.data("init", INIT.read_bytes(), 0o755)
-        for number, (name, content) in enumerate(arm_project.modules(kernel, MODULES)):
+        for number, (name, content) in enumerate(modules(kernel, MODULES)):
             archive.data(f"modules/{number:02}-{name}", content)
         archive.device("dev/console", 5, 1)
         archive.close()
@@ -78,11 +77,9 @@ def entering() -> list[str]:
         f"echo $boots >{SHARED}/boots",
         "export LAB_BOOT=$boots",
     ]
-    for name, entry in arm_project.COMMANDS.items():
-        module, _, function = entry.partition(":")
-        text = COMMAND.format(module=module, function=function)
+    for name, text in commands().items():
         path = f"{CHECKOUT}/.venv/bin/{name}"
-        lines += [f"printf {shlex.quote(text)} >{path}", f"chmod +x {path}"]
+        lines += [f"printf %s {shlex.quote(text)} >{path}", f"chmod +x {path}"]
     return lines
 
 

@@ -7,11 +7,13 @@ kernel is there when it was built: `make kernel`.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,6 +130,35 @@ def unpack(packages: list[str], folder: Path, root: Path, arch: str = debian.NAT
     """Fetch Debian packages into a folder and unpack them, not installed, under a root."""
     debian.download(packages, folder, arch)
     debian.unpack(folder, root)
+
+
+def modules(kernel: Kernel, names: Iterable[str]) -> list[tuple[str, bytes]]:
+    """(file name, content) of the modules that the guest loads, in an order in which they can be."""
+    folder = kernel.root / "lib/modules" / kernel.version
+    needs = {}
+    for line in (folder / "modules.dep").read_text().splitlines():
+        path, _, others = line.partition(":")
+        needs[_name(path)] = (path, [_name(other) for other in others.split()])
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in needs and name not in order:  # one that is not there is built into this kernel
+            for other in needs[name][1]:
+                visit(other)
+            order.append(name)
+
+    for name in names:
+        visit(name)
+    return [(f"{name}.ko", _content(folder / needs[name][0])) for name in order]
+
+
+def _name(path: str) -> str:
+    return Path(path).name.partition(".")[0].replace("-", "_")
+
+
+def _content(path: Path) -> bytes:
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
 def main(arguments: list[str]) -> int:

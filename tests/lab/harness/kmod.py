@@ -31,7 +31,7 @@ def built(machine: Machine) -> Path:
         for path in (CHECKOUT / folder).rglob("*")
         if path.suffix in SUFFIXES or path.name in ("Kbuild", "Makefile")
     )
-    sources += [CHECKOUT / "cbench/measure/inkernel/module.py"]
+    sources.append(Path(kmodule.__file__))
     final = cache.cache_dir() / "modules" / cache.digest([version, *sources])
     return cache.make(final, lambda made: _build(made, version, machine.arch)) / "cbench.ko"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from tests import CHECKOUT
 from tests.lab.harness import kernels
 
 SHARED = "/run/quiet-lab"  # where the guest sees the shared directory
@@ -68,6 +70,18 @@ class GuestTimeoutError(GuestError):
     def __init__(self, message: str, output: str) -> None:
         super().__init__(message)
         self.output = output
+
+
+def commands() -> dict[str, str]:
+    """Name -> script of each command that this checkout's pyproject.toml installs, for guests without its .venv."""
+    scripts: dict[str, str] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["scripts"]
+    texts = {}
+    for name, entry in scripts.items():
+        module, _, function = entry.partition(":")
+        texts[name] = (
+            f"#!/usr/bin/python3 -P\nimport sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
+        )
+    return texts
 
 
 class Architecture(Protocol):
