@@ -37,10 +37,11 @@ PAGE = b"<!doctype html"
 
 
 class Cell(NamedTuple):
-    """A cell of a table with a second, small line; a plain text is a cell as well."""
+    """A cell of a table with a second, small line, and one `more`; a plain text is a cell as well."""
 
     text: str
     small: str = ""
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)

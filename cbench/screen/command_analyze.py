@@ -6,9 +6,17 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from functools import wraps
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cbench.screen.analysis.options import ScreenOptions, Studying
+from cbench.to_json import to_json
+
+if TYPE_CHECKING:
+    from cbench.screen.analysis.result import ScreenResult
 
 Data = Annotated[
     str,
@@ -53,8 +61,7 @@ Hard = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
 
 
-def analyze_command(
-    data: Data,
+def _options(
     *,
     alpha: Alpha = None,
     level: Level = None,
@@ -68,83 +75,82 @@ def analyze_command(
     factor: Factors = None,
     value: Values = None,
     hard: Hard = None,
-    as_json: Json = False,
-) -> None:
+) -> ScreenOptions:
+    """The options that both commands have. Raises UsageError."""
+    return ScreenOptions(
+        alpha=alpha,
+        confidence=level,
+        seed=seed,
+        abridgment=abridgment,
+        only=only or (),
+        minus=minus or (),
+        exclude=exclude,
+        digits=digits,
+        studying=Studying() if subsamples is None else Studying(subsamples=subsamples),
+        factors=factor or (),
+        values=value or (),
+        hard=hard or (),
+    )
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of _options() in place of its parameter `options`, before its last one."""
+    own, shared = signature(command, eval_str=True), signature(_options, eval_str=True)
+    parameters = [each for name, each in own.parameters.items() if name != "options"]
+
+    @wraps(command)
+    def called(**given: object) -> None:
+        options = {name: given.pop(name) for name in shared.parameters}
+        command(options=_options(**options), **given)  # type: ignore[arg-type]
+
+    every = [*parameters[:-1], *shared.parameters.values(), parameters[-1]]
+    vars(called)["__signature__"] = Signature(every)
+    called.__annotations__ = {each.name: each.annotation for each in every}
+    return called
+
+
+def analyze_command(data: Data, *, options: ScreenOptions, as_json: Json = False) -> None:
     """Which factors matter, and does it matter in practice? Ends with 1 when some factor matters."""
     from cbench.screen import analyze
 
-    request = analyze.ScreenAnalysisRequest(
-        data,
-        alpha,
-        level,
-        seed,
-        abridgment,
-        only or (),
-        minus or (),
-        exclude,
-        digits,
-        subsamples,
-        factor or (),
-        value or (),
-        hard or (),
-    )
-    with AnalysisProgress() as said:
-        made = analyze.analyzed(request, said)
+    with AnalysisProgress() as progress:
+        result = analyze.analyzed(data, options, progress)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
-        analyze.show(made)
+        from cbench.screen import table
+
+        table.analysis(result)
     sys.stdout.flush()
-    analyze.check_tested(data, made)
-    if made["factors_matter"]:
-        raise typer.Exit(1)
+    _end(data, result)
 
 
 def report_command(
     data: Data,
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
-    alpha: Alpha = None,
-    level: Level = None,
-    seed: Seed = None,
-    abridgment: Named = None,
-    only: Only = None,
-    minus: Minus = None,
-    exclude: Exclude = False,
-    digits: Digits = None,
-    subsamples: Subsamples = None,
-    factor: Factors = None,
-    value: Values = None,
-    hard: Hard = None,
+    options: ScreenOptions,
     as_json: Json = False,
 ) -> None:
     """The analysis as one HTML page that opens offline and prints. Ends with 1 when some factor matters."""
     from cbench.screen import analyze
 
-    request = analyze.ScreenAnalysisRequest(
-        data,
-        alpha,
-        level,
-        seed,
-        abridgment,
-        only or (),
-        minus or (),
-        exclude,
-        digits,
-        subsamples,
-        factor or (),
-        value or (),
-        hard or (),
-    )
-    with AnalysisProgress() as said:
-        made = analyze.reported(request, output, said)
+    with AnalysisProgress() as progress:
+        result = analyze.reported(data, options, output, progress)
     if as_json:
-        sys.stdout.write(json.dumps(made) + "\n")
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
-        sys.stderr.write(f"cbench: {output} written: {made['verdict'][0]}\n")
-    analyze.check_tested(data, made)
-    if made["factors_matter"]:
+        sys.stderr.write(f"cbench: {output} written: {result.verdict[0]}\n")
+    _end(data, result)
+
+
+def _end(data: str, result: ScreenResult) -> None:
+    """Raises UsageError for an analysis without an answer, and Exit with 1 where some factor matters."""
+    from cbench.screen import analyze
+
+    analyze.check_tested(data, result)
+    if result.factors_matter:
         raise typer.Exit(1)
 
 
@@ -165,5 +171,5 @@ class AnalysisProgress:
 
 def add_to(screen: typer.Typer) -> None:
     """Give `cbench screen` these commands."""
-    screen.command("analyze")(analyze_command)
-    screen.command("report")(report_command)
+    screen.command("analyze")(_with_options(analyze_command))
+    screen.command("report")(_with_options(report_command))

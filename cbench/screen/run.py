@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cbench.screen.config import file
+from cbench.screen.config import file, treatments
 from cbench.screen.config.example import EXAMPLE
-from cbench.screen.config.model import SCREEN, Screen
+from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
 from cbench.screen.config.plan import Planned
 from cbench.screen.config.treatments import runs
 from cbench.screen.data.load_store import plan_of
-from cbench.screen.execute import pending_restores, preflight, quiet_levels
+from cbench.screen.execute import pending_restores, quiet_levels
 from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
-from cbench.screen.execute.to_study import file_of, study_of
 from cbench.study import lock, process_tags
 from cbench.study.host_check import counter_of, described, inside, tell
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed
 from cbench.study.lifecycle import status as study_status
+from cbench.study.model import Study
+from cbench.study.orders import ALL_RANDOM
+from cbench.study.process_attributes import inherited
 from cbench.study.process_tags import Marks
 from cbench.study.store import Header, StudyStore
-from quiet.errors import QuietError, UsageError
+from quiet import cpulist
+from quiet.errors import QuietError, Refused, UsageError
 from quiet.host.reader import Reader
+from quiet.settings import journal
 
 LEVEL = "level"
 
@@ -89,7 +94,7 @@ class StartScreen:
         screen, planned, target = self._screen, self._planned, self._target
         study = study_of(screen, planned.treatments)
         check(study, str(self._path), SCREEN)
-        preflight.check(screen, str(self._path))
+        _preflight(screen, str(self._path))
         for words in self._planned.words(self._judged):
             tell(words)
         counter = counter_of(study, screen.counter)
@@ -163,3 +168,64 @@ def _go_on(
     host = HostLevels(screen, store.path, identity, of_level)
     levels = Levels(screen, plan, every, host, builds, of_level, tell)
     return go_on(study_of(screen, plan[0], builds), store, counter, show, levels, SCREEN)
+
+
+def _preflight(screen: Screen, label: str) -> None:
+    """Raises Refused with the level and why."""
+    reader = Reader()
+    for factor in screen.factors:
+        for level in factor.levels:
+            if why := _why(reader, screen, level):
+                raise Refused(f"{label}: {factor.name}={level.name} cannot be set here: {why}")
+
+
+def _why(reader: Reader, screen: Screen, level: Level) -> str:
+    if quiet_levels.applies(level):
+        record = journal.load(reader)
+        if record is not None:
+            return f"'{record.profile}' is applied to this host; run `quiet restore` first"
+        if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
+            return why
+        if os.geteuid() != 0:
+            return "it changes the host, which only root may: run it with sudo"
+    try:
+        with inherited(cpulist.parse(level.cpus) if level.cpus else None, level.aslr):
+            pass
+    except Refused as error:
+        return str(error)
+    return ""
+
+
+def study_of(screen: Screen, found: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
+    """`builds`: whose folders the workloads that are built are in, once they are made."""
+    tests = treatments.study_tests(screen, found)
+    if builds is not None:
+        owners = [found[each.treatment] for each in treatments.tests(screen, found)]
+        tests = tuple(
+            replace(test, workload=test.workload.replace(BUILT, str(made.folder)))
+            if (made := builds.of(owner)) is not None
+            else test
+            for test, owner in zip(tests, owners, strict=True)
+        )
+    return Study(
+        name=screen.name,
+        tests=tests,
+        repetitions=screen.iterations,
+        design=ALL_RANDOM,
+        seed=screen.seed,
+        alpha=screen.alpha,
+        reset=screen.reset,
+        failures="trial",
+        counter=screen.counter,
+        profile=screen.profile,
+        cpus=screen.cpus if screen.profile else "",
+        setup=screen.setup,
+        teardown=screen.teardown,
+        environment=screen.environment,
+        folder=screen.folder,
+    )
+
+
+def file_of(data: Path) -> str:
+    """How a stored experiment's file is called in messages."""
+    return f"{data} (its experiment)"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -12,33 +11,39 @@ from rich.table import Table
 
 from cbench.report.svg import shortened
 from cbench.report.text import chance, number
-from cbench.screen.analysis.verdict import fair, is_adjusted
+from cbench.screen.analysis.result import (
+    BlockPlotResult,
+    EffectResult,
+    EffectSize,
+    MainEffectResult,
+    ResponseResult,
+    ScreenResult,
+)
 
-Row = Mapping[str, Any]
 MOST_TREATMENTS = 40
 MOST_EFFECTS = 60
 LONGEST_NAME = 48
 
 
-def analysis(made: Row) -> None:
+def analysis(made: ScreenResult) -> None:
     """The verdict, then for each response its treatments and effects, and the choices of treatments."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 400
-    for at, line in enumerate(made["verdict"]):
+    for at, line in enumerate(made.verdict):
         console.print(escape(line), style=None if at else "bold", soft_wrap=not console.is_terminal)
-    for name, row in made["responses"].items():
-        unit = f" ({row['unit']})" if row["unit"] else ""
-        console.print(f"\n[bold]{escape(name)}{escape(unit)}[/bold]: {row['n']:,} values, {row['failed']:,} failed")
+    for name, row in made.responses.items():
+        unit = f" ({row.unit})" if row.unit else ""
+        console.print(f"\n[bold]{escape(name)}{escape(unit)}[/bold]: {row.n:,} values, {row.failed:,} failed")
         console.print(_effects(row))
-        console.print(_treatments(row, made["confidence"]))
-        if len(row["treatments"]) > MOST_TREATMENTS:
-            console.print(f"{MOST_TREATMENTS} of {len(row['treatments']):,} treatments; all of them with --json")
-    if len(made["design"]["sets"]) > 1:
+        console.print(_treatments(row, made.confidence))
+        if len(row.treatments) > MOST_TREATMENTS:
+            console.print(f"{MOST_TREATMENTS} of {len(row.treatments):,} treatments; all of them with --json")
+    if len(made.design.sets) > 1:
         console.print()
         console.print(_sets(made))
     console.print(
-        f"● significant: p after Holm over {made['tests']:,} effects is below {made['alpha']:g}; ○ not. p: signed "
+        f"● significant: p after Holm over {made.tests:,} effects is below {made.alpha:g}; ○ not. p: signed "
         "ranks of the differences within iterations; hard factors, and with several batches all, by the split-plot "
         "analysis of variance. adj.: by least squares with all main effects, where treatments are not balanced.",
         soft_wrap=not console.is_terminal,
@@ -52,17 +57,16 @@ def _table(head: Sequence[str]) -> Table:
     return table
 
 
-def _effects(row: Row) -> Table:
+def _effects(row: ResponseResult) -> Table:
     table = _table(("effect", "size", "p", "p Holm", "means of levels", "same order in boxes"))
-    every = [*row["effects"].items(), *((each["name"], each) for each in row["interactions"])]
-    for name, each in every[:MOST_EFFECTS]:
-        plot = row["blocks"].get(name)
-        levels = each["levels"] if name in row["effects"] else []
-        means = ", ".join(f"{level['level']}: {number(level['mean'], '{:,.6g}')}" for level in levels)
+    for name, each in row.every_effect[:MOST_EFFECTS]:
+        plot = row.blocks.get(name)
+        levels = each.levels if isinstance(each, MainEffectResult) else ()
+        means = ", ".join(f"{level.level}: {number(level.mean, '{:,.6g}')}" for level in levels)
         table.add_row(
             escape(shortened(name, LONGEST_NAME)),
             size(each),
-            chance(each["p"]),
+            chance(each.p),
             marked(each),
             escape(shortened(means, 70)) if means else "",
             boxes(plot),
@@ -70,40 +74,40 @@ def _effects(row: Row) -> Table:
     return table
 
 
-def size(each: Row) -> str:
+def size(each: EffectSize) -> str:
     """The effect; `+0.1 adj.` where the treatments are not balanced and the adjusted one is another."""
-    shown = "{:+.4g}" if each["signed"] else "{:.4g}"
-    if each["effect"] is None or not is_adjusted(each):
-        return number(each["effect"], shown)
-    return f"{number(fair(each), shown)} adj."
+    shown = "{:+.4g}" if each.signed else "{:.4g}"
+    if each.effect is None or not each.is_adjusted:
+        return number(each.effect, shown)
+    return f"{number(each.fair, shown)} adj."
 
 
-def marked(each: Row) -> str:
+def marked(each: EffectResult) -> str:
     """The adjusted p with its sign."""
-    return chance(each["p_adjusted"]) + ("" if each["p"] is None else " ●" if each["significant"] else " ○")
+    return chance(each.p_adjusted) + ("" if each.p is None else " ●" if each.significant else " ○")
 
 
-def boxes(plot: Row | None) -> str:
+def boxes(plot: BlockPlotResult | None) -> str:
     """`6 of 6 (chance 0.031)`."""
-    if not plot or not plot["n"]:
+    if not plot or not plot.n:
         return "-"
-    told = f"chance {plot['chance']:.2g}" if plot["consistent"] else ("p " + chance(plot["p"]) if plot["p"] else "no")
-    return f"{plot['agreeing']} of {plot['n']} ({told})"
+    told = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no")
+    return f"{plot.agreeing} of {plot.n} ({told})"
 
 
-def _treatments(row: Row, confidence: float) -> Table:
+def _treatments(row: ResponseResult, confidence: float) -> Table:
     level = f"{100 * confidence:.4g} %"
     table = _table(("treatment", "n", "mean", f"BCa {level}", f"t {level}", "sd", "median"))
-    for each in row["treatments"][:MOST_TREATMENTS]:
-        sign = " (questionable)" if each["questionable"] is not None else ""
+    for each in row.treatments[:MOST_TREATMENTS]:
+        sign = " (questionable)" if each.questionable is not None else ""
         table.add_row(
-            escape(shortened(each["name"], LONGEST_NAME)) + sign,
-            f"{each['n']:,}",
-            number(each["mean"], "{:,.6g}"),
-            interval(each["bca_mid"]),
-            interval(each["t"]),
-            number(each["sd"], "{:.3g}"),
-            number(each["median"], "{:,.6g}"),
+            escape(shortened(each.name, LONGEST_NAME)) + sign,
+            f"{each.n:,}",
+            number(each.mean, "{:,.6g}"),
+            interval(each.bca_mid),
+            interval(each.t),
+            number(each.sd, "{:.3g}"),
+            number(each.median, "{:,.6g}"),
         )
     return table
 
@@ -113,13 +117,13 @@ def interval(ends: Sequence[float] | None) -> str:
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
 
 
-def _sets(made: Row) -> Table:
+def _sets(made: ScreenResult) -> Table:
     table = _table(("choice of treatments", "treatments", "balanced", "what it cannot tell"))
-    for each in made["design"]["sets"]:
-        said = [f"{one['effect']} from {', '.join(one['with'])}" for one in each["aliased"]]
-        said += [one["effect"] for one in each.get("untestable", []) if one["effect"] not in " ".join(said)]
-        balanced = {True: "yes", False: "no", None: "-"}[each["balanced"]]
+    for each in made.design.sets:
+        said = [f"{one.effect} from {', '.join(one.aliases)}" for one in each.aliased]
+        said += [one.effect for one in each.untestable or () if one.effect not in " ".join(said)]
+        balanced = {True: "yes", False: "no", None: "-"}[each.balanced]
         table.add_row(
-            escape(each["name"]), f"{each['treatments']:,}", balanced, escape(shortened("; ".join(said), 80)) or "-"
+            escape(each.name), f"{each.treatments:,}", balanced, escape(shortened("; ".join(said), 80)) or "-"
         )
     return table

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis.verdict import RANKS
+from cbench.screen.analysis.result import (
+    RANKS,
+    BlockPlotResult,
+    BoxResult,
+    InteractionResult,
+    LevelMean,
+    MainEffectResult,
+    TestResult,
+)
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.design.factorial import effect_name
-from cbench.screen.design.testable import Assessment
+from cbench.screen.design.testability import Assessment
 from cbench.screen.stats.block_tests import Blocked, EffectTest, blocked
 from cbench.screen.stats.blockplot import BlockPlot, block_plot
 from cbench.screen.stats.effects import Interaction, MainEffect, interaction, main_effect
@@ -51,28 +59,26 @@ def part(data: Data, series: ResponseSeries, means: Values, alpha: float, assess
     return ResponseSlice(data, series, numbers, levels[numbers], means[numbers], alpha, assessed)
 
 
-def effects(found: ResponseSlice) -> dict[str, Any]:
+def effects(found: ResponseSlice) -> dict[str, MainEffectResult]:
     """By the factors' names; those with one level only have a reason in place of numbers."""
-    made: dict[str, Any] = {}
-    for number, name in enumerate(found.names):
-        each = main_effect(found.levels, found.means, number)
-        judged = found.assessed.effect(number)
-        made[name] = _main(found, number, each) | {"why": judged.words or None, "testable": judged.ok}
-    return made
-
-
-def _main(found: ResponseSlice, number: int, each: MainEffect | None) -> dict[str, Any]:
-    names = found.data.factors[number].levels
-    if each is None:
-        return {"levels": [], "effect": None, "magnitude": None, "signed": False, "adjusted": None}
-    rows = zip(each.levels, each.means.tolist(), each.counts, strict=True)
     return {
-        "levels": [{"level": names[level], "mean": mean, "treatments": count} for level, mean, count in rows],
-        "effect": each.effect,
-        "magnitude": abs(each.effect),
-        "signed": each.signed,
-        "adjusted": _adjusted(each),
+        name: _main(found, number, main_effect(found.levels, found.means, number))
+        for number, name in enumerate(found.names)
     }
+
+
+def _main(found: ResponseSlice, number: int, each: MainEffect | None) -> MainEffectResult:
+    names, judged = found.data.factors[number].levels, found.assessed.effect(number)
+    rows = zip(each.levels, each.means.tolist(), each.counts, strict=True) if each else ()
+    return MainEffectResult(
+        levels=tuple(LevelMean(names[level], mean, count) for level, mean, count in rows),
+        effect=each.effect if each else None,
+        magnitude=abs(each.effect) if each else None,
+        signed=each is not None and each.signed,
+        adjusted=_adjusted(each) if each else None,
+        why=judged.words or None,
+        testable=judged.ok,
+    )
 
 
 def _adjusted(each: MainEffect) -> float | None:
@@ -82,41 +88,32 @@ def _adjusted(each: MainEffect) -> float | None:
     return each.effect
 
 
-def interactions(found: ResponseSlice) -> list[dict[str, Any]]:
+def interactions(found: ResponseSlice) -> list[InteractionResult]:
     """Each two factors; at most MOST_INTERACTIONS of them."""
-    many = len(found.names)
-    pairs = [(first, second) for first in range(many) for second in range(first + 1, many)][:MOST_INTERACTIONS]
+    pairs = islice(combinations(range(len(found.names)), 2), MOST_INTERACTIONS)
     return [
         _pair(found, first, second, interaction(found.levels, found.means, first, second)) for first, second in pairs
     ]
 
 
-def _pair(found: ResponseSlice, first: int, second: int, each: Interaction | None) -> dict[str, Any]:
+def _pair(found: ResponseSlice, first: int, second: int, each: Interaction | None) -> InteractionResult:
     judged = found.assessed.effect(first, second)
-    made: dict[str, Any] = {
-        "name": effect_name(found.names, (first, second)),
-        "factors": [found.names[first], found.names[second]],
-        "why": judged.words or None,
-        "testable": judged.ok,
-    }
-    if each is None:
-        return made | {
-            "levels": [[], []],
-            "cells": [],
-            "residuals": [],
-            "effect": None,
-            "magnitude": None,
-            "signed": False,
-        }
-    names = [found.data.factors[number].levels for number in (first, second)]
-    return made | {
-        "levels": [[names[0][level] for level in each.first_levels], [names[1][level] for level in each.second_levels]],
-        "cells": each.cells.tolist(),
-        "residuals": each.residuals.tolist(),
-        "effect": each.effect,
-        "magnitude": None if each.effect is None else abs(each.effect),
-        "signed": each.signed,
-    }
+    one, two = found.data.factors[first], found.data.factors[second]
+    return InteractionResult(
+        name=effect_name(found.names, (first, second)),
+        factors=(one.name, two.name),
+        why=judged.words or None,
+        testable=judged.ok,
+        levels=(
+            tuple(one.levels[level] for level in (each.first_levels if each else ())),
+            tuple(two.levels[level] for level in (each.second_levels if each else ())),
+        ),
+        cells=each.cells.tolist() if each else (),
+        residuals=each.residuals.tolist() if each else (),
+        effect=each.effect if each else None,
+        magnitude=None if each is None or each.effect is None else abs(each.effect),
+        signed=each is not None and each.signed,
+    )
 
 
 def matrix(found: ResponseSlice) -> Values:
@@ -137,63 +134,57 @@ def tested(found: ResponseSlice) -> Blocked:
     return blocked(found.levels, matrix(found), found.hard, found.alpha)
 
 
-def shown_test(each: EffectTest) -> dict[str, Any]:
-    """The test of one effect as a plain object."""
-    return {
-        "by": RANKS,
-        "estimate": each.estimate,
-        "se": each.se,
-        "statistic": each.statistic,
-        "df": each.df,
-        "p": each.p,
-        "p_plain": each.p_plain,
-        "p_within": each.p,
-    }
+def test_result(each: EffectTest) -> TestResult:
+    """The test of one effect by signed ranks."""
+    return TestResult(RANKS, each.estimate, each.se, each.statistic, each.df, each.p, each.p_plain, each.p)
 
 
-def block_plots(found: ResponseSlice, exclude: bool) -> dict[str, Any]:
+def block_plots(found: ResponseSlice, exclude: bool) -> dict[str, BlockPlotResult | None]:
     """By the primary factor's name; None with fewer than two of its levels."""
     place = {int(number): at for at, number in enumerate(found.numbers)}
     doubtful = [place[number] for number in found.data.questionable if number in place]
-    made = {}
-    for number, name in enumerate(found.names):
-        each = block_plot(found.levels, found.means, number, doubtful, exclude, found.alpha)
-        made[name] = None if each is None else _block_plot(found, each)
-    return made
+    plots = {
+        name: block_plot(found.levels, found.means, number, doubtful, exclude, found.alpha)
+        for number, name in enumerate(found.names)
+    }
+    return {name: None if each is None else _block_plot(found, each) for name, each in plots.items()}
 
 
-def _block_plot(found: ResponseSlice, each: BlockPlot) -> dict[str, Any]:
+def _block_plot(found: ResponseSlice, each: BlockPlot) -> BlockPlotResult:
     factors = found.data.factors
     names = factors[each.factor].levels
-    boxes = []
-    for box in each.boxes:
-        others = [
-            f"{factors[at].name}={factors[at].levels[level]}" for at, level in enumerate(box.others) if level >= 0
-        ]
-        boxes.append(
-            {
-                "others": " ".join(others),
-                "means": list(box.means),
-                "order": None if box.ordering is None else [names[level] for level in box.ordering],
-                "tied": box.tied,
-                "missing": box.missing,
-                "questionable": list(box.questionable),
-            }
-        )
-    return {
-        "levels": [names[level] for level in each.levels],
-        "boxes": boxes,
-        "n": each.n,
-        "tied": each.tied,
-        "left_out": len(each.boxes) - each.n,
-        "together": [factors[at].name for at in each.together],
-        "consistent": each.consistent,
-        "order": None if each.ordering is None else [names[level] for level in each.ordering],
-        "agreeing": each.agreeing,
-        "chance": each.chance,
-        "p_one": each.p_one,
-        "p_two": each.p_two,
-        "p": each.p,
-        "needed": each.needed,
-        "able": each.able,
-    }
+
+    def ordered(levels: tuple[int, ...] | None) -> tuple[str, ...] | None:
+        return None if levels is None else tuple(names[level] for level in levels)
+
+    return BlockPlotResult(
+        levels=tuple(names[level] for level in each.levels),
+        boxes=tuple(
+            BoxResult(
+                others=" ".join(
+                    f"{factors[at].name}={factors[at].levels[level]}"
+                    for at, level in enumerate(box.others)
+                    if level >= 0
+                ),
+                means=box.means,
+                order=ordered(box.ordering),
+                tied=box.tied,
+                missing=box.missing,
+                questionable=box.questionable,
+            )
+            for box in each.boxes
+        ),
+        n=each.n,
+        tied=each.tied,
+        left_out=len(each.boxes) - each.n,
+        together=tuple(factors[at].name for at in each.together),
+        consistent=each.consistent,
+        order=ordered(each.ordering),
+        agreeing=each.agreeing,
+        chance=each.chance,
+        p_one=each.p_one,
+        p_two=each.p_two,
+        p=each.p,
+        needed=each.needed,
+        able=each.able,
+    )

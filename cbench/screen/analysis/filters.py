@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.analysis.plots import plots_of
+from cbench.screen.analysis.result import AliasedEffect, EmptyCells, TreatmentSet, UntestableEffect
 from cbench.screen.data.data import COMPLETE, UNQUESTIONED, Data, Filter
-from cbench.screen.design.testable import Assessment, assess
+from cbench.screen.design.testability import Assessment, assess
 from quiet.errors import UsageError
 
 
@@ -81,38 +81,32 @@ def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:
     return assess(data.factors, treatments, plots if any(factor.hard for factor in data.factors) else 1)
 
 
-def shown(data: Data, each: Filter, found: Assessment | None) -> dict[str, Any]:
-    """A filter with its balance and aliasing as a plain object."""
-    made: dict[str, Any] = {"name": each.name, "words": each.words, "treatments": int(each.keep.sum())}
+def treatment_set(data: Data, each: Filter, found: Assessment | None) -> TreatmentSet:
+    """A filter with its balance and aliasing."""
+    many = int(each.keep.sum())
     if found is None:
-        return made | {"counts": {}, "balanced": None, "orthogonal": None, "aliased": [], "says": ["it leaves nothing"]}
-    counts = {
-        factor.name: dict(zip(factor.levels, row, strict=True))
-        for factor, row in zip(data.factors, found.counts, strict=True)
-    }
-    return made | {
-        "counts": counts,
-        "balanced": found.balanced,
-        "unbalanced": [
-            factor.name for factor, good in zip(data.factors, found.balanced_factors, strict=True) if not good
-        ],
-        "orthogonal": found.orthogonal,
-        "aliased": [
-            {"effect": one.name, "with": list(one.aliases)} for one in found.effects if one.aliases and not one.ok
-        ],
-        "untestable": [{"effect": one.name, "why": one.words} for one in found.effects if not one.ok],
-        "empty_cells": [
-            {
-                "factors": [data.factors[first].name, data.factors[second].name],
-                "cells": [[data.factors[first].levels[a], data.factors[second].levels[b]] for a, b in cells],
-            }
+        return TreatmentSet(each.name, each.words, many, {}, None, None, (), ("it leaves nothing",))
+    factors = data.factors
+    return TreatmentSet(
+        name=each.name,
+        words=each.words,
+        treatments=many,
+        counts={
+            factor.name: dict(zip(factor.levels, row, strict=True))
+            for factor, row in zip(factors, found.counts, strict=True)
+        },
+        balanced=found.balanced,
+        unbalanced=tuple(factor.name for factor, good in zip(factors, found.balanced_factors, strict=True) if not good),
+        orthogonal=found.orthogonal,
+        aliased=tuple(AliasedEffect(one.name, one.aliases) for one in found.effects if one.aliases and not one.ok),
+        untestable=tuple(UntestableEffect(one.name, one.words) for one in found.effects if not one.ok),
+        empty_cells=tuple(
+            EmptyCells(
+                (factors[first].name, factors[second].name),
+                tuple((factors[first].levels[a], factors[second].levels[b]) for a, b in cells),
+            )
             for (first, second), cells in found.empty.items()
             if cells
-        ],
-        "says": list(found.words),
-    }
-
-
-def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Filters by their names."""
-    return {str(row["name"]): row for row in rows}
+        ),
+        says=found.words,
+    )

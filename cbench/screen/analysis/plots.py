@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.analysis.effects import ResponseSlice
+from cbench.screen.analysis.result import PLOTS, AnovaLine, BootResult, SplitPlotResult, TestResult
 from cbench.screen.data.data import Data
 from cbench.screen.stats.batch_effects import BootCheck, boot_check
 from cbench.screen.stats.splitplot import TOTAL, WHOLE_ERROR, WITHIN_ERROR, SplitPlot, split_plot
-
-PLOTS = "split-plot analysis of variance"
-"""How an effect was tested, where not by ranks in blocks."""
 
 
 def whole_plots(found: ResponseSlice) -> SplitPlot | None:
@@ -26,48 +23,28 @@ def whole_plots(found: ResponseSlice) -> SplitPlot | None:
     return split_plot(found.names, levels, series.batch.astype(np.intp), series.value, found.hard)
 
 
-def shown_plots(found: SplitPlot | None) -> dict[str, Any] | None:
-    """As a plain object."""
+def split_plot_result(found: SplitPlot | None) -> SplitPlotResult | None:
     if found is None:
         return None
-    return {
-        "rows": [
-            {
-                "source": row.source,
-                "stratum": None if row.source == TOTAL else row.stratum,
-                "ss": row.ss,
-                "df": row.df,
-                "ms": row.ms,
-                "f": row.f,
-                "p": row.p,
-            }
-            for row in found.rows
-        ],
-        "refused": list(found.refused),
-        "batches": found.plots,
-        "dropped": list(found.dropped),
-    }
+    rows = tuple(
+        AnovaLine(row.source, None if row.source == TOTAL else row.stratum, row.ss, row.df, row.ms, row.f, row.p)
+        for row in found.rows
+    )
+    return SplitPlotResult(rows, found.refused, found.plots, found.dropped)
 
 
 def plot_tests(
-    plots: SplitPlot | None, ranks: Mapping[tuple[int, ...], dict[str, Any]], hard: Sequence[int]
-) -> dict[tuple[int, ...], dict[str, Any]]:
+    plots: SplitPlot | None, ranks: Mapping[tuple[int, ...], TestResult], hard: Sequence[int]
+) -> dict[tuple[int, ...], TestResult]:
     """Tests against the batches: of what hard factors have a part in, which the blocks cannot test, and of all that the
     blocks have tested, `ranks`: an effect that changes from batch to batch is told from that by the batches only."""
-    return {
-        row.factors: {
-            "by": PLOTS,
-            "estimate": ranks[row.factors]["estimate"] if row.factors in ranks else None,
-            "se": None,
-            "statistic": row.f,
-            "df": row.df,
-            "p": row.p,
-            "p_plain": row.p,
-            "p_within": ranks[row.factors]["p"] if row.factors in ranks else None,
-        }
-        for row in (plots.rows if plots else ())
-        if row.p is not None and (row.factors in ranks or set(hard) & set(row.factors))
-    }
+    tests = {}
+    for row in plots.rows if plots else ():
+        if row.p is not None and (row.factors in ranks or set(hard) & set(row.factors)):
+            within = ranks.get(row.factors)
+            estimate, p_within = (within.estimate, within.p) if within else (None, None)
+            tests[row.factors] = TestResult(PLOTS, estimate, None, row.f, row.df, row.p, row.p, p_within)
+    return tests
 
 
 def untested(plots: SplitPlot | None) -> dict[tuple[int, ...], str]:
@@ -82,11 +59,11 @@ def untested(plots: SplitPlot | None) -> dict[tuple[int, ...], str]:
     }
 
 
-def boots(found: ResponseSlice) -> list[dict[str, Any]]:
+def boots(found: ResponseSlice) -> tuple[BootResult, ...]:
     """Whether values, less their treatment's mean, depend on the batch; within each combination of hard levels."""
     series, data = found.series, found.data
     if len(data.batches) < 2:
-        return []
+        return ()
     whole = np.full(len(data.treatments), np.nan)
     whole[found.numbers] = found.means
     aligned = series.value - whole[series.treatment]
@@ -98,28 +75,28 @@ def boots(found: ResponseSlice) -> list[dict[str, Any]]:
         rows = series.batch == batch
         parts.append(aligned[rows] + (float(np.nanmean(level[rows])) if rows.any() else 0.0))
         of.append(int(code[series.treatment[rows][0]]))
-    return [_boot(found, each, kinds, numbers) for each in boot_check(parts, of, found.alpha)]
+    return tuple(_boot(found, each, kinds, numbers) for each in boot_check(parts, of, found.alpha))
 
 
-def _boot(found: ResponseSlice, each: BootCheck, kinds: NDArray[np.intp], numbers: NDArray[Any]) -> dict[str, Any]:
+def _boot(found: ResponseSlice, each: BootCheck, kinds: NDArray[np.intp], numbers: NDArray[np.int32]) -> BootResult:
     levels = zip(found.hard, kinds[each.level].tolist(), strict=True)
     names = [f"{found.names[factor]}={found.data.factors[factor].levels[level]}" for factor, level in levels]
-    return {
-        "level": " ".join(names),
-        "batches": [found.data.batches[int(numbers[boot])] for boot in each.boots],
-        "n": list(each.n),
-        "means": each.means.tolist(),
-        "H": each.h,
-        "p": each.p,
-        "f": each.f,
-        "p_f": each.p_f,
-        "ms_between": each.ms_between,
-        "ms_within": each.ms_within,
-        "var_boot": each.var_boot,
-        "icc": each.icc,
-        "p_holm": each.p_holm,
-        "depends": each.depends,
-    }
+    return BootResult(
+        level=" ".join(names),
+        batches=tuple(found.data.batches[int(numbers[boot])] for boot in each.boots),
+        n=each.n,
+        means=tuple(each.means.tolist()),
+        h=each.h,
+        p=each.p,
+        f=each.f,
+        p_f=each.p_f,
+        ms_between=each.ms_between,
+        ms_within=each.ms_within,
+        var_boot=each.var_boot,
+        icc=each.icc,
+        p_holm=each.p_holm,
+        depends=each.depends,
+    )
 
 
 def plots_of(data: Data) -> Mapping[tuple[int, ...], int]:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.screen.analysis.options import Studying
+from cbench.screen.analysis.result import (
+    Ends,
+    FirstRunResult,
+    Materiality,
+    NoMateriality,
+    OwnWidths,
+    SampleResult,
+    StudiedSize,
+    StudyResult,
+)
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.stats.adaptive import adaptive_bca, pixel
-from cbench.screen.stats.practical_significance import Material, material
+from cbench.screen.stats.practical_significance import material
 from cbench.screen.stats.subsampling import Subsampling, subsampling
 from cbench.stats.bca import MOST_EXACT, bca_exact
 from cbench.stats.etalon import FIRST_ALPHA, FirstRun, first_run
@@ -19,22 +29,9 @@ from cbench.stats.interval import METHODS, MID, STRICT, Interval, deviation, t_i
 
 PIXELS = 200
 """Height in pixels of a panel of the plot of means: one of them is the tolerance of the intervals' ends."""
-SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
 MOST_STUDIED = 6
 SMALLEST_POPULATION = 20
 """Values below which a treatment's sample says too little of others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Studying:
-    """How the subsampling study is made. `subsamples`: of each size, 0 for no study."""
-
-    subsamples: int = 1000
-    replicates: int = 1000
-    sizes: tuple[int, ...] = SIZES
-    replace: bool = False
-    treatments: int | None = None
-    """Of a response: that of the middle spread, or several from the least to the largest. None: MOST_STUDIED in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,13 @@ def means(series: ResponseSeries, treatments: int) -> Values:
         return np.where(counts > 0, sums / counts, np.nan)
 
 
-def samples(data: Data, series: ResponseSeries, keep: NDArray[np.bool_], how: IntervalOptions) -> list[dict[str, Any]]:
-    """One object for each treatment that is kept and that the response can have."""
-    wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
-    values = {each: series.of(each) for each in wanted}
+def samples(
+    data: Data, series: ResponseSeries, keep: NDArray[np.bool_], how: IntervalOptions
+) -> tuple[SampleResult, ...]:
+    """One for each treatment that is kept and that the response can have."""
     failed = np.bincount(series.treatment[np.isnan(series.value)], minlength=len(data.treatments))
-    return [_sample(data, each, values[each], int(failed[each]), how) for each in wanted]
+    wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
+    return tuple(_sample(data, each, series.of(each), int(failed[each]), how) for each in wanted)
 
 
 def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float | None]:
@@ -83,29 +81,29 @@ def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[floa
     return [pixels[key] for key in keys]
 
 
-def _sample(data: Data, number: int, values: Values, failed: int, how: IntervalOptions) -> dict[str, Any]:
+def _sample(data: Data, number: int, values: Values, failed: int, how: IntervalOptions) -> SampleResult:
     plain = t_interval(values, how.confidence)
     bca = {ties: _bca(values, ties, how) for ties in (MID, STRICT)}
     known = values.size > 0
-    return {
-        "treatment": number,
-        "name": data.label(number),
-        "questionable": data.questionable.get(number),
-        "n": int(values.size),
-        "failed": failed,
-        "mean": float(values.mean()) if known else None,
-        "sd": deviation(values),
-        "median": float(np.median(values)) if known else None,
-        "min": float(values.min()) if known else None,
-        "max": float(values.max()) if known else None,
-        "alike": bool(known and values.min() == values.max()),
-        "bca_mid": ends(bca[MID]),
-        "bca_strict": ends(bca[STRICT]),
-        "t": ends(plain),
-        "replicates": bca[MID].replicates,
-        "why": bca[MID].why or plain.why,
-        "first_run": _first(first_run(values, how.first_alpha)),
-    }
+    return SampleResult(
+        treatment=number,
+        name=data.label(number),
+        questionable=data.questionable.get(number),
+        n=int(values.size),
+        failed=failed,
+        mean=float(values.mean()) if known else None,
+        sd=deviation(values),
+        median=float(np.median(values)) if known else None,
+        min=float(values.min()) if known else None,
+        max=float(values.max()) if known else None,
+        alike=bool(known and values.min() == values.max()),
+        bca_mid=ends(bca[MID]),
+        bca_strict=ends(bca[STRICT]),
+        t=ends(plain),
+        replicates=bca[MID].replicates,
+        why=bca[MID].why or plain.why,
+        first_run=_first(first_run(values, how.first_alpha)),
+    )
 
 
 def _bca(values: Values, ties: str, how: IntervalOptions) -> Interval:
@@ -123,22 +121,15 @@ def _bca(values: Values, ties: str, how: IntervalOptions) -> Interval:
     )
 
 
-def ends(interval: Interval) -> list[float] | None:
+def ends(interval: Interval) -> Ends | None:
     """Both ends; None where there is no interval."""
-    return None if interval.low is None or interval.high is None else [interval.low, interval.high]
+    return None if interval.low is None or interval.high is None else (interval.low, interval.high)
 
 
-def _first(found: FirstRun) -> dict[str, Any] | None:
+def _first(found: FirstRun) -> FirstRunResult | None:
     if found.ratio is None or found.sd is None:
         return None
-    return {
-        "sd": found.sd,
-        "sd_without": found.sd_without,
-        "ratio": found.ratio if np.isfinite(found.ratio) else None,
-        "threshold": found.threshold,
-        "p": found.p,
-        "flagged": found.flagged,
-    }
+    return FirstRunResult(found.sd, found.sd_without, found.ratio, found.threshold, found.p, found.flagged)
 
 
 def studies(
@@ -170,69 +161,51 @@ def studies(
     return made
 
 
-def shown_studies(data: Data, found: Mapping[int, Subsampling]) -> list[dict[str, Any]]:
-    """Studies as plain objects."""
-    return [
-        {
-            "treatment": number,
-            "name": data.label(number),
-            "population": each.population,
-            "mean": each.mean,
-            "level": each.level,
-            "replace": each.replace,
-            "replicates": each.replicates,
-            "why": each.why,
-            "sizes": [
-                {
-                    "n": size.n,
-                    "method": size.method,
-                    "width_quartiles": [size.q1, size.q2, size.q3],
-                    "coverage": size.coverage,
-                    "coverage_error": size.error,
-                    "subsamples": size.subsamples,
-                    "without": size.without,
-                }
+def study_results(data: Data, found: Mapping[int, Subsampling]) -> tuple[StudyResult, ...]:
+    """Studies by treatment."""
+    return tuple(
+        StudyResult(
+            treatment=number,
+            name=data.label(number),
+            population=each.population,
+            mean=each.mean,
+            level=each.level,
+            replace=each.replace,
+            replicates=each.replicates,
+            why=each.why,
+            sizes=tuple(
+                StudiedSize(
+                    n=size.n,
+                    method=size.method,
+                    width_quartiles=(size.q1, size.q2, size.q3),
+                    coverage=size.coverage,
+                    coverage_error=size.error,
+                    subsamples=size.subsamples,
+                    without=size.without,
+                )
                 for size in each.sizes
-            ],
-        }
+            ),
+        )
         for number, each in found.items()
-    ]
+    )
 
 
 def materiality(
-    effects: Mapping[str, float], rows: Sequence[Mapping[str, Any]], found: Mapping[int, Subsampling]
-) -> dict[str, Any]:
+    effects: Mapping[str, float], rows: Sequence[SampleResult], studies: Sequence[Subsampling]
+) -> Materiality | NoMateriality:
     """Effects beside the ranges of the distributions and the widths of intervals by the sample's size."""
-    spans = [row["max"] - row["min"] for row in rows if row["n"]]
+    spans = [each.max - each.min for each in rows if each.max is not None and each.min is not None]
     if not effects or not spans:
-        return {"why": "no main effect that can be told" if not effects else "no values"}
-    return shown_material(material(effects, spans, list(found.values()))) | {"own": _own(rows)}
+        return NoMateriality("no main effect that can be told" if not effects else "no values")
+    found = material(effects, spans, studies)
+    own = OwnWidths(
+        n=int(np.median([each.n for each in rows if each.n])),
+        bca=_median_width([each.bca_mid for each in rows]),
+        t=_median_width([each.t for each in rows]),
+    )
+    return Materiality(**{each.name: getattr(found, each.name) for each in fields(found)}, own=own)
 
 
-def _own(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The intervals that the data themselves have: their median width."""
-    made: dict[str, Any] = {"n": int(np.median([row["n"] for row in rows if row["n"]]))}
-    for method, key in (("BCa", "bca_mid"), ("t", "t")):
-        widths = [row[key][1] - row[key][0] for row in rows if row[key]]
-        made[method] = float(np.median(widths)) if widths else None
-    return made
-
-
-def shown_material(found: Material) -> dict[str, Any]:
-    """As a plain object."""
-    return {
-        "median_effect": found.median,
-        "largest_effect": found.largest,
-        "range": found.range,
-        "widths": [{"method": each.method, "n": each.n, "median_width": each.width} for each in found.widths],
-        "enough": dict(found.enough),
-        "effects": {
-            each.name: {
-                "magnitude": each.magnitude,
-                "of_range": each.of_range,
-                "detected_from": dict(each.detected_from),
-            }
-            for each in found.effects
-        },
-        "why": found.why,
-    }
+def _median_width(intervals: Sequence[Ends | None]) -> float | None:
+    widths = [each[1] - each[0] for each in intervals if each]
+    return float(np.median(widths)) if widths else None

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from cbench.screen.config import checks_samples, model, treatments
-from cbench.screen.config.model import Level, Screen, ScreenFactor
+from cbench.screen.config import model, treatments
+from cbench.screen.config.model import NO_PROFILER, Level, Response, Screen, ScreenFactor, Treatment
 from cbench.study import model as study
+from cbench.study.instruments import perf_record
+from cbench.study.instruments.perf_record import Sampling
 from cbench.study.toml_table import TomlTable
 from quiet.errors import UsageError
 
@@ -43,7 +45,7 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
     if screen.runs is not None and screen.runs != len(found):
         raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(found)} treatments")
     _constraints(screen, found, whole)
-    checks_samples.check(screen, found, whole)
+    _samples(screen, found, whole)
     _abridgments(screen, found, whole)
     if (trials := tests * screen.iterations * screen.batches) > MOST_TRIALS:
         raise whole.error_at(("screen", "iterations"), f"{trials:,} trials: at most {MOST_TRIALS:,}")
@@ -238,3 +240,51 @@ def _abridgments(screen: Screen, found: Sequence[model.Treatment], whole: TomlTa
             raise whole.error_at(("abridgment", number), f"{each.name!r} keeps no treatment")
         if len(kept) == len(found):
             raise whole.error_at(("abridgment", number), f"{each.name!r} leaves out no treatment")
+
+
+def _samples(screen: Screen, found: Sequence[Treatment], whole: TomlTable) -> None:
+    """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
+    if not any(each.metric.source == study.SAMPLES for each in screen.responses):
+        return
+    first: dict[str, tuple[Treatment, Sampling]] = {}
+    for treatment in found:
+        for workload in screen.workloads:
+            counted = [
+                each
+                for each in treatments.obtainable(screen, treatment, workload)
+                if each.metric.source == study.SAMPLES
+            ]
+            if not counted:
+                continue
+            try:
+                how = treatments.sampled(screen, treatment, workload)
+            except UsageError as error:
+                raise whole.error("response", str(error)) from None
+            for response in counted:
+                place = ("response", screen.responses.index(response), "read")
+                if wrong := _contradiction(response, how):
+                    raise whole.error_at(place, f"{treatment.name} {wrong}")
+                assert how is not None
+                other, before = first.setdefault(response.name, (treatment, how))
+                if _counts(before) != _counts(how):
+                    raise whole.error_at(
+                        place,
+                        f"{other.name} samples {_counts(before)} and {treatment.name} {_counts(how)}: their numbers "
+                        "cannot be compared",
+                    )
+
+
+def _contradiction(response: Response, how: Sampling | None) -> str:
+    """What a treatment does that the response says otherwise; "" for nothing."""
+    if how is None:
+        return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} asks for: leave its call graph out'
+    said = perf_record.named(response.metric.detail)
+    asked = perf_record.parse(response.metric.detail)
+    event = "event" in said and asked.event != how.event
+    rate = "rate" in said and (asked.hz, asked.period) != (how.hz, how.period)
+    return f"samples {_counts(how)} and {response.name} asks for {_counts(asked)}" if event or rate else ""
+
+
+def _counts(how: Sampling) -> str:
+    """What a sample is: "cpu-clock at 1,000 Hz"."""
+    return how.words.rpartition(", ")[0]

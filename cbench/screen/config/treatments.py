@@ -20,8 +20,8 @@ from cbench.screen.config.model import (
     Treatment,
     matches,
 )
-from cbench.screen.design import aberration, boots, factorial, fractional, plackett
 from cbench.screen.design import batches as batching
+from cbench.screen.design import factorial, fractional, plackett
 from cbench.study import model as study
 from cbench.study.instruments import perf_record
 from cbench.study.instruments.perf_record import Sampling
@@ -54,7 +54,7 @@ def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | 
             return plackett.plackett_burman(names, screen.runs)
         if screen.generators:
             return fractional.fraction(names, screen.generators)
-        return aberration.best_fraction(names, screen.runs or 1 << (len(names) - 1))
+        return fractional.best_fraction(names, screen.runs or 1 << (len(names) - 1))
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -171,7 +171,7 @@ def batches(screen: Screen, found: tuple[Treatment, ...]) -> tuple[batching.Batc
     hard = screen.hard
     sequence = None
     if screen.sequence == (MIXED,):
-        sequence = [(level,) for level in boots.boot_sequence(len(hard[0].levels), screen.batches, screen.seed)]
+        sequence = [(level,) for level in batching.boot_sequence(len(hard[0].levels), screen.batches, screen.seed)]
     elif screen.sequence:
         sequence = [(hard[0].names.index(name),) for name in screen.sequence]
     numbers = [each.numbers for each in found]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cbench.screen.data import read_parquet
 from cbench.screen.data.data import Codes, Data, Values
 from cbench.screen.data.read_series import numbers, series
 from cbench.screen.design.factorial import Factor
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, ColumnError, coded
+from cbench.tables.read import NO_PYARROW, arrow_columns, arrow_module, frugal
 from quiet.errors import UsageError
 
 BATCHES = ("batch", "boot")
@@ -59,7 +59,7 @@ def read(path: Path, chosen: Chosen) -> Data:
 def columns(path: Path, parquet: bool) -> Mapping[str, Any]:
     """Every column of a file. Raises UsageError."""
     if parquet:
-        return read_parquet.columns(path)
+        return _parquet(path)
     names = table.header(path)
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
@@ -222,3 +222,22 @@ def _questionable(found: Mapping[str, Any], treatment: Codes) -> dict[int, str]:
             for each in np.unique(treatment[marks.codes == code]).tolist():
                 made.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
     return made
+
+
+def _parquet(path: Path) -> Mapping[str, Any]:
+    """Names as encode.Coded, numbers as arrays. Raises UsageError."""
+    arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
+    if arrow is None or parquet is None:
+        raise UsageError(f"{path}: {NO_PYARROW}")
+    try:
+        schema = parquet.read_schema(path)
+        if nested := [name for name in schema.names if arrow.types.is_nested(schema.field(name).type)]:
+            raise ColumnError(nested[0], None, "has neither names nor numbers")
+        if twice := [name for at, name in enumerate(schema.names) if name in schema.names[:at]]:
+            raise UsageError(f"{path}: column {twice[0]} is there twice")
+        with frugal(arrow), parquet.ParquetFile(path) as file:
+            return arrow_columns(file.read(), arrow)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
+    except arrow.ArrowException as error:
+        raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None

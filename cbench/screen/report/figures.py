@@ -6,18 +6,18 @@ that a page with hundreds of thousands of values opens at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, drawn, shortened
+from cbench.screen.analysis.result import SampleResult
 from cbench.screen.analysis.samples import PIXELS
-from cbench.screen.report.figures_violin import violins
+from cbench.screen.report.figures_violin import Values, violins
 
-Row = Mapping[str, Any]
 RED = "#b3261e"
 """Of questionable treatments, as of the verdict."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
@@ -32,6 +32,23 @@ LETTER = 5.3
 """Points that a letter takes at the size of the axes' texts."""
 
 
+@dataclass(frozen=True, slots=True)
+class AxisNames:
+    """What names the axes of a response's figures. `levels`: of each treatment, one of each of the `factors`."""
+
+    levels: Sequence[Sequence[str]]
+    factors: Sequence[str]
+    unit: str
+
+    @property
+    def value(self) -> str:
+        return self.unit or "value"
+
+
+Panel = tuple[str, Sequence[SampleResult], AxisNames]
+"""A response's name, its treatments, and what names its axes."""
+
+
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
     """As plots_svg.drawn(), with pictures fine enough for paper."""
@@ -40,22 +57,22 @@ def figure(key: str, rows: int, columns: int, height: float, width: float = BROA
         yield found, axes
 
 
-def samples(key: str, rows: Sequence[Row], values: Sequence[NDArray[np.float64]], label: Row, seed: int) -> str:
-    """Hybrid violin-scatter of each treatment. `rows`: of the analysis; `label`: what names axes, see axis_names()."""
+def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
+    """Hybrid violin-scatter of each treatment. `rows`: of the analysis; `label`: what names axes."""
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)
     with figure(key, 1, 1, 3.3) as (found, axes):
-        colors = [RED if row["questionable"] is not None else FIXED for row, _ in shown]
+        colors = [RED if row.questionable is not None else FIXED for row, _ in shown]
         violins(axes[0], [each for _, each in shown], colors, seed, rasterise=many > MOST_VECTORS)
         for place, (row, _) in enumerate(shown):
-            if row["mean"] is not None and not row["alike"]:
-                axes[0].plot([place - 0.22, place + 0.22], [row["mean"]] * 2, color=DARK, linewidth=1.2)
+            if row.mean is not None and not row.alike:
+                axes[0].plot([place - 0.22, place + 0.22], [row.mean] * 2, color=DARK, linewidth=1.2)
         treatments(axes[0], [row for row, _ in shown], label)
-        plain(axes[0], label["value"])
+        plain(axes[0], label.value)
     return str(found[0])
 
 
-def in_time(key: str, rows: Sequence[Row], values: Sequence[Any], label: Row) -> str:
+def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label: AxisNames) -> str:
     """Each treatment's values against the number of the trial in the screen; `values`: pairs of numbers and values."""
     shown = [(row, *pair) for row, pair in zip(rows, values, strict=True) if pair[1].size][:MOST_SHOWN]
     across = min(4, max(1, len(shown)))
@@ -70,27 +87,33 @@ def in_time(key: str, rows: Sequence[Row], values: Sequence[Any], label: Row) ->
             if number >= len(shown):
                 continue
             row, at, each = shown[number]
-            color = RED if row["questionable"] is not None else FIXED
+            color = RED if row.questionable is not None else FIXED
             size = 4.0 if each.size < 100 else 2.4 if each.size < 1000 else 1.4
             axes.plot(
                 at + 1, each, ".", color=color, markersize=size, markeredgewidth=0, rasterized=many > MOST_VECTORS
             )
-            axes.set_title(shortened(row["name"], 30), fontsize=8)
+            axes.set_title(shortened(row.name, 30), fontsize=8)
             if np.isfinite(margin):
                 axes.set_ylim(low - margin, high + margin)
             axes.xaxis.set_major_formatter("{x:,.0f}")
             axes.locator_params(axis="x", nbins=3)
             axes.tick_params(labelsize=8)
-            plain(axes, label["value"] if number % across == 0 else "")
+            plain(axes, label.value if number % across == 0 else "")
             if number % across:
                 axes.tick_params(labelleft=False)
     return str(found[0])
 
 
 def by_batch(
-    key: str, batches: Sequence[str], values: Sequence[Any], kinds: Sequence[int], label: Row, seed: int
+    key: str,
+    values: Sequence[Values],
+    kinds: Sequence[int],
+    names: Sequence[str],
+    unit: str,
+    seed: int,
 ) -> str:
-    """All values of each batch, side by side in time; `kinds`: the combination of hard levels, by colour and name."""
+    """All values of each batch, side by side in time; `kinds`: the combination of hard levels, by color and by
+    its name in `names`."""
     draw = np.random.default_rng(seed)
     many = sum(each.size for each in values)
     with figure(key, 1, 1, 2.9) as (found, axes):
@@ -107,18 +130,18 @@ def by_batch(
                 markeredgewidth=0,
                 rasterized=many > MOST_VECTORS,
             )
-            if kind not in seen and label["kinds"][kind]:
+            if kind not in seen and names[kind]:
                 seen.add(kind)
-                axes[0].plot([], [], "o", color=LEVELS[kind % len(LEVELS)], label=shortened(label["kinds"][kind], 40))
+                axes[0].plot([], [], "o", color=LEVELS[kind % len(LEVELS)], label=shortened(names[kind], 40))
             axes[0].plot([place + 0.65, place + 1.35], [each.mean()] * 2, color=DARK, linewidth=1.2)
-        axes[0].set(xlabel="batch, in time", xlim=(0.4, len(batches) + 0.6))
+        axes[0].set(xlabel="batch, in time", xlim=(0.4, len(values) + 0.6))
         axes[0].xaxis.get_major_locator().set_params(integer=True)
-        plain(axes[0], label["value"])
+        plain(axes[0], unit or "value")
         legend(axes[0])
     return str(found[0])
 
 
-def means(key: str, panels: Sequence[tuple[str, Sequence[Row], Row]]) -> str:
+def means(key: str, panels: Sequence[Panel]) -> str:
     """Means with intervals, a panel for each response: name, rows, label. See spans()."""
     down = len(panels)
     with figure(key, down, 1, 0.7 + 2.2 * down) as (found, every):
@@ -131,60 +154,59 @@ def means(key: str, panels: Sequence[tuple[str, Sequence[Row], Row]]) -> str:
                 axes.set_ylim(middle - span / 2, middle + span / 2)
             treatments(axes, rows[:MOST_SHOWN], label)
             axes.set_title(shortened(name, 60))
-            plain(axes, label["value"])
+            plain(axes, label.value)
         legend(every[0])
     return str(found[0])
 
 
-def spans(panels: Sequence[tuple[str, Sequence[Row], Row]]) -> list[float]:
+def spans(panels: Sequence[Panel]) -> list[float]:
     """What the axis of each panel has to span: one scale for panels of one unit, without a unit each its own."""
     extents = [_extent(rows) for _, rows, _ in panels]
-    own = [(label["unit"], high - low) for (_, _, label), (low, high) in zip(panels, extents, strict=True)]
+    own = [(label.unit, high - low) for (_, _, label), (low, high) in zip(panels, extents, strict=True)]
     return [max(each for of, each in own if of == unit) if unit else span for unit, span in own]
 
 
-def _extent(rows: Sequence[Row]) -> tuple[float, float]:
-    ends = [row["mean"] for row in rows if row["mean"] is not None]
-    ends += [end for row in rows for key in ("bca_mid", "t") for end in row[key] or ()]
+def _extent(rows: Sequence[SampleResult]) -> tuple[float, float]:
+    ends = [row.mean for row in rows if row.mean is not None]
+    ends += [end for row in rows for interval in (row.bca_mid, row.t) for end in interval or ()]
     return (min(ends), max(ends)) if ends else (0.0, 1.0)
 
 
-def _means(axes: Any, rows: Sequence[Row], span: float) -> None:
+def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
     """Of all treatments their mean is a line across."""
-    known = [row["mean"] for row in rows if row["mean"] is not None]
+    known = [row.mean for row in rows if row.mean is not None]
     if known:
         axes.axhline(float(np.mean(known)), color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")
-    for method, words, color, shift in (("bca_mid", "BCa", FIXED, -0.12), ("t", "t", RANDOM, 0.12)):
+    by_method = (("BCa", [row.bca_mid for row in rows], FIXED, -0.12), ("t", [row.t for row in rows], RANDOM, 0.12))
+    for words, intervals, color, shift in by_method:
         shown = False
-        for place, row in enumerate(rows):
-            if row[method] is None or row[method][1] - row[method][0] < span / PIXELS:
+        for place, interval in enumerate(intervals):
+            if interval is None or interval[1] - interval[0] < span / PIXELS:
                 continue
-            axes.plot([place + shift] * 2, row[method], color=color, linewidth=2.2, solid_capstyle="butt")
+            axes.plot([place + shift] * 2, interval, color=color, linewidth=2.2, solid_capstyle="butt")
             shown = True
         if shown:
             axes.plot([], [], color=color, linewidth=2.2, label=f"interval by {words}")
     for place, row in enumerate(rows):
-        if row["mean"] is not None:
-            color = RED if row["questionable"] is not None else DARK
-            axes.plot([place], [row["mean"]], "o", color=color, markersize=4)
+        if row.mean is not None:
+            color = RED if row.questionable is not None else DARK
+            axes.plot([place], [row.mean], "o", color=color, markersize=4)
 
 
-def treatments(axes: Any, rows: Sequence[Row], label: Row) -> None:
+def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> None:
     """Name the places 0, 1, ... by the treatments' levels: below each other where these are short, else aslant."""
-    names = [[shortened(each, 12) for each in label["levels"][row["treatment"]]] for row in rows]
+    names = [[shortened(each, 12) for each in label.levels[row.treatment]] for row in rows]
     slot = 72 * (BROAD - 1.1) / max(len(rows), 1)
     longest = max((len(each) for levels in names for each in levels), default=0)
     if longest * LETTER + 4 <= slot:
         axes.set_xticks(range(len(rows)), ["\n".join(levels) for levels in names])
-        axes.set_xlabel(
-            shortened(" / ".join(label["factors"]), 80) + (", from above" if len(label["factors"]) > 1 else "")
-        )
+        axes.set_xlabel(shortened(" / ".join(label.factors), 80) + (", from above" if len(label.factors) > 1 else ""))
     else:
         texts = [shortened(" ".join(levels), 24) for levels in names]
         axes.set_xticks(range(len(rows)), texts, rotation=40, ha="right", rotation_mode="anchor")
-        axes.set_xlabel(shortened(" ".join(label["factors"]), 80))
+        axes.set_xlabel(shortened(" ".join(label.factors), 80))
     for text, row in zip(axes.get_xticklabels(), rows, strict=True):
-        text.set_color(RED if row["questionable"] is not None else DARK)
+        text.set_color(RED if row.questionable is not None else DARK)
     axes.set_xlim(-0.6, max(len(rows), 1) - 0.4)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)

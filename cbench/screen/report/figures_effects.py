@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, shortened
+from cbench.screen.analysis.result import (
+    BlockPlotResult,
+    BoxResult,
+    InteractionResult,
+    Materiality,
+    NoMateriality,
+    ResponseResult,
+    StudiedSize,
+)
 from cbench.screen.report.figures import LETTER, LEVELS, RED, SHAPES, figure, legend, panel_grid, plain
 
-Row = Mapping[str, Any]
 MOST_PAIRS = 9
 MOST_FACTORS = 6
 MOST_BOXES = 40
@@ -21,17 +29,17 @@ MOST_LEGEND = 5
 """Levels that are named in a panel."""
 
 
-def main_effects(key: str, row: Row, unit: str, factors: Mapping[str, Sequence[str]]) -> str:
+def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str, Sequence[str]]) -> str:
     """The mean at each level of each factor on one axis; a level without values is left blank."""
-    names = list(row["effects"])
-    every = [each["mean"] for name in names for each in row["effects"][name]["levels"] if each["mean"] is not None]
+    names = list(row.effects)
+    every = [each.mean for name in names for each in row.effects[name].levels if each.mean is not None]
     with figure(key, 1, 1, 2.9) as (found, axes):
         places, labels, place = [], [], 0.0
-        whole = [each["mean"] for each in row["treatments"] if each["mean"] is not None]
+        whole = [each.mean for each in row.treatments if each.mean is not None]
         if whole:
             axes[0].axhline(float(np.mean(whole)), color=GREY, linewidth=0.8, linestyle="--")
         for number, name in enumerate(names):
-            by_level = {each["level"]: each["mean"] for each in row["effects"][name]["levels"]}
+            by_level = {each.level: each.mean for each in row.effects[name].levels}
             x = [place + at for at in range(len(factors[name]))]
             y = [by_level.get(level) for level in factors[name]]
             pairs = [(a, b) for a, b in zip(x, y, strict=True) if b is not None]
@@ -65,26 +73,26 @@ def _ticks(axes: Any, places: Sequence[float], labels: Sequence[str], width: flo
     axes.tick_params(axis="x", length=0)
 
 
-def interactions(key: str, rows: Sequence[Row], unit: str) -> str:
+def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
     """A panel for each two factors, all on one axis: lines that are not parallel are an interaction."""
     shown = drawable(rows)
-    means = [mean for each in shown for line in each["cells"] for mean in line if mean is not None]
+    means = [mean for each in shown for line in each.cells for mean in line if mean is not None]
     low, high = (min(means), max(means)) if means else (0.0, 1.0)
     margin = 0.08 * (high - low) or 1.0
 
     def draw(axes: Any, number: int) -> None:
         each = shown[number]
-        first, second = each["levels"]
+        first, second = each.levels
         for at, level in enumerate(second):
-            line = [(place, cells[at]) for place, cells in enumerate(each["cells"]) if cells[at] is not None]
+            line = [(place, cells[at]) for place, cells in enumerate(each.cells) if cells[at] is not None]
             style = {"color": LEVELS[at % len(LEVELS)], "markersize": 4.5, "linewidth": 1.2}
-            label = f"{each['factors'][1]}={level}" if at < MOST_LEGEND else None
+            label = f"{each.factors[1]}={level}" if at < MOST_LEGEND else None
             axes.plot(
                 [x for x, _ in line], [y for _, y in line], f"{SHAPES[at % len(SHAPES)]}-", label=_short(label), **style
             )
-        sign = {True: " ●", False: " ○"}[each["significant"]] if each["p"] is not None else ""
-        axes.set_title(shortened(each["name"], 26) + sign)
-        _ticks(axes, range(len(first)), [f"{each['factors'][0]}={level}" for level in first], BROAD / 3)
+        sign = {True: " ●", False: " ○"}[each.significant] if each.p is not None else ""
+        axes.set_title(shortened(each.name, 26) + sign)
+        _ticks(axes, range(len(first)), [f"{each.factors[0]}={level}" for level in first], BROAD / 3)
         axes.set_xlim(-0.3, len(first) - 0.7)
         axes.set_ylim(low - margin, high + margin)
         axes.tick_params(labelsize=8)
@@ -94,11 +102,11 @@ def interactions(key: str, rows: Sequence[Row], unit: str) -> str:
     return panel_grid(key, len(shown), draw, height=2.4)
 
 
-def drawable(rows: Sequence[Row]) -> list[Row]:
+def drawable(rows: Sequence[InteractionResult]) -> list[InteractionResult]:
     """Interactions that have numbers, those with the smallest p first where not all can be shown."""
-    known = [each for each in rows if each["effect"] is not None]
+    known = [each for each in rows if each.effect is not None]
     if len(known) > MOST_PAIRS:
-        known.sort(key=lambda each: (2.0 if each["p"] is None else each["p"], -each["magnitude"]))
+        known.sort(key=lambda each: (2.0 if each.p is None else each.p, -(each.magnitude or 0.0)))
     return known[:MOST_PAIRS]
 
 
@@ -106,25 +114,25 @@ def _short(label: str | None) -> str | None:
     return None if label is None else shortened(label, 16)
 
 
-def block_plots(key: str, plots: Mapping[str, Row], unit: str) -> str:
+def block_plots(key: str, plots: Mapping[str, BlockPlotResult | None], unit: str) -> str:
     """A panel for each primary factor, all on one axis; a box for each combination of the others, its levels inside."""
     shown = [(name, each) for name, each in plots.items() if each][:MOST_FACTORS]
-    means = [mean for _, each in shown for box in each["boxes"] for mean in box["means"] if mean is not None]
+    means = [mean for _, each in shown for box in each.boxes for mean in box.means if mean is not None]
     low, high = (min(means), max(means)) if means else (0.0, 1.0)
     margin = 0.08 * (high - low) or 1.0
 
     def draw(axes: Any, number: int) -> None:
         name, each = shown[number]
-        for place, box in enumerate(each["boxes"][:MOST_BOXES]):
+        for place, box in enumerate(each.boxes[:MOST_BOXES]):
             _box(axes, place, box, margin)
-        named = [_short(f"{name}={level}") or "" for level in each["levels"][:MOST_LEGEND]]
+        named = [_short(f"{name}={level}") or "" for level in each.levels[:MOST_LEGEND]]
         columns = max(1, min(3, int(PANEL / (max(map(len, named)) * 4.1 + 22))))
         axes.set_title(f"{shortened(name, 30)}\n{_told(each)}", pad=6 + 12 * -(-len(named) // columns))
         for at, label in enumerate(named):
             style = {"color": LEVELS[at % len(LEVELS)], "markersize": 4.5}
             axes.plot([], [], SHAPES[at % len(SHAPES)], label=label, **style)
         axes.set_xticks([])
-        axes.set_xlim(-0.7, min(len(each["boxes"]), MOST_BOXES) - 0.3)
+        axes.set_xlim(-0.7, min(len(each.boxes), MOST_BOXES) - 0.3)
         axes.set_ylim(low - margin, high + margin)
         axes.tick_params(labelsize=8)
         plain(axes, unit if number % 3 == 0 else "")
@@ -141,53 +149,51 @@ def block_plots(key: str, plots: Mapping[str, Row], unit: str) -> str:
     return panel_grid(key, len(shown), draw, height=2.5)
 
 
-def _box(axes: Any, place: int, box: Row, margin: float) -> None:
-    known = [(at, mean) for at, mean in enumerate(box["means"]) if mean is not None]
+def _box(axes: Any, place: int, box: BoxResult, margin: float) -> None:
+    known = [(at, mean) for at, mean in enumerate(box.means) if mean is not None]
     if not known:
         return
     bottom, top = min(mean for _, mean in known) - margin / 3, max(mean for _, mean in known) + margin / 3
     axes.plot(
         [place - 0.3, place + 0.3, place + 0.3, place - 0.3, place - 0.3],
         [bottom, bottom, top, top, bottom],
-        color=FAINT if box["missing"] else GREY,
+        color=FAINT if box.missing else GREY,
         linewidth=0.8,
-        linestyle=":" if box["missing"] else "-",
+        linestyle=":" if box.missing else "-",
     )
     for at, mean in known:
         style = {"color": LEVELS[at % len(LEVELS)], "markersize": 4.5}
-        if box["questionable"][at]:
+        if box.questionable[at]:
             style |= {"markeredgecolor": RED, "markeredgewidth": 1.8, "markersize": 6.5}
         axes.plot([place], [mean], SHAPES[at % len(SHAPES)], **style)
 
 
-def _told(each: Row) -> str:
-    if not each["n"]:
+def _told(each: BlockPlotResult) -> str:
+    if not each.n:
         return "no box has all levels"
-    if each["consistent"]:
-        return f"one order in {each['n']}, chance {each['chance']:.2g}"
-    return f"{each['agreeing']} of {each['n']} alike"
+    if each.consistent:
+        return f"one order in {each.n}, chance {each.chance:.2g}"
+    return f"{each.agreeing} of {each.n} alike"
 
 
-def sizes(key: str, row: Row, unit: str, confidence: float) -> str:
+def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
     """Widths of intervals by the sample's size beside the effects, and how often intervals hold the mean."""
-    studies = row["studies"]
+    studies = row.studies
     middle = studies[len(studies) // 2]
 
     def draw(axes: Any, number: int) -> None:
         for method, color, shape, shift in (("BCa", FIXED, "o", 0.97), ("t", RANDOM, "D", 1.03)):
             if number == 0:
-                _widths(
-                    axes, [each for each in middle["sizes"] if each["method"] == method], (method, color, shape), shift
-                )
+                _widths(axes, [each for each in middle.sizes if each.method == method], (method, color, shape), shift)
             else:
                 for study in studies:
-                    mine = [each for each in study["sizes"] if each["method"] == method]
+                    mine = [each for each in study.sizes if each.method == method]
                     label = method if study is middle else None
-                    x = [each["n"] * shift for each in mine]
-                    y = [100 * each["coverage"] for each in mine]
+                    x = [each.n * shift for each in mine]
+                    y = [100 * each.coverage for each in mine]
                     axes.plot(x, y, f"{shape}-", color=color, markersize=3.5, linewidth=1, label=label)
         if number == 0:
-            for at, (magnitude, words, style) in enumerate(_lines(row["material"])):
+            for at, (magnitude, words, style) in enumerate(_lines(row.material)):
                 axes.axhline(magnitude, color=DARK, linewidth=1, linestyle=style, label=words, zorder=0 - at)
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(lambda value, _place: f"{value:g}")
@@ -206,10 +212,10 @@ def sizes(key: str, row: Row, unit: str, confidence: float) -> str:
     return panel_grid(key, 2, draw, across=2, height=2.9)
 
 
-def _widths(axes: Any, mine: Sequence[Row], how: tuple[str, str, str], shift: float) -> None:
+def _widths(axes: Any, mine: Sequence[StudiedSize], how: tuple[str, str, str], shift: float) -> None:
     """The median of widths, with its quartiles."""
     method, color, shape = how
-    known = [(each["n"] * shift, each["width_quartiles"]) for each in mine if each["width_quartiles"][1]]
+    known = [(each.n * shift, each.width_quartiles) for each in mine if each.width_quartiles[1]]
     axes.plot(
         [n for n, _ in known],
         [quartiles[1] for _, quartiles in known],
@@ -224,10 +230,10 @@ def _widths(axes: Any, mine: Sequence[Row], how: tuple[str, str, str], shift: fl
             axes.plot([n, n], [quartiles[0], quartiles[2]], color=color, linewidth=1)
 
 
-def _lines(material: Row | None) -> list[tuple[float, str, str]]:
-    if not material or not material.get("largest_effect"):
+def _lines(material: Materiality | NoMateriality | None) -> list[tuple[float, str, str]]:
+    if not isinstance(material, Materiality) or not material.largest_effect:
         return []
-    made = [(material["largest_effect"], "largest main effect", ":")]
-    if material.get("median_effect"):
-        made.append((material["median_effect"], "median main effect", "--"))
+    made = [(material.largest_effect, "largest main effect", ":")]
+    if material.median_effect:
+        made.append((material.median_effect, "median main effect", "--"))
     return made

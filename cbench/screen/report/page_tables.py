@@ -3,266 +3,212 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
 
-from cbench.report.page_parts import facts, paragraph, small, table
+from cbench.report.page import Cell, Table
 from cbench.report.text import chance, mark, number, some
-from cbench.screen.analysis.verdict import amount, fair, is_adjusted
+from cbench.screen.analysis.result import (
+    AdjustedSize,
+    BlockPlotResult,
+    BootResult,
+    EffectResult,
+    Ends,
+    Materiality,
+    ResponseResult,
+    SampleResult,
+    ScreenResult,
+    SplitPlotResult,
+)
+from cbench.screen.analysis.verdict import amount
 
-Row = Mapping[str, Any]
 MOST_ROWS = 300
+Row = list[str | Cell]
+
+EffectRow = tuple[str, ResponseResult, str, EffectResult]
+"""A response's name, the response, an effect's name, the effect."""
 
 
-def effects(made: Row) -> str:
-    """Every effect of every response, the smallest p first."""
-    rows = []
-    for name, row in made["responses"].items():
-        every = [*row["effects"].items(), *((each["name"], each) for each in row["interactions"])]
-        rows += [(name, row, effect, each) for effect, each in every]
-    rows.sort(key=lambda item: 2.0 if item[3]["p_adjusted"] is None else float(item[3]["p_adjusted"]))
-    head = ["effect", "response", "size", f"p{small('after Holm')}", "same order in boxes"]
+def every_effect(made: ScreenResult) -> list[EffectRow]:
+    """Of every response, the smallest p first."""
+    rows = [(name, row, effect, each) for name, row in made.responses.items() for effect, each in row.every_effect]
+    return sorted(rows, key=lambda item: 2.0 if item[3].p_adjusted is None else item[3].p_adjusted)
+
+
+def effects(rows: Sequence[EffectRow]) -> list[Table]:
+    """The effects with the smallest p; and, where there are too many for one table, the others."""
+    head: Row = ["effect", "response", "size", Cell("p", "after Holm"), "same order in boxes"]
     cells = [_effect(*each) for each in rows]
-    kinds = ["yes" if each["significant"] else "" for _, _, _, each in rows]
-    text = table(head, cells[:MOST_ROWS], kinds[:MOST_ROWS], names=2)
-    if len(cells) > MOST_ROWS:
-        text += (
-            f"<details>\n<summary>The other {len(cells) - MOST_ROWS:,} effects, which have larger p</summary>\n"
-            f"{table(head, cells[MOST_ROWS:], names=2)}</details>\n"
-        )
-    return text + _not_tested(rows) + "<h3>How to read it</h3>\n" + facts(_legend(made))
+    marked = [each.significant for _, _, _, each in rows]
+    tables = [Table(head, cells[:MOST_ROWS], marked[:MOST_ROWS], names=2)]
+    return tables + ([Table(head, cells[MOST_ROWS:], names=2)] if len(cells) > MOST_ROWS else [])
 
 
-def _not_tested(rows: Sequence[tuple[str, Row, str, Row]]) -> str:
+def not_tested(rows: Sequence[EffectRow]) -> list[str]:
     """The reasons, each once with its effects."""
     why: dict[str, dict[str, None]] = {}
     for name, _, effect, each in rows:
-        if each["p"] is None:
-            reason = each["why"] or "not known"
+        if each.p is None:
+            reason = each.why or "not known"
             why.setdefault(reason, {})[effect if effect in reason else f"{effect} ({name})"] = None
-    lines = [f"Not tested: {some(list(effects))}: {reason}." for reason, effects in why.items()]
-    return "".join(paragraph(line, "note") for line in lines)
+    return [f"Not tested: {some(list(effects))}: {reason}." for reason, effects in why.items()]
 
 
-def _effect(name: str, row: Row, effect: str, each: Row) -> Sequence[str]:
-    plot = row["blocks"].get(effect)
-    size = "-" if each["effect"] is None else amount(each["effect"], row["unit"], each["signed"])
-    adjusted = None if each["effect"] is None or not is_adjusted(each) else fair(each)
-    p = each["p"]
+def _effect(name: str, row: ResponseResult, effect: str, each: EffectResult) -> Row:
+    plot = row.blocks.get(effect)
+    tested = "not tested" if each.p is None else f"{chance(each.p)} {mark(each.significant)}"
     return [
-        escape(effect),
-        escape(name),
-        escape(size) + small("" if adjusted is None else f"adjusted {amount(adjusted, row['unit'], each['signed'])}"),
-        "not tested" if p is None else f"{chance(p)} {mark(each['significant'])}{small(chance(each['p_adjusted']))}",
-        "-" if not plot else _boxes(plot),
+        effect,
+        name,
+        _size(each, row.unit),
+        Cell(tested, "" if each.p is None else chance(each.p_adjusted)),
+        _boxes(plot) if plot and plot.n else "-",
     ]
 
 
-def _boxes(plot: Row) -> str:
-    if not plot["n"]:
-        return "-"
-    told = "" if plot["p"] is None else f"p {chance(plot['p'])}"
-    told = f"chance {plot['chance']:.2g}" if plot["consistent"] else told
-    if not plot["able"]:
-        told += f"; needs {plot['needed']}"
-    return f"{plot['agreeing']} of {plot['n']}" + small(told.removeprefix("; "))
+def _size(each: EffectResult | AdjustedSize, unit: str) -> Cell:
+    if each.effect is None:
+        return Cell("-")
+    adjusted = f"adjusted {amount(each.fair, unit, each.signed)}" if each.is_adjusted else ""
+    return Cell(amount(each.effect, unit, each.signed), adjusted)
 
 
-def _legend(made: Row) -> list[tuple[str, str]]:
-    return [
-        (
-            "size",
-            "two levels: mean with the second less mean with the first; more levels: the range of their means. "
-            "Interaction: half the difference of both differences, else the largest residual of the additive table. "
-            "Adjusted: by least squares with all main effects, where treatments are not balanced.",
-        ),
-        (
-            "p",
-            "the chance of such an effect where there is none: signed ranks of the differences within iterations; hard "
-            "factors, and with several batches all, by the split-plot analysis of variance; below it after Holm's "
-            f"correction for all {made['tests']:,} effects of all responses.",
-        ),
-        ("● ○", f"● significant: p after Holm < {made['alpha']:g}; ○ not, which proves no equality."),
-        (
-            "same order in boxes",
-            "in how many combinations of the other factors the levels have the most frequent order, of those in which "
-            "no level is missing; chance: that all agree when nothing has an effect.",
-        ),
-    ]
+def _boxes(plot: BlockPlotResult) -> Cell:
+    said = "" if plot.p is None else f"p {chance(plot.p)}"
+    said = f"chance {plot.chance:.2g}" if plot.consistent else said
+    if not plot.able:
+        said += f"; needs {plot.needed}"
+    return Cell(f"{plot.agreeing} of {plot.n}", said.removeprefix("; "))
 
 
-def treatments(made: Row, row: Row) -> str:
-    """Every treatment with its mean and its intervals."""
-    level = f"{100 * made['confidence']:.4g} %"
-    head = [
+def treatments(row: ResponseResult, confidence: float) -> Table:
+    """Every treatment with its mean and its intervals; at most MOST_ROWS."""
+    level = f"{100 * confidence:.4g} %"
+    head: Row = [
         "treatment",
         "n",
-        f"mean{small('median')}",
-        f"BCa {level}{small('strict ties')}",
+        Cell("mean", "median"),
+        Cell(f"BCa {level}", "strict ties"),
         f"t {level}",
-        f"sd{small('range')}",
+        Cell("sd", "range"),
         "replicates",
     ]
-    cells = [_treatment(row, each) for each in row["treatments"]]
-    kinds = ["yes" if each["questionable"] is not None else "" for each in row["treatments"]]
-    text = table(head, cells[:MOST_ROWS], kinds[:MOST_ROWS])
-    if row["unobtainable"]:
-        text += paragraph(f"Not obtainable: {', '.join(row['unobtainable'])}.", "note")
-    return text
+    shown = row.treatments[:MOST_ROWS]
+    return Table(head, [_treatment(row, each) for each in shown], [each.questionable is not None for each in shown])
 
 
-def _treatment(row: Row, each: Row) -> Sequence[str]:
-    unit = row["unit"]
-    spread = None if each["min"] is None else each["max"] - each["min"]
-    doubt = each["questionable"]
+def _treatment(row: ResponseResult, each: SampleResult) -> Row:
+    doubt = each.questionable
     said = "" if doubt is None else f"questionable{': ' + doubt if doubt else ''}"
-    first = each["first_run"]
-    warm = "its first value stands out" if first and first["flagged"] else ""
+    warm = "its first value stands out" if each.first_run and each.first_run.flagged else ""
+    spread = "" if each.min is None or each.max is None else f"{each.max - each.min:.3g}"
     return [
-        escape(each["name"]) + small(said) + small(warm),
-        f"{each['n']:,}" + small(f"{each['failed']:,} failed" if each["failed"] else ""),
-        f"{number(each['mean'], '{:,.7g}')} {escape(unit)}" + small(number(each["median"], "{:,.7g}")),
-        _interval(each["bca_mid"]) + small(_interval(each["bca_strict"])) + small(each["why"] or ""),
-        _interval(each["t"]),
-        number(each["sd"], "{:.3g}") + small("" if spread is None else f"{spread:.3g}"),
-        f"{each['replicates']:,}",
+        Cell(each.name, said, warm),
+        Cell(f"{each.n:,}", f"{each.failed:,} failed" if each.failed else ""),
+        Cell(f"{number(each.mean, '{:,.7g}')} {row.unit}", number(each.median, "{:,.7g}")),
+        Cell(_interval(each.bca_mid), _interval(each.bca_strict), each.why or ""),
+        _interval(each.t),
+        Cell(number(each.sd, "{:.3g}"), spread),
+        f"{each.replicates:,}",
     ]
 
 
-def _interval(ends: Sequence[float] | None) -> str:
+def _interval(ends: Ends | None) -> str:
     return "-" if ends is None else f"[{ends[0]:,.7g}, {ends[1]:,.7g}]"
 
 
-def material(row: Row) -> str:
-    """Effects against the widths of intervals."""
-    found, unit = row["material"], row["unit"]
-    if not found or found.get("median_effect") is None:
-        return paragraph((found or {}).get("why") or "Nothing to compare.", "note")
-    if found["largest_effect"] == 0:
-        return paragraph("There is no effect.", "note")
+def material(row: ResponseResult) -> tuple[str, Table | None]:
+    """Effects against the widths of intervals by the size of the sample, and a sentence; or why there is no table."""
+    found, unit = row.material, row.unit
+    if not isinstance(found, Materiality) or found.median_effect is None or found.largest_effect is None:
+        return (found.why if found else None) or "Nothing to compare.", None
+    if found.largest_effect == 0:
+        return "There is no effect.", None
     widths: dict[int, dict[str, float]] = {}
-    for each in found["widths"]:
-        widths.setdefault(each["n"], {})[each["method"]] = each["median_width"]
-    methods = sorted({method for each in widths.values() for method in each})
+    for each in found.widths:
+        widths.setdefault(each.n, {})[each.method] = each.median_width
+    methods = sorted({method for by_method in widths.values() for method in by_method})
     rows = []
     for n, by_method in sorted(widths.items()):
-        shown = [name for name, each in found["effects"].items() if any(_narrow(each, by_method, m) for m in methods)]
+        narrow = min(by_method.values())
+        shown = [name for name, each in found.effects.items() if narrow < each.magnitude]
         cells = [amount(by_method[m], unit) if m in by_method else "-" for m in methods]
-        rows.append([f"{n:,}", *map(escape, cells), escape(", ".join(shown) or "none")])
-    enough = [f"{m} {n:,}" if n else f"{m} more than were studied" for m, n in found["enough"].items()]
+        rows.append([f"{n:,}", *cells, ", ".join(shown) or "none"])
+    enough = [f"{m} {n:,}" if n else f"{m} more than were studied" for m, n in found.enough.items()]
     said = (
-        f"Median main effect {amount(found['median_effect'], unit)}, largest {amount(found['largest_effect'], unit)}; "
-        f"range of a treatment's values {amount(found['range'], unit)}. Smallest sample whose median interval is "
+        f"Median main effect {amount(found.median_effect, unit)}, largest {amount(found.largest_effect, unit)}; range "
+        f"of a treatment's values {amount(found.range or 0.0, unit)}. Smallest sample whose median interval is "
         f"narrower than the median effect: {', '.join(enough)}."
     )
     head = ["n", *(f"median width, {method}" for method in methods), "main effects that are larger"]
-    return paragraph(said) + table(head, rows)
+    return said, Table(head, rows)
 
 
-def _narrow(effect: Row, widths: Mapping[str, float], method: str) -> bool:
-    return method in widths and effect["magnitude"] is not None and bool(widths[method] < effect["magnitude"])
-
-
-def split_plot(row: Row) -> str:
-    """The analysis of variance, and what it cannot say."""
-    found = row["split_plot"]
+def split_plot(found: SplitPlotResult) -> Table:
+    """The analysis of variance."""
     cells = [
         [
-            escape(each["source"]),
-            escape(each["stratum"] or ""),
-            f"{each['ss']:.6g}",
-            f"{each['df']:,}",
-            number(each["ms"], "{:.6g}"),
-            number(each["f"], "{:.4g}"),
-            chance(each["p"]),
+            each.source,
+            each.stratum or "",
+            f"{each.ss:.6g}",
+            f"{each.df:,}",
+            number(each.ms, "{:.6g}"),
+            number(each.f, "{:.4g}"),
+            chance(each.p),
         ]
-        for each in found["rows"]
+        for each in found.rows
     ]
-    text = "".join(paragraph(each, "beware") for each in found["refused"])
-    if found["dropped"]:
-        text += paragraph(f"{len(found['dropped']):,} batches lack a treatment and are left out.", "note")
-    return text + (table(["source", "stratum", "SS", "df", "MS", "F", "p"], cells, names=2) if cells else "")
+    return Table(["source", "stratum", "SS", "df", "MS", "F", "p"], cells, names=2)
 
 
-def boots(row: Row) -> str:
+def boots(rows: Sequence[BootResult]) -> Table:
     """Batches within each combination of the hard factors' levels."""
     cells = [
         [
-            escape(each["level"] or "all"),
-            f"{len(each['batches']):,}",
-            f"{each['H']:.4g}",
-            f"{chance(each['p_holm'])} {mark(each['depends'])}",
-            number(each["f"], "{:.4g}"),
-            number(each["icc"], "{:.3f}"),
-            f"{each['var_boot']:.4g}",
+            each.level or "all",
+            f"{len(each.batches):,}",
+            f"{each.h:.4g}",
+            f"{chance(each.p_holm)} {mark(each.depends)}",
+            number(each.f, "{:.4g}"),
+            number(each.icc, "{:.3f}"),
+            f"{each.var_boot:.4g}",
         ]
-        for each in row["boots"]
+        for each in rows
     ]
-    said = "Each value less its treatment's mean; Kruskal-Wallis over batches, and one-way random effects."
-    head = ["level", "batches", "H", "p after Holm", "F", "share of variance", "variance between"]
-    return paragraph(said) + table(head, cells)
+    return Table(["level", "batches", "H", "p after Holm", "F", "share of variance", "variance between"], cells)
 
 
-def sets(made: Row) -> str:
-    """What each choice of treatments can tell, and the main effects that it would give."""
-    design = made["design"]
-    if len(design["sets"]) < 2 and not design["sets"][0]["says"]:
-        return ""
-    rows = [
+def sets(made: ScreenResult) -> Table:
+    """What each choice of treatments can tell."""
+    rows: list[Row] = [
         [
-            escape(each["name"]) + small(each["words"]),
-            f"{each['treatments']:,}",
-            "; ".join(
-                f"{escape(factor)} {'+'.join(str(count) for count in counts.values())}"
-                for factor, counts in each["counts"].items()
-            ),
-            {True: "yes", False: "no", None: "-"}[each["balanced"]],
-            "; ".join(escape(one) for one in each["says"]) or "-",
+            Cell(each.name, each.words),
+            f"{each.treatments:,}",
+            "; ".join(f"{factor} {_counts(counts)}" for factor, counts in each.counts.items()),
+            {True: "yes", False: "no", None: "-"}[each.balanced],
+            "; ".join(each.says) or "-",
         ]
-        for each in design["sets"]
+        for each in made.design.sets
     ]
-    kinds = ["yes" if each["name"] == made["filter"]["name"] else "" for each in design["sets"]]
-    text = table(["treatments", "number", "of each level", "balanced", "in words"], rows, kinds)
-    text = text.replace("<td>", '<td class="name">')
-    return text + _effects_by_set(made)
+    marked = [each.name == made.filter.name for each in made.design.sets]
+    return Table(["treatments", "number", "of each level", "balanced", "in words"], rows, marked, names=5)
 
 
-def _effects_by_set(made: Row) -> str:
-    names = [each["name"] for each in made["design"]["sets"]]
-    if len(names) < 2:
-        return ""
-    rows = []
-    for response, row in made["responses"].items():
-        for factor in row["effects"]:
-            cells = [row["sets"].get(name, {}).get(factor) for name in names]
-            rows.append([escape(factor), escape(response), *(_set_effect(each, row["unit"]) for each in cells)])
-    head = ["main effect", "response", *map(escape, names)]
-    return "<h3>Main effects by choice of treatments</h3>\n" + table(head, rows[:MOST_ROWS], names=2)
+def _counts(counts: Mapping[str, int]) -> str:
+    return "+".join(str(count) for count in counts.values())
 
 
-def _set_effect(each: Row | None, unit: str) -> str:
-    if each is None or each["effect"] is None:
-        return "-"
-    if not each["testable"]:
-        second = "not to be told from others"
-    elif is_adjusted(each):
-        second = f"adjusted {amount(fair(each), unit, each['signed'])}"
-    else:
-        second = ""
-    return escape(amount(each["effect"], unit, each["signed"])) + small(second)
+def effects_by_set(made: ScreenResult) -> Table:
+    """The main effects that each choice of treatments would give; at most MOST_ROWS."""
+    names = [each.name for each in made.design.sets]
+    rows: list[Row] = []
+    for response, row in made.responses.items():
+        for factor in row.effects:
+            sizes = [row.sets.get(name, {}).get(factor) for name in names]
+            rows.append([factor, response, *(_set_effect(each, row.unit) for each in sizes)])
+    return Table(["main effect", "response", *names], rows[:MOST_ROWS], names=2)
 
 
-def method(made: Row) -> str:
-    """One paragraph, with sources."""
-    return paragraph(
-        "Effects: differences and ranges of treatments' means (Box, Hunter, Hunter 2005), tested by signed ranks of "
-        "the differences within randomised complete blocks (after Quade 1979), hard factors against their batches by "
-        f"the split-plot analysis of variance; Holm 1979 over all effects, level {made['alpha']:g}. Intervals of the "
-        f"mean at {100 * made['confidence']:.4g} %: BCa (Efron 1987) with replicates added until their ends are stable "
-        "(JCGM 101:2008, 7.9.4), of up to 8 values with all resamples, replicates that equal the mean counted half "
-        "(strict ties: not at all), and Student's t. "
-        "Block plots: NIST/SEMATECH e-Handbook, 1.3.3.3. The method is that of D. Flater, Screening for factors "
-        "affecting application performance in profiling measurements, NIST Technical Note 1855, 2014; tests of effects "
-        f"and of batches go beyond it. Seed {made['seed']}.",
-        "note",
-    )
+def _set_effect(each: AdjustedSize | None, unit: str) -> Cell:
+    if each is None or each.effect is None:
+        return Cell("-")
+    size = _size(each, unit)
+    return size if each.testable else size._replace(small="not to be told from others")

@@ -15,51 +15,48 @@ from cbench.screen.stats.subsampling import Subsampling
 
 
 @dataclass(frozen=True, slots=True)
-class Materiality:
-    """One effect: `effect` and its `magnitude` in the values' unit; `of_range`: the magnitude as a share of the
-    distributions' range (None where that is 0 or unknown).
+class EffectMagnitude:
+    """One effect: its `magnitude` in the values' unit; `of_range`: that as a share of the distributions' range (None
+    where that is 0 or unknown).
 
     detected_from: of each method the smallest n studied from which on the median interval is narrower than the
     magnitude; None where no n studied is enough.
     """
 
-    name: str
-    effect: float
     magnitude: float
     of_range: float | None
     detected_from: Mapping[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Width:
+class MedianWidth:
     """The median width of intervals of n values by one method, in the values' unit."""
 
     method: str
     n: int
-    width: float
-
-    @property
-    def half(self) -> float:
-        return self.width / 2
+    median_width: float
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """Effects beside intervals. median, largest: of the magnitudes, None without effects; `range` of the distributions.
+class PracticalSignificance:
+    """Effects beside intervals. median_effect, largest_effect: of the magnitudes, None without effects; `range` of the
+    distributions.
 
     enough: of each method the smallest n studied from which on the median width is below the median magnitude.
     """
 
-    effects: tuple[Materiality, ...]
-    median: float | None
-    largest: float | None
+    median_effect: float | None
+    largest_effect: float | None
     range: float | None
-    widths: tuple[Width, ...]
+    widths: tuple[MedianWidth, ...]
     enough: Mapping[str, int | None]
-    why: str | None = None
+    effects: Mapping[str, EffectMagnitude]
+    why: str | None
 
 
-def material(effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Subsampling]) -> Material:
+def material(
+    effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Subsampling]
+) -> PracticalSignificance:
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
     Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
@@ -72,26 +69,25 @@ def material(effects: Mapping[str, float], spans: Sequence[float], studies: Sequ
     by_method = {method: [each for each in widths if each.method == method] for method in methods}
 
     def from_on(magnitude: float) -> dict[str, int | None]:
-        return {method: _first(each, lambda width: width.width < magnitude) for method, each in by_method.items()}
+        return {method: _first(each, lambda one: one.median_width < magnitude) for method, each in by_method.items()}
 
     middle = median(sizes.values()) if sizes else None
     out = [name for name in effects if name not in sizes]
     why = "there are no effects" if not sizes else f"no finite numbers: {', '.join(out)}" if out else None
-    return Material(
-        effects=tuple(
-            Materiality(name, effects[name], size, size / span if span else None, from_on(size))
-            for name, size in sizes.items()
-        ),
-        median=middle,
-        largest=max(sizes.values(), default=None),
+    return PracticalSignificance(
+        median_effect=middle,
+        largest_effect=max(sizes.values(), default=None),
         range=span,
         widths=widths,
         enough=dict.fromkeys(methods) if middle is None else from_on(middle),
+        effects={
+            name: EffectMagnitude(size, size / span if span else None, from_on(size)) for name, size in sizes.items()
+        },
         why=why,
     )
 
 
-def _widths(studies: Sequence[Subsampling]) -> tuple[Width, ...]:
+def _widths(studies: Sequence[Subsampling]) -> tuple[MedianWidth, ...]:
     """By method and n; a size counts where every study has intervals of it."""
     found: dict[tuple[str, int], list[float]] = {}
     for study in studies:
@@ -101,10 +97,10 @@ def _widths(studies: Sequence[Subsampling]) -> tuple[Width, ...]:
     full = {key: width for key, width in found.items() if len(width) == len(studies)}
     methods = list(dict.fromkeys(method for method, _ in full))
     ordered = sorted(full, key=lambda key: (methods.index(key[0]), key[1]))
-    return tuple(Width(method, n, median(full[method, n])) for method, n in ordered)
+    return tuple(MedianWidth(method, n, median(full[method, n])) for method, n in ordered)
 
 
-def _first(widths: Sequence[Width], narrow: Callable[[Width], bool]) -> int | None:
+def _first(widths: Sequence[MedianWidth], narrow: Callable[[MedianWidth], bool]) -> int | None:
     """The smallest n from which on all are narrow."""
     found = None
     for each in reversed(widths):

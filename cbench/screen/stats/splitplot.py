@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.design.testable_words import SEVERAL
+from cbench.screen.design.testability import SEVERAL
 from cbench.screen.stats.effects import Levels, Values
 from cbench.stats.distributions import f_sf
 from cbench.stats.interval import exponent, scaled

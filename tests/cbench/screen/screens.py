@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from cbench.screen.analysis.analysis import ScreenOptions, analyse
-from cbench.screen.analysis.samples import Studying
+from cbench.screen.analysis.analysis import analyse
+from cbench.screen.analysis.options import ScreenOptions, Studying
+from cbench.screen.analysis.result import ScreenResult
 from cbench.screen.data.data import Data
 from cbench.screen.data.read import Chosen, read
+from cbench.to_json import to_json
 
 QUICK = ScreenOptions(studying=Studying(subsamples=50, replicates=100, sizes=(5, 10)))
 
@@ -33,10 +35,22 @@ def cross(*names: str) -> str:
     return "\N{MULTIPLICATION SIGN}".join(names)
 
 
-def analysed(path: Path, options: ScreenOptions = QUICK, chosen: Chosen | None = None) -> tuple[dict[str, Any], Data]:
+def screened(path: Path, options: ScreenOptions = QUICK, chosen: Chosen | None = None) -> tuple[ScreenResult, Data]:
     """The analysis of a file."""
     data = read(path, chosen)
     return analyse(data, options), data
+
+
+def analysed(path: Path, options: ScreenOptions = QUICK, chosen: Chosen | None = None) -> tuple[dict[str, Any], Data]:
+    """The analysis of a file as `--json` has it."""
+    result, data = screened(path, options, chosen)
+    return as_json(result), data
+
+
+def as_json(result: ScreenResult) -> dict[str, Any]:
+    made = to_json(result)
+    assert isinstance(made, dict)
+    return made
 
 
 PILOT = {"000": 60, "100": 72, "010": 54, "110": 68, "001": 52, "101": 83, "011": 45, "111": 80}

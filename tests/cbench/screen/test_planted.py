@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cbench.screen.analysis.analysis import ScreenOptions
-from cbench.screen.analysis.samples import Studying
+from cbench.screen.analysis.options import ScreenOptions, Studying
 from cbench.screen.stats.block_tests import blocked
 from cbench.screen.stats.blockplot import block_plot
 from cbench.stats.multiple_testing import HOLM, adjusted

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cbench.screen.analysis.analysis import ScreenOptions
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.samples import tolerances
 from cbench.screen.data.data import UNQUESTIONED
 from quiet.errors import UsageError

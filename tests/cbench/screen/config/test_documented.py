@@ -10,7 +10,7 @@ from cbench.screen.config import model
 from cbench.screen.config.example import EXAMPLE
 from cbench.screen.config.file import parse
 from cbench.screen.config.plan import Planned
-from cbench.screen.design.testable_words import SEVERAL
+from cbench.screen.design.testability import SEVERAL
 from cbench.screen.execute.builds import FLAGS, VARIABLE
 from cbench.screen.execute.levels import KERNEL, LEVEL
 from cbench.study.toml_table import TomlTable

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cbench.screen.analysis import sample_size
 from cbench.screen.config.file import parse
 from cbench.screen.config.plan import Planned
 from cbench.screen.data.read import Chosen
+from cbench.screen.design import testability
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
 from tests.cbench.screen.running import experiment, factor
@@ -112,7 +112,7 @@ def test_every_batch_of_a_hard_factor_has_iterations_of_its_own_and_a_hard_facto
 
 @pytest.mark.parametrize(("tests", "alpha", "least"), [(6, 0.05, 8), (6, 0.0025, 13), (1, 0.05, 6), (1, 0.5, 3)])
 def test_the_iterations_that_are_needed_are_those_of_the_smallest_p(tests: int, alpha: float, least: int) -> None:
-    assert sample_size.needed(tests, alpha) == least
+    assert testability.iterations_needed(tests, alpha) == least
     assert tests * 2.0 ** (1 - least) < alpha <= tests * 2.0 ** (2 - least)
 
 

@@ -11,7 +11,7 @@ from cbench.compare import data as compare_data
 from cbench.screen.config.file import parse
 from cbench.screen.config.model import SCREEN
 from cbench.screen.config.plan import Planned
-from cbench.screen.execute.to_study import study_of
+from cbench.screen.run import study_of
 from cbench.study import lock
 from cbench.study.auto_resume import unit
 from cbench.study.lifecycle import check

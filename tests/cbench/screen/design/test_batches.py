@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench.screen.design.batches import Batch, batches, order
-from cbench.screen.design.boots import boot_sequence, bounds, transitions, words
+from cbench.screen.design.batches import Batch, batches, boot_sequence, bounds, order, sequence_words, transitions
 from cbench.screen.design.factorial import Factor, full_factorial
 from tests.cbench.screen.design.designs import COMPLETE, FACTORS, WITHOUT_QUESTIONABLE
 
@@ -94,7 +93,7 @@ def test_a_sequence_of_batches_can_be_given() -> None:
 def test_the_sequence_of_the_technical_note_is_neither_alternating_nor_blocked() -> None:
     assert (len(TN_SEQUENCE), sum(TN_SEQUENCE), transitions(TN_SEQUENCE)) == (20, 10, 11)
     assert bounds(TN_SEQUENCE) == (6, 14)
-    assert words(TN_SEQUENCE, "01") == (
+    assert sequence_words(TN_SEQUENCE, "01") == (
         "20 boots, 10 of 0, 10 of 1; the level changes 11 times (6 to 14 are neither alternating nor in blocks)"
     )
 
@@ -108,7 +107,7 @@ def test_the_sequence_of_the_technical_note_is_neither_alternating_nor_blocked()
     ],
 )
 def test_a_bad_sequence_of_boots_is_told(sequence: list[int], wrong: str) -> None:
-    assert words(sequence, "01").endswith(f": {wrong}")
+    assert sequence_words(sequence, "01").endswith(f": {wrong}")
 
 
 @settings(deadline=None)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench.screen.design.aberration import best_fraction
 from cbench.screen.design.factorial import Factor, effect_name, full_factorial, named
-from cbench.screen.design.fractional import Fraction, Word, fraction
+from cbench.screen.design.fractional import Fraction, Word, best_fraction, fraction
 from tests.cbench.screen.design.designs import COMPLETE, FACTORS, factors
 
 TIMES = "\N{MULTIPLICATION SIGN}"

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from cbench.screen.design.factorial import Factor, Treatment, full_factorial
 from cbench.screen.design.fractional import fraction
-from cbench.screen.design.judged import ALIASED, EMPTY, NO_PLOTS, OK, ONE_LEVEL
-from cbench.screen.design.model_matrix import columns, effects, present
+from cbench.screen.design.model_matrix import columns, effects, null_space, present, rank
 from cbench.screen.design.plackett import plackett_burman
-from cbench.screen.design.rank import null_space, rank
-from cbench.screen.design.testable import assess
+from cbench.screen.design.testability import ALIASED, EMPTY, NO_PLOTS, OK, ONE_LEVEL, assess
 from tests.cbench.screen.design.designs import (
     COMPLETE,
     FACTORS,

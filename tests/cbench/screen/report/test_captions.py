@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from cbench.screen.analysis.result import EffectResult, StudiedSize, StudyResult
 from cbench.screen.report.page import coverage_said, significant_said
 
 
-def study(name: str, *sizes: tuple[str, int, float]) -> dict[str, Any]:
-    return {"name": name, "sizes": [{"method": how, "n": n, "coverage": share} for how, n, share in sizes]}
+def study(name: str, *sizes: tuple[str, int, float]) -> StudyResult:
+    studied = [StudiedSize(n, how, (1.0, 2.0, 3.0), share, 0.01, 100, 0) for how, n, share in sizes]
+    return StudyResult(0, name, 5000, 7.0, 0.95, False, 100, None, tuple(studied))
 
 
 def test_the_lowest_coverage_is_that_of_all_treatments_drawn() -> None:
@@ -24,8 +24,8 @@ def test_of_one_treatment_studied_the_lowest_coverage_needs_no_name() -> None:
     assert coverage_said([study("a=0", ("t", 5, 0.9))]) == "Lowest coverage by t: 90.0 % at n = 5."
 
 
-def effect(p: float | None, significant: bool = False) -> dict[str, Any]:
-    return {"p": p, "significant": significant}
+def effect(p: float | None, significant: bool = False) -> EffectResult:
+    return EffectResult(effect=1.0, magnitude=1.0, signed=True, testable=True, why=None, p=p, significant=significant)
 
 
 def test_effects_that_were_not_tested_are_not_among_those_that_are_significant_or_not() -> None:

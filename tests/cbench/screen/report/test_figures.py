@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cbench.screen.analysis.result import InteractionResult, SampleResult, ScreenResult
 from cbench.screen.report import figures, figures_effects
+from cbench.screen.report.figures import AxisNames
 from cbench.screen.report.figures_violin import HALF, bandwidth_factor, density, offsets, silhouette
 from tests.cbench.screen import screens
-from tests.cbench.screen.screens import BOTH, analysed, cross, table
+from tests.cbench.screen.screens import BOTH, cross, screened, table
 
 FEW = np.array([1.0, 2, 2, 3, 8])
 
@@ -53,12 +56,30 @@ def test_points_stay_within_the_silhouette_and_lie_the_same_each_time() -> None:
     assert np.abs(first).max() > 0.3
 
 
-def row(n: int, number: int = 0, **changes: Any) -> dict[str, Any]:
-    made = {"treatment": number, "name": f"a={number}", "questionable": None, "n": n, "mean": 5.0, "alike": False}
-    return made | {"bca_mid": [4.0, 6.0], "t": [3.9, 6.1], "min": 0.0, "max": 9.0} | changes
+def row(n: int, number: int = 0, **changes: Any) -> SampleResult:
+    made = SampleResult(
+        treatment=number,
+        name=f"a={number}",
+        questionable=None,
+        n=n,
+        failed=0,
+        mean=5.0,
+        sd=1.0,
+        median=5.0,
+        min=0.0,
+        max=9.0,
+        alike=False,
+        bca_mid=(4.0, 6.0),
+        bca_strict=None,
+        t=(3.9, 6.1),
+        replicates=1000,
+        why=None,
+        first_run=None,
+    )
+    return replace(made, **changes)
 
 
-LABEL = {"levels": [["0"], ["1"]], "factors": ["a"], "value": "s", "unit": "s"}
+LABEL = AxisNames([["0"], ["1"]], ["a"], "s")
 
 
 def test_many_points_are_one_picture_and_few_are_shapes() -> None:
@@ -84,8 +105,8 @@ def test_questionable_treatments_are_red() -> None:
 
 
 def test_an_interval_narrower_than_a_pixel_is_left_away() -> None:
-    wide = [row(9), row(9, 1, mean=6.0, bca_mid=[5.0, 7.0], t=[5.0, 7.0])]
-    narrow = [each | {"bca_mid": [each["mean"] - 1e-4, each["mean"] + 1e-4]} for each in wide]
+    wide = [row(9), row(9, 1, mean=6.0, bca_mid=(5.0, 7.0), t=(5.0, 7.0))]
+    narrow = [replace(each, bca_mid=(mean - 1e-4, mean + 1e-4)) for each, mean in zip(wide, (5.0, 6.0), strict=True)]
     shown = figures.means("k", [("x", wide, LABEL)])
     assert "interval by BCa" in shown
     assert "interval by t" in shown
@@ -93,44 +114,57 @@ def test_an_interval_narrower_than_a_pixel_is_left_away() -> None:
 
 
 def test_responses_without_a_unit_have_scales_of_their_own() -> None:
-    small = [row(9), row(9, 1, mean=5.2, bca_mid=[5.0, 5.4], t=[5.0, 5.4])]
-    large = [row(9, mean=5e6, bca_mid=[4e6, 6e6], t=[4e6, 6e6])]
-    none = LABEL | {"unit": "", "value": "value"}
+    small = [row(9), row(9, 1, mean=5.2, bca_mid=(5.0, 5.4), t=(5.0, 5.4))]
+    large = [row(9, mean=5e6, bca_mid=(4e6, 6e6), t=(4e6, 6e6))]
+    none = replace(LABEL, unit="")
     assert figures.spans([("x", small, none), ("y", large, none)]) == pytest.approx([2.2, 2e6])
     assert figures.spans([("x", small, LABEL), ("y", large, LABEL)]) == [2e6, 2e6]
     assert figures.spans([("x", small, none), ("y", large, LABEL)]) == pytest.approx([2.2, 2e6])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> ScreenResult:
     path: Path = tmp_path_factory.mktemp("data") / "planted.csv"
-    return analysed(table(path, screens.planted(10)), chosen=BOTH)[0]
+    return screened(table(path, screens.planted(10)), chosen=BOTH)[0]
 
 
-def test_main_effects_are_on_one_axis(made: dict[str, Any]) -> None:
-    factors = {each["name"]: each["levels"] for each in made["design"]["factors"]}
-    text = figures_effects.main_effects("k", made["responses"]["wall"], "s", factors)
+def test_main_effects_are_on_one_axis(made: ScreenResult) -> None:
+    factors = {each.name: each.levels for each in made.design.factors}
+    text = figures_effects.main_effects("k", made.responses["wall"], "s", factors)
     assert [f">{name}={level}<" in text for name in "abc" for level in "01"] == [True] * 6
 
 
-def test_a_level_without_values_is_left_blank(made: dict[str, Any]) -> None:
+def test_a_level_without_values_is_left_blank(made: ScreenResult) -> None:
     text = figures_effects.main_effects(
-        "k", made["responses"]["wall"], "s", {"a": ["0", "1", "2"], "b": ["0", "1"], "c": ["0", "1"]}
+        "k", made.responses["wall"], "s", {"a": ["0", "1", "2"], "b": ["0", "1"], "c": ["0", "1"]}
     )
     assert ">a=2<" in text
 
 
-def test_every_pair_has_a_panel_and_every_factor_its_boxes(made: dict[str, Any]) -> None:
-    pairs = figures_effects.interactions("k", made["responses"]["wall"]["interactions"], "s")
+def test_every_pair_has_a_panel_and_every_factor_its_boxes(made: ScreenResult) -> None:
+    pairs = figures_effects.interactions("k", made.responses["wall"].interactions, "s")
     assert all(name in pairs for name in (cross("a", "b"), cross("a", "c"), cross("b", "c")))
-    boxes = figures_effects.block_plots("k", made["responses"]["wall"]["blocks"], "s")
+    boxes = figures_effects.block_plots("k", made.responses["wall"].blocks, "s")
     assert boxes.count(">one order in 4, chance 0.12<") >= 1
     assert all(f">{name}=1<" in boxes for name in "abc")
 
 
 def test_of_very_many_pairs_those_with_the_smallest_p_are_drawn() -> None:
     rows = [
-        {"name": str(p), "effect": 1.0, "magnitude": 1.0, "p": p / 100, "significant": False} for p in range(30, 0, -1)
+        InteractionResult(
+            name=str(p),
+            factors=("a", "b"),
+            levels=((), ()),
+            cells=(),
+            residuals=(),
+            effect=1.0,
+            magnitude=1.0,
+            signed=True,
+            testable=True,
+            why=None,
+            p=p / 100,
+        )
+        for p in range(30, 0, -1)
     ]
     shown = figures_effects.drawable(rows)
-    assert [each["p"] for each in shown] == [p / 100 for p in range(1, figures_effects.MOST_PAIRS + 1)]
+    assert [each.p for each in shown] == [p / 100 for p in range(1, figures_effects.MOST_PAIRS + 1)]

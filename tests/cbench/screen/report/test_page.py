@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cbench.screen.analysis.analysis import ScreenOptions, analyse
+from cbench.screen.analysis.analysis import analyse
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.data.data import Data
 from cbench.screen.data.read import Chosen
 from cbench.screen.report import page
 from tests.cbench.order.pages import NASTY, Outline
 from tests.cbench.screen import screens
-from tests.cbench.screen.screens import BOTH, analysed, table
+from tests.cbench.screen.screens import BOTH, screened, table
 from tests.cbench.screen.stats import simulated
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
@@ -49,7 +50,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("data")
     made = {}
     for name, (rows, chosen) in SCREENS.items():
-        found, data = analysed(table(folder / f"{name}.csv", rows), chosen=chosen)
+        found, data = screened(table(folder / f"{name}.csv", rows), chosen=chosen)
         made[name] = page.page(found, data)
     return made
 
@@ -136,7 +137,7 @@ def test_names_are_shown_and_not_obeyed(pages: dict[str, str]) -> None:
 
 def test_the_same_data_give_the_same_bytes(pages: dict[str, str], tmp_path: Path) -> None:
     rows, chosen = SCREENS["planted"]
-    found, data = analysed(table(tmp_path / "planted.csv", rows), chosen=chosen)
+    found, data = screened(table(tmp_path / "planted.csv", rows), chosen=chosen)
     assert page.page(found, data) == pages["planted"]
 
 
@@ -149,11 +150,14 @@ def test_a_report_of_220000_values_is_light_and_made_in_bounded_time() -> None:
     assert time.process_time() - begin < 60
     assert len(text.encode()) < 5_000_000
     assert len(re.findall(r"<path|<use", text)) < 10_000
-    found = made["responses"]["elapsed"]["effects"]
-    assert found["prf"]["effect"] == pytest.approx(0.19, abs=0.005)
-    assert found["fp"]["significant"]
-    assert not any(each["significant"] for each in made["responses"]["sys"]["effects"].values())
-    assert made["responses"]["elapsed"]["blocks"]["prf"]["chance"] == pytest.approx(1 / 216)
-    assert made["responses"]["samples"]["blocks"]["prf"]["chance"] == 0.125
-    assert [each["treatments"] for each in made["design"]["sets"]] == [12, 10, 10, 8, 4]
-    assert np.isfinite(found["os"]["effect"])
+    found = made.responses["elapsed"].effects
+    assert found["prf"].effect == pytest.approx(0.19, abs=0.005)
+    assert found["fp"].significant
+    assert not any(each.significant for each in made.responses["sys"].effects.values())
+    plots = {name: row.blocks["prf"] for name, row in made.responses.items()}
+    assert plots["elapsed"] is not None
+    assert plots["samples"] is not None
+    assert plots["elapsed"].chance == pytest.approx(1 / 216)
+    assert plots["samples"].chance == 0.125
+    assert [each.treatments for each in made.design.sets] == [12, 10, 10, 8, 4]
+    assert np.isfinite(found["os"].effect)

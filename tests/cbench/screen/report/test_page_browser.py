@@ -20,7 +20,7 @@ from cbench.screen.report.figures import RED
 from tests.browser import Browser
 from tests.cbench.order.test_page_browser import BOXES, DESKTOP, PHONE, TEXTS, VERDICT, common
 from tests.cbench.screen import screens
-from tests.cbench.screen.screens import BOTH, QUICK, analysed, table
+from tests.cbench.screen.screens import BOTH, QUICK, screened, table
 from tests.cbench.screen.stats import simulated
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -45,10 +45,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ]
     note = simulated.technical_note(400)
     made = {
-        "few": analysed(table(folder / "few.csv", rows), chosen=BOTH),
+        "few": screened(table(folder / "few.csv", rows), chosen=BOTH),
         "note": (analyse(note, QUICK), note),
-        "boots": analysed(table(folder / "boots.csv", screens.boots())),
-        "long names": analysed(table(folder / "long.csv", long), chosen=BOTH),
+        "boots": screened(table(folder / "boots.csv", screens.boots())),
+        "long names": screened(table(folder / "long.csv", long), chosen=BOTH),
     }
     paths = {}
     for name, (found, data) in made.items():

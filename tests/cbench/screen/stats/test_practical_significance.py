@@ -25,21 +25,17 @@ EFFECTS = {"os": 0.05, "fp": -0.053, "prf": 0.19}
 
 def test_the_smallest_n_is_the_one_whose_median_width_is_below_the_median_effect() -> None:
     found = material(EFFECTS, [2.0], [study(WIDTHS, wider=1.4)])
-    assert (found.median, found.largest, found.range) == (0.053, 0.19, 2.0)
+    assert (found.median_effect, found.largest_effect, found.range) == (0.053, 0.19, 2.0)
     assert found.enough == {T: 320, BCA: 640}
 
 
 def test_each_effect_is_told_beside_range_and_width() -> None:
     found = material(EFFECTS, [2.0], [study(WIDTHS)])
-    assert [(each.name, each.effect, each.magnitude) for each in found.effects] == [
-        ("os", 0.05, 0.05),
-        ("fp", -0.053, 0.053),
-        ("prf", 0.19, 0.19),
-    ]
-    assert [each.of_range for each in found.effects] == pytest.approx([0.025, 0.0265, 0.095])
-    assert [each.detected_from[T] for each in found.effects] == [320, 320, 160]
+    assert {name: each.magnitude for name, each in found.effects.items()} == {"os": 0.05, "fp": 0.053, "prf": 0.19}
+    assert [each.of_range for each in found.effects.values()] == pytest.approx([0.025, 0.0265, 0.095])
+    assert [each.detected_from[T] for each in found.effects.values()] == [320, 320, 160]
     first = found.widths[0]
-    assert (first.method, first.n, first.width, first.half) == (T, 5, 1.0, 0.5)
+    assert (first.method, first.n, first.median_width) == (T, 5, 1.0)
     assert [each.n for each in found.widths] == [5, 40, 160, 320, 640] * 2
 
 
@@ -54,23 +50,29 @@ def test_a_size_counts_only_if_all_larger_ones_do() -> None:
 def test_what_no_size_shows_is_none() -> None:
     found = material({"a": 0.001}, [1.0], [study(WIDTHS)])
     assert found.enough == {T: None, BCA: None}
-    assert found.effects[0].detected_from == {T: None, BCA: None}
+    assert found.effects["a"].detected_from == {T: None, BCA: None}
 
 
 def test_of_several_treatments_the_median_width_and_range_count() -> None:
     studies = [study({5: width, 10: 0.1}) for width in (1.0, 3.0, 10.0)]
     studies[0] = study({5: 1.0})
     found = material({"a": 3.5}, [1.0, 2.0, 9.0], studies)
-    assert [(each.n, each.width) for each in found.widths if each.method == T] == [(5, 3.0)]
+    assert [(each.n, each.median_width) for each in found.widths if each.method == T] == [(5, 3.0)]
     assert (found.range, found.enough[T]) == (2.0, 5)
 
 
 def test_without_effects_or_studies_it_says_so() -> None:
     found = material({}, [], [])
-    assert (found.effects, found.median, found.largest, found.range, found.enough) == ((), None, None, None, {})
+    assert (found.effects, found.median_effect, found.largest_effect, found.range, found.enough) == (
+        {},
+        None,
+        None,
+        None,
+        {},
+    )
     assert found.why == "there are no effects"
     assert material({"a": float("nan"), "b": 1.0}, [0.0], [study(WIDTHS)]).why == "no finite numbers: a"
 
 
 def test_no_range_means_no_share_of_it() -> None:
-    assert material({"a": 1.0}, [0.0], []).effects[0].of_range is None
+    assert material({"a": 1.0}, [0.0], []).effects["a"].of_range is None

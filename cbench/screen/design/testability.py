@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, count, product
 from math import prod
 
-from cbench.screen.design import testable_words as say
+from cbench.report.text import counted, some
 from cbench.screen.design.factorial import Factor, Treatment, effect_name, named
-from cbench.screen.design.judged import ALIASED, EMPTY, NO_PLOTS, OK, ONE_LEVEL, Judged
-from cbench.screen.design.model_matrix import Effect, columns, effects, present
-from cbench.screen.design.rank import Row, null_space, rank
+from cbench.screen.design.model_matrix import Effect, Row, columns, effects, null_space, present, rank
 
 Cells = tuple[tuple[int, int], ...]
 
@@ -79,8 +77,8 @@ def assess(
     wanted: list[Effect] = [(each,) for each in range(len(factors))]
     wanted += combinations(range(len(factors)), 2) if interactions else []
     judged = tuple(_judged(factors, levels, effect, mains, model, empty, plots_df) for effect in wanted)
-    words = say.counted(factors, counts, balanced) + say.crossed(factors, skew, empty)
-    words += say.together(factors, judged)
+    words = balance_words(factors, counts, balanced) + orthogonality_words(factors, skew, empty)
+    words += effect_words(factors, judged)
     return Assessment(
         treatments=len(treatments),
         counts=counts,
@@ -153,17 +151,17 @@ def _judged(
     name = effect_name(names, effect)
     if single := [each for each in effect if len(levels[each]) < 2]:
         full = prod(len(factors[each].levels) - 1 for each in effect)
-        words = say.one_level(name, factors[single[0]], levels[single[0]])
+        words = one_level_words(name, factors[single[0]], levels[single[0]])
         return Judged(effect, name, ONE_LEVEL, 0, full, (), words)
     main = len(effect) == 1
     ours = mains if main else model
     df, full = ours.df(effect), ours.full(effect)
     why = OK if df else EMPTY if not main and effect in empty else ALIASED
     if why == OK and plots_df == 0 and any(factors[each].hard for each in effect):
-        return Judged(effect, name, NO_PLOTS, 0, full, (), say.no_plots(factors, [effect]))
+        return Judged(effect, name, NO_PLOTS, 0, full, (), no_plots_words(factors, [effect]))
     others = model.seen_as(effect) if main and why == OK else ours.aliases(effect)
     aliases = tuple(effect_name(names, each) for each in others)
-    words = say.empty(name) if why == EMPTY else say.aliased(name, df, full, aliases)
+    words = empty_cells_words(name) if why == EMPTY else alias_words(name, df, full, aliases)
     return Judged(effect, name, why, df, full, aliases, words)
 
 
@@ -192,3 +190,147 @@ def _plots_df(
     if isinstance(plots, int):
         return len(together) * (plots - 1)
     return sum(max(plots.get(each, 0) - 1, 0) for each in together)
+
+
+OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty cells", "no whole plots"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Whether an effect (numbers of its factors: one or two) can be tested.
+
+    `why`: OK; ONE_LEVEL: only one level of a factor is there; ALIASED: not to be told from `aliases` (names of
+    effects); EMPTY: cells without treatments leave no two levels of each factor to compare; NO_PLOTS: a hard factor is
+    in it, and no combination of the hard factors' levels has a second batch. `df`: of it that can be told; below `full`
+    where cells are empty or it is partly aliased. `words`: one sentence, "" where all is well. An effect that is OK may
+    have `aliases` too: interactions that would be seen as it.
+    """
+
+    factors: Effect
+    name: str
+    why: str
+    df: int
+    full: int
+    aliases: tuple[str, ...]
+    words: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be tested."""
+        return self.why == OK
+
+
+LISTED = 6
+"""So many names in one sentence."""
+TOGETHER = " are fully aliased: none can be told from another"
+"""After the names of effects."""
+SEVERAL = (
+    "take several batches (boots) per level, or run the boot check: an experiment of one hard factor alone, with "
+    'batches = 10 and sequence = "mixed"'
+)
+"""What to do where a hard factor cannot be told from its batches."""
+
+
+def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], balanced: Sequence[bool]) -> list[str]:
+    """Levels without treatments, and factors out of balance."""
+    found = []
+    for factor, ours, even in zip(factors, counts, balanced, strict=True):
+        absent = [f"{factor.name}={name}" for name, count in zip(factor.levels, ours, strict=True) if not count]
+        found += [f"{each} is in no treatment" for each in absent]
+        if not even:
+            parts = [f"{count} with {name}" for name, count in zip(factor.levels, ours, strict=True) if count]
+            found.append(f"{factor.name} is not balanced: treatments {', '.join(parts)}")
+    return found
+
+
+def orthogonality_words(
+    factors: Sequence[Factor],
+    skew: Sequence[tuple[int, ...]],
+    empty: Mapping[tuple[int, int], Sequence[tuple[int, int]]],
+) -> list[str]:
+    """Pairs of factors whose main effects depend on each other."""
+    found = []
+    for one, two in skew:
+        cells = [
+            f"{factors[one].name}={factors[one].levels[a]} {factors[two].name}={factors[two].levels[b]}"
+            for a, b in empty.get((one, two), ())
+        ]
+        why = f": no treatment has {listed(cells)}" if cells else ": their levels do not come together equally often"
+        both = f"{factors[one].name} and {factors[two].name}"
+        found.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
+    return found
+
+
+def one_level_words(name: str, factor: Factor, levels: Sequence[int]) -> str:
+    """For an effect of a factor that is always the same."""
+    return f"{name} cannot be tested: every treatment has {factor.name}={factor.levels[levels[0]]}"
+
+
+def no_plots_words(factors: Sequence[Factor], effects: Sequence[Effect]) -> str:
+    """For effects of factors that are hard to change, with one batch of each of their levels."""
+    names = [factor.name for factor in factors]
+    hard = sorted({each for effect in effects for each in effect if factors[each].hard})
+    told = listed([effect_name(names, effect) for effect in effects])
+    return f"{told} cannot be tested: one batch per level of {listed([names[each] for each in hard])}; {SEVERAL}"
+
+
+def empty_cells_words(name: str) -> str:
+    """For an interaction whose cells are not there."""
+    return f"{name} cannot be tested: cells without treatments leave no two levels of each factor to compare"
+
+
+def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
+    """For an effect that is seen together with others."""
+    if not df:
+        return f"{name} cannot be tested: it is fully aliased with {listed(aliases)}"
+    if df < full:
+        return f"{name} can be tested in part only: {df} of {full} degrees of freedom"
+    return f"{name} cannot be told from {listed(aliases)}, which the test of {name} takes for none" if aliases else ""
+
+
+def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
+    """What is to be said of all effects: one sentence for those that go together."""
+    plots = [each.factors for each in judged if each.why == NO_PLOTS]
+    found = [no_plots_words(factors, plots)] if plots else []
+    found += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
+    groups: dict[frozenset[str], list[str]] = {}
+    for each in judged:
+        if each.why == ALIASED:
+            groups.setdefault(frozenset({each.name, *each.aliases}), []).append(each.name)
+    alone = 0
+    for every, names in groups.items():
+        if len(every) == len(names) <= LISTED:
+            found.append(f"{listed(names)}{TOGETHER}")
+        else:  # with main effects, of which that is said
+            alone += len(names)
+    if alone:
+        found.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
+    return found
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas between them, the first ones where there are many."""
+    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def smallest_p(iterations: int) -> float:
+    """The smallest p within iterations: that all have one sign."""
+    return 2.0 ** (1 - iterations)
+
+
+def iterations_needed(tests: int, alpha: float) -> int:
+    """Iterations for one of so many tests to be told at all, by Holm."""
+    return next(n for n in count(2) if tests * smallest_p(n) < alpha)
+
+
+def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]], told: int = 0) -> list[str]:
+    """A sentence where there are too few. `blocks`: iterations of each response that is tested so, and its name.
+
+    `told`: effects that were told already (by the split plot, in other responses): Holm then asks for less.
+    """
+    fewest = iterations_needed(tests - told, alpha) if blocks and tests > told else 0
+    few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
+    many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
+    rest = f" {told:,} {'is' if told == 1 else 'are'} told, for the next" if told else ""
+    said = f"too few iterations to tell any effect within them from chance: of {many}{rest} it takes {fewest:,}"
+    return [f"{said}, {some(few)}"] if few else []

@@ -1,0 +1,389 @@
+"""The analysis of a screening experiment: what tables, pages and figures take, and what `--json` prints.
+
+A field is named as its key in the JSON; docs/screen-analysis.md explains each of them. A number that is not known is
+None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cbench.screen.stats.practical_significance import PracticalSignificance
+from cbench.to_json import KEY, LEFT_OUT
+
+RANKS = "signed ranks in blocks"
+PLOTS = "split-plot analysis of variance"
+"""How an effect was tested."""
+
+Ends = tuple[float, float]
+"""Of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """The choice of treatments that was analyzed."""
+
+    name: str
+    words: str
+    treatments: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactorResult:
+    name: str
+    levels: tuple[str, ...]
+    hard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentResult:
+    """`questionable`: why, None for a treatment that is not."""
+
+    number: int
+    name: str
+    levels: Mapping[str, str]
+    questionable: str | None
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AliasedEffect:
+    effect: str
+    aliases: tuple[str, ...] = field(metadata={KEY: "with"})
+
+
+@dataclass(frozen=True, slots=True)
+class UntestableEffect:
+    effect: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyCells:
+    """Pairs of levels of two factors that no treatment has."""
+
+    factors: tuple[str, str]
+    cells: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentSet:
+    """A choice of treatments with its balance and aliasing. Three keys are left out where it leaves no treatment."""
+
+    name: str
+    words: str
+    treatments: int
+    counts: Mapping[str, Mapping[str, int]]
+    balanced: bool | None
+    orthogonal: bool | None
+    aliased: tuple[AliasedEffect, ...]
+    says: tuple[str, ...]
+    unbalanced: tuple[str, ...] | None = field(default=None, metadata={LEFT_OUT: None})
+    untestable: tuple[UntestableEffect, ...] | None = field(default=None, metadata={LEFT_OUT: None})
+    empty_cells: tuple[EmptyCells, ...] | None = field(default=None, metadata={LEFT_OUT: None})
+
+
+@dataclass(frozen=True, slots=True)
+class DesignResult:
+    name: str
+    factors: tuple[FactorResult, ...]
+    treatments: tuple[TreatmentResult, ...]
+    excluded: int
+    batches: tuple[str, ...]
+    iterations: int
+    sets: tuple[TreatmentSet, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRunResult:
+    """A treatment's first value beside the others; see cbench/stats/etalon.py."""
+
+    sd: float
+    sd_without: float | None
+    ratio: float | None
+    threshold: float | None
+    p: float | None
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SampleResult:
+    """The values of one treatment."""
+
+    treatment: int
+    name: str
+    questionable: str | None
+    n: int
+    failed: int
+    mean: float | None
+    sd: float | None
+    median: float | None
+    min: float | None
+    max: float | None
+    alike: bool
+    bca_mid: Ends | None
+    bca_strict: Ends | None
+    t: Ends | None
+    replicates: int
+    why: str | None
+    first_run: FirstRunResult | None
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """How one effect was tested."""
+
+    by: str
+    estimate: float | None
+    se: float | None
+    statistic: float | None
+    df: int
+    p: float
+    p_plain: float
+    p_within: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelMean:
+    level: str
+    mean: float | None
+    treatments: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectSize:
+    """`effect`: the plain one; None where it is not known."""
+
+    effect: float | None
+    signed: bool
+    testable: bool
+
+    @property
+    def fair(self) -> float:
+        """The effect that no lack of balance biases. Of one that is known."""
+        return _fair(self.effect, None)
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the fair effect differs from the plain one."""
+        return self.fair != self.effect
+
+
+def _fair(effect: float | None, adjusted: float | None) -> float:
+    """The adjusted effect where it differs from the plain one."""
+    assert effect is not None
+    return effect if adjusted is None or abs(adjusted - effect) <= 1e-9 * abs(effect) else adjusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdjustedSize(EffectSize):
+    """A main effect as another choice of treatments would give it; `adjusted`: by least squares, see MainEffect."""
+
+    adjusted: float | None
+
+    @property
+    def fair(self) -> float:
+        return _fair(self.effect, self.adjusted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectResult(EffectSize):
+    """An effect and its test. `why`: what keeps it from being tested, or from being told from others."""
+
+    magnitude: float | None
+    why: str | None
+    test: TestResult | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    significant: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainEffectResult(EffectResult):
+    levels: tuple[LevelMean, ...]
+    adjusted: float | None
+
+    @property
+    def fair(self) -> float:
+        return _fair(self.effect, self.adjusted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InteractionResult(EffectResult):
+    """`cells`, `residuals`: by the levels of both factors, None where no treatment is."""
+
+    name: str
+    factors: tuple[str, str]
+    levels: tuple[tuple[str, ...], tuple[str, ...]]
+    cells: Sequence[Sequence[float | None]]
+    residuals: Sequence[Sequence[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxResult:
+    """One combination of the other factors; `means`: None where there is no value."""
+
+    others: str
+    means: tuple[float | None, ...]
+    order: tuple[str, ...] | None
+    tied: bool
+    missing: bool
+    questionable: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlotResult:
+    """See cbench/screen/stats/blockplot.py:BlockPlot."""
+
+    levels: tuple[str, ...]
+    boxes: tuple[BoxResult, ...]
+    n: int
+    tied: int
+    left_out: int
+    together: tuple[str, ...]
+    consistent: bool
+    order: tuple[str, ...] | None
+    agreeing: int
+    chance: float
+    p_one: float | None
+    p_two: float | None
+    p: float | None
+    needed: int
+    able: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnovaLine:
+    source: str
+    stratum: str | None
+    ss: float
+    df: int
+    ms: float | None
+    f: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlotResult:
+    rows: tuple[AnovaLine, ...]
+    refused: tuple[str, ...]
+    batches: int
+    dropped: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BootResult:
+    """The batches of one combination of hard levels; see cbench/screen/stats/batch_effects.py:BootCheck."""
+
+    level: str
+    batches: tuple[str, ...]
+    n: tuple[int, ...]
+    means: tuple[float, ...]
+    h: float = field(metadata={KEY: "H"})
+    p: float
+    f: float | None
+    p_f: float | None
+    ms_between: float
+    ms_within: float
+    var_boot: float
+    icc: float | None
+    p_holm: float
+    depends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StudiedSize:
+    n: int
+    method: str
+    width_quartiles: tuple[float | None, float | None, float | None]
+    coverage: float
+    coverage_error: float
+    subsamples: int
+    without: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """Intervals from samples of other sizes of one treatment; see cbench/screen/stats/subsampling.py:Subsampling."""
+
+    treatment: int
+    name: str
+    population: int
+    mean: float
+    level: float
+    replace: bool
+    replicates: int
+    why: str | None
+    sizes: tuple[StudiedSize, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWidths:
+    """The median widths of the intervals that the data have, and of how many values."""
+
+    n: int
+    bca: float | None = field(metadata={KEY: "BCa"})
+    t: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Materiality(PracticalSignificance):
+    """Effects beside the widths of intervals."""
+
+    own: OwnWidths
+
+
+@dataclass(frozen=True, slots=True)
+class NoMateriality:
+    """Why there is nothing to compare."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseResult:
+    """One response. `why`: why there is no effect of it. `sets`: main effects by choice of treatments and factor."""
+
+    workload: str
+    response: str
+    unit: str
+    better: str
+    n: int
+    failed: int
+    unobtainable: tuple[str, ...]
+    missing: tuple[str, ...]
+    treatments: tuple[SampleResult, ...]
+    sets: Mapping[str, Mapping[str, AdjustedSize]]
+    why: str | None
+    effects: Mapping[str, MainEffectResult] = field(default_factory=dict)
+    interactions: tuple[InteractionResult, ...] = ()
+    blocks: Mapping[str, BlockPlotResult | None] = field(default_factory=dict)
+    split_plot: SplitPlotResult | None = None
+    boots: tuple[BootResult, ...] = ()
+    blocks_used: int = 0
+    blocks_dropped: int = 0
+    material: Materiality | NoMateriality | None = None
+    studies: tuple[StudyResult, ...] = ()
+
+    @property
+    def every_effect(self) -> list[tuple[str, EffectResult]]:
+        """Main effects and interactions with their names."""
+        return [*self.effects.items(), *((each.name, each) for each in self.interactions)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenResult:
+    """All of it. `tests`: effects that were tested, in all responses; `verdict`: lines, the most important first."""
+
+    factors_matter: bool
+    alpha: float
+    confidence: float
+    seed: int
+    filter: FilterResult
+    correction: str
+    design: DesignResult
+    responses: Mapping[str, ResponseResult]
+    tests: int
+    verdict: tuple[str, ...] = ()
