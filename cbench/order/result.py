@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cbench.order.stats.within_run_effects import LabelEffect
 from cbench.to_json import KEY, LEFT_OUT
 
 Order = Literal["fixed", "random"]
@@ -58,24 +59,13 @@ class LabelTest:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstTrialEffect:
-    """The trials that were the first of their run against all others of their test."""
-
-    n: int
-    median: float
-    median_others: float
-    delta_pct: float | None
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
 class OrderTest:
     """One metric of one test: fixed against random order, and what the order does within the random runs.
 
     p: by the chi-squared distribution; p_permutation: exact, or by moments; p_adjusted: of the one that decides, for
-    the number of tests. delta_pct: (fixed - random)/fixed. cov: standard deviation / mean. ci_needs: how many results
-    an interval takes where there are too few. gap: between the intervals, in widths of the wider one. alike: all
-    values are one. unit, better: as the study's file has them.
+    the number of tests. delta_pct: (fixed - random)/fixed. first_trial: those that were the first of their run.
+    cov: standard deviation / mean. ci_needs: how many results an interval takes where there are too few. gap: between
+    the intervals, in widths of the wider one. alike: all values are one. unit, better: as the study's file has them.
     """
 
     n_fixed: int
@@ -106,7 +96,7 @@ class OrderTest:
     position: LabelTest | None
     predecessor_p: float | None
     predecessor: LabelTest | None
-    first_trial: FirstTrialEffect | None
+    first_trial: LabelEffect | None
     drift_p: float | None
     drift_rho: float | None
     alike: bool

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from cbench.order import verdict
 from cbench.order.result import (
     ChangedPair,
-    FirstTrialEffect,
     IntervalRule,
     LabelMedian,
     LabelTest,
@@ -27,7 +26,7 @@ from cbench.order.result import (
 )
 from cbench.order.stats import ci_overlap, median_ci, pairwise, power
 from cbench.order.stats.analysis import Analysis, SeriesResult
-from cbench.order.stats.within_run_effects import Against, Grouped
+from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
 from cbench.stats import multiple_testing
 from cbench.stats.distributions import chi2_sf
@@ -162,19 +161,9 @@ def _predecessors(trials: Trials, found: Analysis) -> tuple[PredecessorEffect, .
     for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
         name, after = rows[row]
         each = after[number - int(starts[row])]
-        made.append(
-            PredecessorEffect(
-                name,
-                _name_of(trials, each.label),
-                each.n,
-                each.median,
-                each.median_others,
-                each.delta_pct,
-                each.p,
-                holm[number],
-                holm[number] < found.rules.alpha,
-            )
-        )
+        label, p = int(after.labels[number - int(starts[row])]), holm[number]
+        numbers = (each.n, each.median, each.median_others, each.delta_pct, each.p)
+        made.append(PredecessorEffect(name, _name_of(trials, label), *numbers, p, p < found.rules.alpha))
     return tuple(made)
 
 
@@ -199,13 +188,7 @@ def _test(
     seen = power.detectable(apart, each_order, alpha, POWER)
     alike = _alike(result)
     unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing says how they vary
-    test, position, before, first, drift = (
-        result.test,
-        result.position,
-        result.predecessor,
-        result.first,
-        result.drift,
-    )
+    test, position, before, drift = result.test, result.position, result.predecessor, result.drift
     return OrderTest(
         n_fixed=result.fixed.values.size,
         n_random=result.random.values.size,
@@ -235,7 +218,7 @@ def _test(
         position=None if position is None else _grouped(position, int),
         predecessor_p=None if before is None else before.test.p,
         predecessor=None if before is None else _grouped(before, lambda label: _name_of(trials, label)),
-        first_trial=None if first is None else _first_trial(first),
+        first_trial=result.first,
         drift_p=None if drift is None else drift.p,
         drift_rho=None if drift is None else drift.rho,
         alike=alike,
@@ -247,10 +230,6 @@ def _test(
         unit=None if meaning is None else meaning.unit,
         better=None if meaning is None else meaning.better,
     )
-
-
-def _first_trial(found: Against) -> FirstTrialEffect:
-    return FirstTrialEffect(found.n, found.median, found.median_others, found.delta_pct, found.p)
 
 
 def _alike(result: SeriesResult) -> bool:

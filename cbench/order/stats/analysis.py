@@ -76,7 +76,7 @@ class SeriesResult:
     position: within_run_effects.Grouped | None
     predecessor: within_run_effects.Grouped | None
     after: within_run_effects.Matrix | None
-    first: within_run_effects.Against | None
+    first: within_run_effects.LabelEffect | None
     drift: within_run_effects.Drift | None
     p_permutation: float | None
     p_adjusted: float | None = None

@@ -45,11 +45,6 @@ def coverage(n: int, j: int, k: int) -> float:
     return fsum(_chance(n, i) for i in range(max(j, 0), min(k - 1, n) + 1))
 
 
-def fewest(level: float) -> int:
-    """The smallest n that has an interval: the whole range covers 1 - 2^(1 - n)."""
-    return next(n for n in range(2, 1100) if 1 - 2.0 ** (1 - n) >= level)
-
-
 def _chance(n: int, i: int) -> float:
     if n < 1000:
         return _whole(n, i)

@@ -37,19 +37,21 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """Trials with one label (after one predecessor, or at one position) against all others of the same test."""
+class LabelEffect:
+    """Trials with one label (after one predecessor, or at one position) against all others of the same test.
 
-    label: int
+    delta_pct: by how much the median is above that of the others, in % of theirs; None where theirs is 0.
+    """
+
     n: int
     median: float
     median_others: float
+    delta_pct: float | None
     p: float
 
-    @property
-    def delta_pct(self) -> float | None:
-        """By how much the median is above that of the others, in % of theirs; None where theirs is 0."""
-        return 100 * (self.median - self.median_others) / abs(self.median_others) if self.median_others else None
+    @classmethod
+    def of(cls, n: int, median: float, others: float, p: float) -> LabelEffect:
+        return cls(n, median, others, 100 * (median - others) / abs(others) if others else None, p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ class Matrix:
     medians_others: Values
     h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
 
-    def __getitem__(self, at: int) -> Against:
+    def __getitem__(self, at: int) -> LabelEffect:
         medians = float(self.medians[at]), float(self.medians_others[at])
-        return Against(int(self.labels[at]), int(self.sizes[at]), *medians, chi2_sf(float(self.h[at]), 1))
+        return LabelEffect.of(int(self.sizes[at]), *medians, chi2_sf(float(self.h[at]), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def against_others(values: Values | Ordered, labels: Codes) -> tuple[Grouped, Ma
     return None if found is None else (_grouped(found), _matrix(found))
 
 
-def first_trial(values: Values | Ordered, positions: Codes) -> Against | None:
+def first_trial(values: Values | Ordered, positions: Codes) -> LabelEffect | None:
     """Trials that were the first of their run against all others. None where one of both is missing."""
     found = values if isinstance(values, Ordered) else Ordered.of(values)
     first = positions[found.order] == 0
@@ -114,7 +116,7 @@ def first_trial(values: Values | Ordered, positions: Codes) -> Against | None:
         return None
     away = float(found.ranks[first].sum()) - size * (n + 1) / 2
     test = of_sums(away * away * n / (size * (n - size)), n, found.lengths, 2)
-    return Against(0, size, median_of_sorted(found.values[first]), median_of_sorted(found.values[~first]), test.p)
+    return LabelEffect.of(size, median_of_sorted(found.values[first]), median_of_sorted(found.values[~first]), test.p)
 
 
 def drift(values: Values, times: Values | Codes) -> Drift | None:
