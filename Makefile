@@ -44,6 +44,7 @@ test: setup ## every test, with those that boot real kernels (about half an hour
 check: setup ## style, types and the fast tests (about 2 minutes)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
 	@$(PYTEST) -m 'not lab and not slow'
 

@@ -15,8 +15,8 @@ from cbench.order import command as order
 from cbench.run import command as run
 from cbench.screen import command as screen
 from cbench.sweep import command as sweep
-from quiet.console import enter
-from quiet.errors import UsageError
+from cbench.validate import command as validate
+from quiet import UsageError, enter
 
 app = typer.Typer(
     add_completion=False,
@@ -28,6 +28,7 @@ app = typer.Typer(
 
 for feature in (run, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
+validate.add_to(screen.screen)
 
 
 COMPILED = ("cbench._cbench", "quiet.noise._noise")

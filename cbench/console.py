@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar
 
-from quiet.errors import QuietError
+from quiet import QuietError
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quiet.errors import UsageError
+from quiet import UsageError
 
 Path = tuple[str | int, ...]
 KINDS = {

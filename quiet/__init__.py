@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quiet.host.host import Host as Host
     from quiet.host.reader import Reader as Reader
     from quiet.kernel import config as _config
+    from quiet.knobs import registry as _knobs
     from quiet.knobs.cpufreq import cpufreq_state as cpufreq_state
     from quiet.machine import cpu_selection as _cpu_selection
     from quiet.machine import facts as _facts
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from quiet.settings.apply import Receipt as Receipt
     from quiet.settings.hold import HeldSettings as HeldSettings
     from quiet.settings.hold import begin_hold as begin_hold
+    from quiet.settings.hold import changed_targets as changed_targets
     from quiet.settings.hold import end_hold as end_hold
     from quiet.settings.hold import hold_settings as hold_settings
     from quiet.settings.hold import overwritten as overwritten
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from quiet.settings.profile import Profile as Profile
     from quiet.settings.restore import Outcome as Outcome
 
+    KNOBS = _knobs.BY_NAME
     exit_code_of = _console.ended
     format_cpus = _cpulist.format
     parse_cpus = _cpulist.parse
@@ -88,6 +91,7 @@ _HOMES = {
     "host.reader": "Reader",
     "kernel.config": "running=kernel_config",
     "knobs.cpufreq": "cpufreq_state",
+    "knobs.registry": "BY_NAME=KNOBS",
     "machine.affinity": "join place reachable",
     "machine.cpu_selection": "CpuPartition parse_requested=parse_requested_cpus",
     "machine.facts": "CPU=CPU_FOLDER Facts",
@@ -99,7 +103,7 @@ _HOMES = {
     "verify_profile=verify",
     "settings.applied_state": "AppliedState TargetState",
     "settings.apply": "Receipt",
-    "settings.hold": "HeldSettings begin_hold end_hold hold_settings overwritten",
+    "settings.hold": "HeldSettings begin_hold changed_targets end_hold hold_settings overwritten",
     "settings.journal": "isolated_cpus load=applied_state",
     "settings.plan": "Change Plan Skipped",
     "settings.profile": "Profile bundled=bundled_profiles load=load_profile",

@@ -12,7 +12,7 @@ from cbench.compare.readers import registry
 from cbench.compare.readers.reader import Number, TestSample
 from cbench.compare.stats import HEADLINES, LEAST, Comparison, NoHeadline, compare, cycle_exact
 from cbench.compare.verdict import notes, verdict
-from quiet.errors import UsageError
+from quiet import UsageError
 
 AUTO = "auto"
 STEADIER = 10

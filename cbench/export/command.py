@@ -29,7 +29,7 @@ def export_command(
     """Write the stored trials as CSV, Parquet, or for pyperf: stats, hist, check, compare_to and show read that."""
     from cbench.export.export import ExportOptions, export
     from cbench.to_json import to_json
-    from quiet.errors import UsageError
+    from quiet import UsageError
 
     if as_json and output is None:
         raise UsageError("--json: only with --output FILE: the data themselves go to stdout")

@@ -14,8 +14,7 @@ from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
 from cbench.store.kind import is_store
 from cbench.to_json import LEFT_OUT
-from quiet.console import check_savable, emit
-from quiet.errors import QuietError, UsageError
+from quiet import QuietError, UsageError, check_savable, emit
 
 EXPORTERS: tuple[Exporter, ...] = (CsvExporter(), ParquetExporter(), PyperfExporter())
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from cbench.export.exporter import ColumnType, Exporter, ExportSource
-from quiet.errors import UsageError
+from quiet import UsageError
 
 MISSING = "--format parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or use --format csv"
 TYPES = {

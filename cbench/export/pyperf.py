@@ -16,7 +16,7 @@ from typing import Any
 from cbench.export.exporter import Exporter, ExportSource
 from cbench.store.groups import Group, grouped
 from cbench.store.records import StoredSeries
-from quiet.errors import UsageError
+from quiet import UsageError
 
 Metadata = dict[str, Any]
 UNIT = "cbench_unit"

@@ -10,7 +10,7 @@ from cbench.export.exporter import Cell, ColumnType, ExportSource, ExportTable
 from cbench.store.records import Stored, StoredSeries
 from cbench.store.store import Store
 from cbench.study.store import StudyStore, study_kind
-from quiet.errors import UsageError
+from quiet import UsageError
 
 TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = ColumnType
 FIXED = "fixed"

@@ -19,8 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cbench.workloads import registry
-from quiet.errors import QuietError, Refused, UsageError
-from quiet.machine.affinity import place
+from quiet import QuietError, Refused, UsageError, place
 
 CALL_S = 0.001
 """How long one call of the workload is to take: what a stop may be late, or a burst too long."""

@@ -16,7 +16,7 @@ from cbench.machine.topology import Place
 from cbench.measure import measurement
 from cbench.measure.options import MeasureOptions
 from cbench.model import Params, Result, Workload
-from quiet.errors import Refused
+from quiet import Refused
 
 Show = Callable[[str, int, int], None]
 UNLOADED = "no load"

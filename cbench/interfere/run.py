@@ -20,10 +20,7 @@ from cbench.machine.topology import Cache, caches, places
 from cbench.measure.options import MeasureOptions, measure_options
 from cbench.measure.result import differing
 from cbench.workloads import registry, selection
-from quiet.errors import UsageError
-from quiet.host.reader import Reader
-from quiet.machine.facts import Facts
-from quiet.settings.journal import isolated_cpus
+from quiet import Facts, Reader, UsageError, isolated_cpus
 
 TRIALS, QUICK_TRIALS = 200, 40
 ROUNDS, QUICK_ROUNDS = 5, 2

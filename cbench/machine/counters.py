@@ -18,9 +18,7 @@ from cbench.machine import events
 from cbench.machine.describe import cpuinfo_field
 from cbench.machine.events import AUTO, MOST, CounterEvent
 from cbench.model import Counter
-from quiet import cpulist
-from quiet.errors import UsageError
-from quiet.host.reader import Reader
+from quiet import Reader, UsageError, parse_cpus
 
 DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
@@ -74,7 +72,7 @@ def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[
     raw = event.raw.get(vendor(host))
     for device in host.names(DEVICES) if not event.software else ():
         cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
-        if not number.isdecimal() or cpu not in cpulist.parse(cpus):
+        if not number.isdecimal() or cpu not in parse_cpus(cpus):
             continue
         if device.startswith(ARM) and event.armv8 is not None and _implemented(host, device, event.armv8_name):
             found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]

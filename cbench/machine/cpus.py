@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from quiet import cpulist
-from quiet.errors import UsageError
-from quiet.host.reader import Reader
-from quiet.machine.affinity import reachable
-from quiet.machine.cpu_selection import parse_requested
+from quiet import Reader, UsageError, format_cpus, parse_cpus, parse_requested_cpus, reachable
 
 
 def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
@@ -24,17 +20,17 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
     """
     if not texts:
         return [default_cpu(isolated, frozenset(os.sched_getaffinity(0)) | reachable(isolated))]
-    online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
+    online = parse_cpus(Reader().text("/sys/devices/system/cpu/online") or "")
     chosen: list[int] = []
     for text in texts:
         for part in text.split(","):
-            cpus = parse_requested(part, "--cpu")
+            cpus = parse_requested_cpus(part, "--cpu")
             if not cpus:
                 raise UsageError(f"--cpu {text!r}: empty; write a CPU number or a list like 0,2-3")
             chosen += [cpu for cpu in sorted(cpus) if cpu not in chosen]
     for cpu in chosen:
         if cpu not in online:
-            raise UsageError(f"--cpu {cpu}: not online; this host has CPUs {cpulist.format(online)}")
+            raise UsageError(f"--cpu {cpu}: not online; this host has CPUs {format_cpus(online)}")
     return chosen
 
 

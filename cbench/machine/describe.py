@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 
 from cbench.model import Result
 from cbench.to_json import LEFT_OUT
-from quiet import cpulist
-from quiet.host.reader import Reader
-from quiet.machine.facts import Facts
-from quiet.machine.virtualization import hypervisor
+from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"
 
@@ -42,7 +39,7 @@ def governors(cpus: Iterable[int]) -> list[str]:
 
 def siblings(cpu: int) -> frozenset[int]:
     """The other threads of this CPU's core."""
-    return cpulist.parse(_text(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")) - {cpu}
+    return parse_cpus(_text(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")) - {cpu}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
         kernel=platform.release(),
         virtual=virtual(Reader()),
         governor=", ".join(governors(cpus)) or None,
-        isolated_cpus=cpulist.format(isolated),
+        isolated_cpus=format_cpus(isolated),
         quiet=bool(isolated) and set(cpus) <= isolated,
     )
 
@@ -80,7 +77,7 @@ def missing(results: Collection[Result]) -> tuple[str, ...]:
     if ordinary and not any(r.isolated for r in results):
         lines.append("not isolated: sudo quiet run --profile bench -- cbench ...")
     for cpu in sorted({r.cpu for r in results if r.isolated and siblings(r.cpu)}):
-        lines.append(f"CPU {cpu} shares its core with CPU {cpulist.format(siblings(cpu))}")
+        lines.append(f"CPU {cpu} shares its core with CPU {format_cpus(siblings(cpu))}")
     other = [g for g in governors(r.cpu for r in results) if g != "performance"]
     if other:
         lines.append(f"frequency not fixed (governor {', '.join(other)}): `sudo quiet run` sets performance")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quiet.errors import UsageError
+from quiet import UsageError
 
 HARDWARE, SOFTWARE, CACHE, RAW = 0, 1, 3, 4
 """perf_type_id."""

@@ -21,9 +21,3 @@ def _name(line: str, columns: int) -> str:
     words = rest.split(None, columns)
     last = re.split(r"\s{2,}", words[-1].strip())[-1] if len(words) > columns else ""
     return f"{label.strip()} ({last})" if last else label.strip()
-
-
-def short_name(name: str) -> str:
-    """ "LOC" for "LOC (Local timer interrupts)", "IRQ 27" for "27 (virtio1-virtqueues)"."""
-    label = name.partition(" (")[0]
-    return f"IRQ {label}" if label.isdigit() else label

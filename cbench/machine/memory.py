@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from quiet.host.reader import Reader
+from quiet import Reader
 
 
 def free_memory(reader: Reader) -> int:

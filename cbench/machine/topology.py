@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quiet import cpulist
-from quiet.cpulist import CpuSet
-from quiet.errors import UsageError
-from quiet.host.reader import Reader
-from quiet.machine.facts import CPU, Facts
+from quiet import CPU_FOLDER, CpuSet, Facts, Reader, UsageError, parse_cpu_mask, parse_cpus
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SIBLING, CACHE, FAR, NODE = "sibling", "cache", "far", "node"
@@ -49,8 +45,8 @@ class Place:
 def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
     """The caches that hold this CPU's data, the nearest first; empty where the host shows none."""
     found = []
-    for index in reader.numbered(f"{CPU}/cpu{cpu}/cache", "index"):
-        base = f"{CPU}/cpu{cpu}/cache/index{index}/"
+    for index in reader.numbered(f"{CPU_FOLDER}/cpu{cpu}/cache", "index"):
+        base = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}/"
         level, kind = reader.text(base + "level") or "", reader.text(base + "type") or ""
         if level.isdecimal() and kind in ("Data", "Unified"):
             found.append(Cache(int(level), kind, _bytes(reader.text(base + "size")), _shared(reader, base) | {cpu}))
@@ -64,7 +60,7 @@ def _bytes(text: str | None) -> int | None:
 
 
 def _shared(reader: Reader, base: str) -> CpuSet:
-    for name, read in (("shared_cpu_list", cpulist.parse), ("shared_cpu_map", cpulist.parse_mask)):
+    for name, read in (("shared_cpu_list", parse_cpus), ("shared_cpu_map", parse_cpu_mask)):
         text = reader.text(base + name)
         if text:
             try:
@@ -101,8 +97,8 @@ def _nearby(facts: Facts, cpu: int) -> tuple[CpuSet, str]:
     """The CPUs that share the last-level cache with this one, and its name; else those of its cluster; else ""."""
     if known := caches(facts.reader, cpu):
         return known[-1].cpus & facts.online, f"{known[-1].name} cache"
-    text = facts.reader.text(f"{CPU}/cpu{cpu}/topology/cluster_cpus_list")
-    cluster = cpulist.parse(text) & facts.online if text else frozenset()
+    text = facts.reader.text(f"{CPU_FOLDER}/cpu{cpu}/topology/cluster_cpus_list")
+    cluster = parse_cpus(text) & facts.online if text else frozenset()
     return (cluster, "cluster") if cluster - facts.siblings(cpu) else (frozenset(), "")
 
 

@@ -26,12 +26,11 @@ from cbench.model import (
     Trial,
     TrialCause,
 )
-from quiet.noise import call_nesting
-from quiet.noise.follow import Follower, Seen
+from quiet import CAUSE_FAULT, CAUSE_THREAD, CAUSE_WORK, Follower, Seen
 
 OFF = "--no-trace"
 COST = "each interruption takes longer while it is traced; --no-trace switches that off"
-KINDS = {call_nesting.THREAD: TASK, call_nesting.WORK: TASK, call_nesting.FAULT: FAULT}
+KINDS = {CAUSE_THREAD: TASK, CAUSE_WORK: TASK, CAUSE_FAULT: FAULT}
 ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
 """Lines of /proc/interrupts that are counted in addition to another one."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from cbench.model import PLAIN, Layout, Params, Workload
-from quiet.errors import UsageError
+from quiet import UsageError
 
 ASLR, ENVIRONMENT, STACK, OFFSET, PAGES = FACTORS = ("aslr", "environment", "stack", "offset", "pages")
 MOST_PROCESSES = 1000

@@ -13,10 +13,7 @@ from cbench.measure.options import MeasureOptions
 from cbench.model import Counter, Enough, Keeper, Layout, Params, Result, Session, Trial, Workload
 from cbench.stats.clean import clean, rule_for
 from cbench.workloads import registry
-from quiet.errors import QuietError
-from quiet.host.host import Host
-from quiet.host.reader import Reader
-from quiet.noise.follow import Follower
+from quiet import Follower, Host, QuietError, Reader
 
 Show = Callable[[str, int, int], None]
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]

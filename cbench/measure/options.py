@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cbench.machine import events
 from cbench.measure import layout
 from cbench.model import PLAIN, Workload
-from quiet.errors import UsageError
+from quiet import UsageError
 
 MOST_TRIALS = 1_000_000
 CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000

@@ -16,8 +16,7 @@ from cbench._cbench import ffi, lib
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
 from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial, Workload
-from quiet.errors import Incomplete, QuietError, Refused, UsageError
-from quiet.noise.follow import Follower
+from quiet import Follower, Incomplete, QuietError, Refused, UsageError
 
 Progress = Callable[[str, int], None]
 

@@ -11,7 +11,7 @@ from cbench._cbench import ffi, lib
 from cbench.machine import events
 from cbench.machine.interrupts import line_names
 from cbench.model import FAULT, INTERRUPT, LINES, MIGRATION, MULTIPLEXED, SWITCH, Trial, TrialCause
-from quiet.errors import QuietError
+from quiet import QuietError
 
 BUDGET_NS = 200_000_000
 MOST = 2000

@@ -20,10 +20,7 @@ from cbench.model import Counter, Settling, Trial
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
 from cbench.workloads.loader import address, builtin, user_code
-from quiet import cpulist
-from quiet.errors import QuietError, Refused
-from quiet.host.reader import Reader
-from quiet.machine.affinity import place
+from quiet import QuietError, Reader, Refused, parse_cpus, place
 
 REGIONS = 2000
 """Empty timed regions that are measured,"""
@@ -170,7 +167,7 @@ def check_place(series: TrialSeries, cpu: int, done: int) -> None:
     """Refused when the kernel has moved this process off its CPU, as it does when that goes offline."""
     if not series.strayed:
         return
-    online = cpulist.parse(Reader().text("/sys/devices/system/cpu/online") or "")
+    online = parse_cpus(Reader().text("/sys/devices/system/cpu/online") or "")
     why = "this process was moved to another CPU, by another cpuset or affinity" if cpu in online else "it went offline"
     raise Refused(f"CPU {cpu} was lost after {done:,} trials: {why}")
 

@@ -9,8 +9,7 @@ from cbench.order.options import OrderOptions
 from cbench.report import figures
 from cbench.report.page import NEEDED_BY_PAGES, check_page
 from cbench.store.kind import is_store
-from quiet.console import save
-from quiet.errors import UsageError
+from quiet import UsageError, save
 
 if TYPE_CHECKING:
     from cbench.order.result import OrderResult

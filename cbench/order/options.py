@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quiet.errors import UsageError
+from quiet import UsageError
 
 if TYPE_CHECKING:
     from cbench.order.stats.analysis import AnalysisRules

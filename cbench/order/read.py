@@ -9,7 +9,7 @@ from cbench.order import read_ordersage
 from cbench.stats.trials import Trials
 from cbench.store.kind import is_store
 from cbench.tables import read as read_table
-from quiet.errors import UsageError
+from quiet import UsageError
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:

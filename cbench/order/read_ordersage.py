@@ -18,7 +18,7 @@ from cbench.report.text import some
 from cbench.stats.trials import Trials
 from cbench.tables.columns import MISSING, ColumnError, trials
 from cbench.tables.read import plain
-from quiet.errors import UsageError
+from quiet import UsageError
 
 SHARED = ("run_uuid", "order_number", "order_type", "completion_status", "result")
 COMMANDS = ("exp_command", "test_command")

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quiet.console import check_savable
-from quiet.errors import QuietError, UsageError
+from quiet import QuietError, UsageError, check_savable
 
 FORMATS = (".svg", ".png")
 

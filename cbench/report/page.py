@@ -25,8 +25,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from quiet.console import check_savable
-from quiet.errors import UsageError
+from quiet import UsageError, check_savable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -20,8 +20,7 @@ from cbench.store import writer
 from cbench.store.store import Store
 from cbench.to_json import json_object
 from cbench.workloads import registry, selection
-from quiet.errors import QuietError
-from quiet.settings.journal import isolated_cpus
+from quiet import QuietError, isolated_cpus
 
 TRIALS = 1000
 QUICK_TRIALS = 200

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from cbench.report import figures
 from cbench.report.page import NEEDED_BY_PAGES, check_page
-from quiet.console import save
-from quiet.errors import UsageError
+from quiet import UsageError, save
 
 if TYPE_CHECKING:
     from cbench.screen.analysis.options import ScreenOptions

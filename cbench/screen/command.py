@@ -11,7 +11,6 @@ import typer
 
 from cbench.screen import command_analyze
 from cbench.to_json import to_json
-from cbench.validate import command
 
 screen = typer.Typer(
     no_args_is_help=True,
@@ -102,5 +101,4 @@ def _say(made: object, as_json: bool, line: str) -> None:
 def add_to(app: typer.Typer) -> None:
     """Give the application these commands."""
     command_analyze.add_to(screen)
-    command.add_to(screen)
     app.add_typer(screen, name="screen")

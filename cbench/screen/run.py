@@ -30,10 +30,7 @@ from cbench.study.process.process_tags import ProcessTags
 from cbench.study.records import StudyStatus
 from cbench.study.store import Header, StudyStore
 from cbench.to_json import to_json
-from quiet import cpulist
-from quiet.errors import QuietError, Refused, UsageError
-from quiet.host.reader import Reader
-from quiet.settings import journal
+from quiet import QuietError, Reader, Refused, UsageError, applied_state, parse_cpus
 
 LEVEL = "level"
 
@@ -174,7 +171,7 @@ def _preflight(screen: Screen, label: str) -> None:
 
 def _why(reader: Reader, screen: Screen, level: Level) -> str:
     if quiet_levels.applies(level):
-        record = journal.load(reader)
+        record = applied_state(reader)
         if record is not None:
             return f"'{record.profile}' is applied to this host; run `quiet restore` first"
         if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
@@ -182,7 +179,7 @@ def _why(reader: Reader, screen: Screen, level: Level) -> str:
         if os.geteuid() != 0:
             return "it changes the host, which only root may: run it with sudo"
     try:
-        with inherited(cpulist.parse(level.cpus) if level.cpus else None, level.aslr):
+        with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
             pass
     except Refused as error:
         return str(error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cbench.machine.interrupts import short_name
 from cbench.model import FAULT, INTERRUPT, KERNEL, SWITCH, TASK, Trial
 from cbench.stats.summary import Summary, by_chance
 
@@ -120,3 +119,9 @@ def _kind(trial: Trial) -> str:
     if any(cause.kind == KERNEL for cause in trial.causes):
         return "while the kernel ran"
     return "while the interrupt lines changed" if trial.causes else UNEXPLAINED
+
+
+def short_name(name: str) -> str:
+    """ "LOC" for "LOC (Local timer interrupts)", "IRQ 27" for "27 (virtio1-virtqueues)"."""
+    label = name.partition(" (")[0]
+    return f"IRQ {label}" if label.isdigit() else label

@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from cbench.store.schema import APPLICATION_ID, STEPS, VERSION
-from quiet.errors import QuietError, UsageError
+from quiet import QuietError, UsageError
 
 WAIT_S = 10.0
 """How long another process may write before ours is given up."""

@@ -21,8 +21,7 @@ from cbench.store import database
 from cbench.store.read import read
 from cbench.store.records import Run, StoredSeries
 from cbench.store.schema import NEW_CHUNK, NEW_RUN, NEW_SERIES, NEW_TRIAL, compact, number, pack
-from quiet import __version__
-from quiet.errors import QuietError
+from quiet import QuietError, __version__
 
 T = TypeVar("T")
 
@@ -158,9 +157,9 @@ class Store:
 
 def _ticks() -> int | str:
     """The clock of the trials, as it is stored; imported here, since reading a store needs no compiled parts."""
-    from quiet.noise import clock
+    from quiet import ticks
 
-    return number(clock.now())
+    return number(ticks())
 
 
 def _insert(connection: sqlite3.Connection, statement: str, row: Sequence[object]) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cbench.study.model import CALLED
 from cbench.study.resets.reset import SYSTEMD_RUNNING
-from quiet.errors import Refused
+from quiet import Refused
 
 UNITS = Path("/etc/systemd/system")
 TARGET = "multi-user.target"

@@ -18,7 +18,7 @@ from cbench.study.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
 from cbench.study.process import process_tags
 from cbench.study.resets import registry as resets
 from cbench.toml_table import TomlTable, lines
-from quiet.errors import UsageError
+from quiet import UsageError
 
 MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
 DAY_S = 86_400.0
@@ -114,10 +114,10 @@ def profile_of(study: TomlTable, check: bool) -> str:
     """The profile that a table names, "" for none; `check`: it has to be there."""
     name = study.text("profile", "")
     if name and check:
-        from quiet.settings import profile
+        from quiet import load_profile
 
         try:
-            profile.load(name)
+            load_profile(name)
         except UsageError as error:
             raise study.error("profile", str(error).removeprefix("profile ")) from None
     return name

@@ -15,12 +15,7 @@ from cbench.study.model import CALLED, Study, StudyCounter
 from cbench.study.records import Facts
 from cbench.study.resets.reboot import boot_id
 from cbench.to_json import to_json
-from quiet import cpulist
-from quiet.errors import QuietError
-from quiet.host.reader import Reader
-from quiet.machine.affinity import join
-from quiet.settings import journal
-from quiet.settings.journal import isolated_cpus
+from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus, join
 
 INSIDE = "CBENCH_INSIDE_QUIET"
 SHORT_S = 0.2
@@ -41,7 +36,7 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
     if not study.profile:
         return
     if os.environ.get(INSIDE):
-        applied = journal.load(Reader())
+        applied = applied_state(Reader())
         if applied is None or not set(os.sched_getaffinity(0)) <= isolated_cpus():
             raise QuietError(f"{INSIDE} is set, but this does not run within `quiet run`: unset it")
         return
@@ -85,8 +80,8 @@ def look(tell: Callable[[str], None]) -> Facts:
     """What is stored with a run: boot, load, CPUs, and where a profile is applied what `quiet verify` says of it."""
     reader = Reader()
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
-    facts = glance() | {"cpus": cpulist.format(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
-    if (applied := journal.load(reader)) is not None:
+    facts = glance() | {"cpus": format_cpus(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
+    if (applied := applied_state(reader)) is not None:
         with _aside(applied.cpus.housekeeping):
             verified = _verified()
         facts["quiet"] = verified

@@ -19,8 +19,7 @@ from cbench.study.records import Facts, Header, RunLeftOut, StoredRun, StudyStat
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.runner import Runner, StudyProgress
 from cbench.study.store import StudyStore
-from quiet.errors import QuietError, Refused, UsageError
-from quiet.host.reader import Reader
+from quiet import QuietError, Reader, Refused, UsageError
 
 ORDER = "order"
 PATIENCE_S, PAUSE_S = 3.0, 0.1

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cbench.study.model import CALLED
-from quiet.errors import Refused, UsageError
+from quiet import Refused, UsageError
 
 PATIENCE_S, PAUSE_S = 0.5, 0.05
 """Whoever just looks holds the lock for a moment."""

@@ -20,7 +20,7 @@ from cbench.study.resets.command import NoReset
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.resets.reset import ResetContext, ResetError
 from cbench.study.store import StudyStore
-from quiet.errors import QuietError
+from quiet import QuietError
 
 if TYPE_CHECKING:
     from cbench.study.workload import Workloads

@@ -19,8 +19,7 @@ from cbench.store import database
 from cbench.store.schema import compact
 from cbench.study.orders import PlannedRun
 from cbench.study.records import Counts, Ended, Header, StoredRun
-from quiet import __version__
-from quiet.errors import QuietError, UsageError
+from quiet import QuietError, UsageError, __version__
 
 __all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "study_kind"]
 

@@ -13,7 +13,7 @@ from cbench.study.model import Test
 from cbench.study.process.process_attributes import inherited
 from cbench.study.process.run_command import Execution, execute
 from cbench.study.records import Ended, Facts
-from quiet.errors import QuietError, Refused
+from quiet import QuietError, Refused
 
 LATE = "not done in time"
 

@@ -23,8 +23,7 @@ from cbench.study.hooks import AS_IS, Held
 from cbench.study.model import Study, StudyCounter, Test
 from cbench.study.records import Ended, Facts
 from cbench.workloads import registry, selection, user_code
-from quiet.errors import QuietError, UsageError
-from quiet.settings.journal import isolated_cpus
+from quiet import QuietError, UsageError, isolated_cpus
 
 ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
 TABLES = {"order": "study", "screen": "screen"}

@@ -16,8 +16,7 @@ from cbench.measure.options import MeasureOptions, measure_options
 from cbench.model import Result, Workload
 from cbench.sweep.sizes import binary
 from cbench.workloads import registry
-from quiet.errors import QuietError, UsageError
-from quiet.noise.clock import Clock, moment
+from quiet import Clock, QuietError, UsageError, moment
 
 SIZE, ACCESSES = "size", "n"
 ABLE = ("memory", "chase")

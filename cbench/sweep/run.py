@@ -16,8 +16,7 @@ from cbench.sweep import figure
 from cbench.sweep import measure as sweeping
 from cbench.sweep import sizes as working_sets
 from cbench.sweep.result import SweepResult, sweep_result
-from quiet.host.reader import Reader
-from quiet.settings.journal import isolated_cpus
+from quiet import Reader, isolated_cpus
 
 TRIALS, QUICK_TRIALS = 100, 20
 ACCESSES, QUICK_ACCESSES = "1e4,1e5,1e6", "1e4,1e5"

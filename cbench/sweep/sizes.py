@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cbench.machine.topology import UNITS
 from cbench.workloads.selection import MEMORY_SHARE
-from quiet.errors import UsageError
+from quiet import UsageError
 
 SIZES = "1K-2G"
 QUICK_SIZES = "1K-64M"

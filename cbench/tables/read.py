@@ -17,7 +17,7 @@ import numpy as np
 
 from cbench.stats.trials import Trials
 from cbench.tables.columns import MISSING, Coded, ColumnError, trials
-from quiet.errors import UsageError
+from quiet import UsageError
 
 NEEDED = ("test", "order", "value")
 NAMES = ("test", "order", "metric")

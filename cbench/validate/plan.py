@@ -16,8 +16,7 @@ from dataclasses import asdict, dataclass
 from cbench.study.instruments import registry as instruments
 from cbench.study.instruments.instrument import SAMPLES, SYS, USER, WALL, HostInstrument
 from cbench.workloads.programs import CLOCKS, NAMES
-from quiet.errors import UsageError
-from quiet.host.reader import Reader
+from quiet import Reader, UsageError
 
 FULL_SAMPLES, QUICK_SAMPLES = 1000, 10
 NAME = "validate"

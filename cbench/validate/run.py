@@ -13,7 +13,7 @@ from cbench.study.runner import StudyProgress
 from cbench.study.store import StudyStore
 from cbench.validate import plan, series
 from cbench.validate.plan import ValidateOptions
-from quiet.errors import UsageError
+from quiet import UsageError
 
 if TYPE_CHECKING:
     from cbench.validate.result import ValidationResult

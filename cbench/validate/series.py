@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cbench.study.store import StudyStore
 from cbench.validate.plan import ValidationFacts, about, is_etalon
-from quiet.errors import UsageError
+from quiet import UsageError
 
 
 @dataclass(frozen=True, slots=True)

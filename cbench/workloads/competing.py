@@ -21,8 +21,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from quiet.errors import QuietError, UsageError
-from quiet.host.reader import Reader
+from quiet import QuietError, Reader, UsageError
 
 COMMAND = ("dd", "if=/dev/zero", "of=/dev/null")
 WAIT_S = 5.0

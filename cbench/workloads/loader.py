@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from cbench._cbench import ffi, lib
-from quiet.errors import UsageError
+from quiet import UsageError
 
 
 @dataclass(frozen=True, slots=True)

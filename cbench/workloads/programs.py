@@ -27,7 +27,7 @@ from typing import Any
 from cbench._cbench import lib
 from cbench.workloads import competing, registry, screening
 from cbench.workloads.loader import builtin
-from quiet.errors import QuietError, UsageError
+from quiet import QuietError, UsageError
 
 NAMES = ("aliquot", "competing", "perfect", "copy", "etalon")
 """By the Technical Note's numbers."""

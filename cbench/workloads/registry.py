@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
 from cbench.workloads import branches, caches, floats, kernel, nothing, screening, stream, thesis
-from quiet.errors import UsageError
+from quiet import UsageError
 
 WORKLOADS: tuple[Workload, ...] = (
     *thesis.WORKLOADS,

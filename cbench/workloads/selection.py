@@ -9,7 +9,7 @@ import psutil
 
 from cbench.model import Params, Workload
 from cbench.workloads import registry, user_code
-from quiet.errors import UsageError
+from quiet import UsageError
 
 MEMORY_SHARE = 0.8
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cbench.model import Workload
 from cbench.workloads.registry import USER_PARAMETERS
-from quiet.errors import UsageError
+from quiet import UsageError
 
 FLAGS = ("-O2", "-g", "-Wall", "-shared", "-fPIC")
 PROTOTYPE = "uint64_t run(void *state, uint64_t n)"

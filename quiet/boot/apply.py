@@ -12,10 +12,9 @@ from quiet.boot.loaders.loader import BEGIN, BootFiles, Command, Edit, Loader, e
 from quiet.boot.loaders.registry import LOADERS
 from quiet.boot.plan import BootPlan, BootRequest, load_record, make
 from quiet.boot.record import APPLIED, REMOVING, THERE, BootRecord, FileEntry
-from quiet.boot.status import FILE, HOME
 from quiet.errors import Incomplete, Refused
 from quiet.host.host import Host
-from quiet.host.lock import locked
+from quiet.host.lock import BOOT_FILE, HOME, locked
 
 _GENERATED = "generated"
 
@@ -47,7 +46,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
         try:
             made = _begin(disk, plan, first)
         except OSError as error:
-            raise Refused(f"{FILE}: {_said(error)}; nothing was changed") from None
+            raise Refused(f"{BOOT_FILE}: {_said(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 _write(disk, edit)
@@ -125,7 +124,7 @@ def _back(host: Host, disk: Disk, made: BootRecord) -> None:
 def remove(host: Host) -> BootReceipt:
     """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
     disk = Disk(host)
-    if load_record(host) is None and not disk.torn(FILE):
+    if load_record(host) is None and not disk.torn(BOOT_FILE):
         return _unrecorded(host, disk)
     with locked(host):
         known = load_record(host)

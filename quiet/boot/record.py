@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from quiet import __version__
 from quiet.boot.loaders.atomic_files import Disk, Saved
 from quiet.boot.loaders.loader import BEGIN, BLOCK, OWN, WORDS, Command, without_block
-from quiet.boot.status import FILE, HOME
 from quiet.errors import UsageError
+from quiet.host.lock import BOOT_FILE, HOME
 
 _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
@@ -141,14 +141,14 @@ def load(disk: Disk) -> BootRecord | None:
     """The record; None when nothing of ours is in the boot configuration. Raises UsageError for a damaged file."""
     import json
 
-    saved = disk.load(FILE)
+    saved = disk.load(BOOT_FILE)
     if saved is None:
         return None
     try:
         data = json.loads(saved.data)
         if data["format"] != _FORMAT:
             raise UsageError(
-                f"{FILE}: written by another version of quiet ({data['version']}); remove it with that one"
+                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that one"
             )
         return BootRecord(
             data["loader"],
@@ -166,7 +166,9 @@ def load(disk: Disk) -> BootRecord | None:
             tuple(tuple(words) for words in data["undo"]),
         )
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{FILE}: damaged; it holds what boot remove puts back, so mend it or move it away") from None
+        raise UsageError(
+            f"{BOOT_FILE}: damaged; it holds what boot remove puts back, so mend it or move it away"
+        ) from None
 
 
 def store(disk: Disk, record: BootRecord) -> None:
@@ -184,21 +186,21 @@ def store(disk: Disk, record: BootRecord) -> None:
     # as readable as what it holds: `plan` needs no root, and some keep a password in grub.cfg
     found = [entry.before for entry in (*record.files, *record.generated) if entry.before]
     private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in found) else 0o600, 0, 0, 0, 0)
-    disk.make_folders(FILE)
-    disk.save(FILE, json.dumps(data, indent=1).encode() + b"\n", private)
+    disk.make_folders(BOOT_FILE)
+    disk.save(BOOT_FILE, json.dumps(data, indent=1).encode() + b"\n", private)
 
 
 def forget(disk: Disk, record: BootRecord) -> None:
     """The end: nothing of ours is there any more."""
-    disk.remove(FILE)
-    disk.clean(FILE)
+    disk.remove(BOOT_FILE)
+    disk.clean(BOOT_FILE)
     for folder in reversed(record.folders):
         disk.remove_folder(folder)
 
 
 def sweep(disk: Disk) -> None:
     """Remove what an apply left that was killed before its record was whole: nothing else had been changed then."""
-    disk.clean(FILE)
+    disk.clean(BOOT_FILE)
     disk.remove_folder(HOME)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quiet.errors import QuietError
+from quiet.host.lock import BOOT_FILE
 from quiet.host.reader import Reader
-
-HOME = "/var/lib/quiet"  # survives a reboot
-FILE = f"{HOME}/boot.json"  # the record
 
 
 class BootStatus(NamedTuple):
@@ -23,7 +21,7 @@ class BootStatus(NamedTuple):
 
 def status(reader: Reader) -> BootStatus | None:
     """The state of the boot configuration; None when nothing of quiet is in it."""
-    if not reader.exists(FILE):
+    if not reader.exists(BOOT_FILE):
         return None
     from quiet.boot import record as records
     from quiet.boot.loaders.atomic_files import Disk

@@ -10,6 +10,8 @@ from quiet.errors import Refused
 from quiet.host.reader import Reader
 
 FOLDER = "/run/quiet"  # /run ends with the boot, as the state it describes does
+HOME = "/var/lib/quiet"  # survives a reboot
+BOOT_FILE = f"{HOME}/boot.json"  # the record of `quiet boot apply`
 _LOCK = f"{FOLDER}/lock"
 _POLL_S = 0.05
 

@@ -1,6 +1,7 @@
 """The commands as functions: plan, apply, verify and restore; `applied` is `quiet run` as a context manager.
 
-`root` is "/" or the folder of a recorded machine. A profile is a Profile, the name of a bundled one, or a path.
+`root` is "/", the folder of a recorded machine, or a Host (to plan and verify: a Reader). A profile is a Profile, the
+name of a bundled one, or a path.
 """
 
 from __future__ import annotations
@@ -41,52 +42,54 @@ class AppliedHost(NamedTuple):
         join(self.isolated, pid)
 
 
-def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/") -> Plan:
+def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
     """What `quiet.apply` would change, and what it would skip and why. Writes nothing, needs no root."""
-    return verify.plan_now(Reader(root), _loaded(profile), cpus)[0]
+    return verify.plan_now(_reader(root), _loaded(profile), cpus)[0]
 
 
 def apply_profile(
-    profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/", temporary: bool = False
+    profile: Profile | str = "bench", *, cpus: str | None = None, root: Host | str = "/", temporary: bool = False
 ) -> Receipt:
     """Apply a profile until `quiet.restore`. Idempotent. `cpus` are the CPUs to isolate, the profile's by default.
 
     `temporary`: the caller restores soon, so a `quiet run` that uses the profile too may restore instead of it. Raises
     Refused when another profile is applied or the process is not permitted to change the host.
     """
-    return apply(Host(root), _loaded(profile), cpus, temporary, _PATIENCE_S)
+    return apply(_host(root), _loaded(profile), cpus, temporary, _PATIENCE_S)
 
 
-def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: str = "/") -> Plan:
+def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
     """The settings that differ from a profile (the applied one by default): none when the plan has no changes."""
-    reader = Reader(root)
+    reader = _reader(root)
     return verify.plan_now(reader, verify.applied_profile(reader, profile), cpus)[0]
 
 
-def restore_host(*, force: bool = False, keep: bool = False, root: str = "/") -> Outcome:
+def restore_host(*, force: bool = False, keep: bool = False, root: Host | str = "/") -> Outcome:
     """Restore every setting to its value before apply.
 
     A value that another program has changed since is left alone and reported as a conflict: `force` restores it too,
     `keep` accepts it.
     """
-    return restore(Host(root), force, keep, patience=_PATIENCE_S)
+    return restore(_host(root), force, keep, patience=_PATIENCE_S)
 
 
 @contextlib.contextmanager
-def applied(profile: Profile | str = "bench", *, cpus: str | None = None, root: str = "/") -> Iterator[AppliedHost]:
+def applied(
+    profile: Profile | str = "bench", *, cpus: str | None = None, root: Host | str = "/"
+) -> Iterator[AppliedHost]:
     """Apply a profile inside the block and restore the host at its end.
 
     A profile that was applied before stays applied. Several processes may use the same one: the last restores. Raises
     Refused when it cannot be applied, Incomplete when a setting could not be restored.
     """
-    host = Host(root)
+    host = _host(root)
     outcome: Outcome | None = None
     with run.in_use(host) as users:
         ours = journal.load(host) is None
         try:
             receipt = apply(host, _loaded(profile), cpus, passing=True, patience=_PATIENCE_S)
             ours = True
-            yield AppliedHost(root, receipt.cpus, receipt)
+            yield AppliedHost(host.root or "/", receipt.cpus, receipt)
         finally:
             if ours:
                 outcome = run.end_use(host, users)
@@ -97,3 +100,11 @@ def applied(profile: Profile | str = "bench", *, cpus: str | None = None, root: 
 
 def _loaded(given: Profile | str) -> Profile:
     return profile.load(given) if isinstance(given, str) else given
+
+
+def _reader(root: Reader | str) -> Reader:
+    return root if isinstance(root, Reader) else Reader(root)
+
+
+def _host(root: Host | str) -> Host:
+    return root if isinstance(root, Host) else Host(root)

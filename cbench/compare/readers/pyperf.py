@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.compare.readers.reader import ResultReader, TestSample
-from quiet.errors import UsageError
+from quiet import UsageError
 
 
 class PyperfReader(ResultReader):

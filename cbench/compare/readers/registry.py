@@ -7,7 +7,7 @@ from pathlib import Path
 from cbench.compare.readers.pyperf import PyperfReader
 from cbench.compare.readers.reader import ResultReader, TestSample
 from cbench.compare.readers.store import StoreReader
-from quiet.errors import UsageError
+from quiet import UsageError
 
 READERS: tuple[ResultReader, ...] = (StoreReader(), PyperfReader())
 

@@ -9,7 +9,7 @@ from cbench.store.groups import Group, grouped
 from cbench.store.kind import is_store
 from cbench.store.store import Store
 from cbench.study.store import study_kind
-from quiet.errors import UsageError
+from quiet import UsageError
 
 STUDIES = {
     "order": "the store of a study: `cbench order analyze {path}` compares its orders",

@@ -28,9 +28,7 @@ from cbench.measure.inkernel.ioctl import (
     said,
 )
 from cbench.model import Counter
-from quiet import cpulist
-from quiet.errors import QuietError, Refused, UsageError
-from quiet.host.reader import Reader
+from quiet import QuietError, Reader, Refused, UsageError, parse_cpus
 
 DEVICE = "/dev/cbench"
 # Those of cbench/c/workloads that the module has, with their parameters in its order (None: must be given); the others
@@ -158,7 +156,7 @@ def bound(cpu: int) -> Iterator[None]:
 
 def _not_there(cpu: int, error: Exception) -> QuietError:
     online = Reader().text("/sys/devices/system/cpu/online") or ""
-    if cpu not in cpulist.parse(online):
+    if cpu not in parse_cpus(online):
         return UsageError(f"CPU {cpu} is not online (online: {online})")
     why = error.strerror if isinstance(error, OSError) else str(error)
     return Refused(f"CPU {cpu}: this process may not run there ({why}); start it with `quiet run`, or from that cpuset")
@@ -178,6 +176,6 @@ def pmu_type(cpu: int, host: Reader | None = None) -> int:
     host = host or Reader()
     for device in ("cpu_core", "cpu_atom"):
         cpus, number = (host.text(f"{counters.DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
-        if number.isdecimal() and cpu in cpulist.parse(cpus):
+        if number.isdecimal() and cpu in parse_cpus(cpus):
             return int(number)
     return 0

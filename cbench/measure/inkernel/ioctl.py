@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from cbench.machine import counters
-from quiet.errors import QuietError, Refused, UsageError
+from quiet import QuietError, Refused, UsageError
 
 VERSION = 1
 PARAMS_MAX = 6

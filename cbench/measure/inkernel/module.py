@@ -17,8 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quiet.errors import QuietError, UsageError
-from quiet.host.reader import Reader
+from quiet import QuietError, Reader, UsageError
 
 SOURCES = Path(__file__).resolve().parents[2]
 NAME = "cbench"

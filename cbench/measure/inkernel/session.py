@@ -10,7 +10,7 @@ from cbench.measure.inkernel import client
 from cbench.model import CausesSource, Enough, Keeper, Params, Ready, Session, Settling, Trial, Workload
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
-from quiet.errors import QuietError, UsageError
+from quiet import QuietError, UsageError
 
 NAMES = {"auto": "auto", "cycles": "cycles", counters.ticks_name(): "ticks"}
 CHUNK = 1000

@@ -11,7 +11,7 @@ from cbench.screen.analysis.plots import plots_of
 from cbench.screen.analysis.result import AliasedEffect, EmptyCells, TreatmentSet, UntestableEffect
 from cbench.screen.data.data import COMPLETE, UNQUESTIONED, Data, Filter
 from cbench.screen.design.testability import Assessment, assess
-from quiet.errors import UsageError
+from quiet import UsageError
 
 
 def every_filter(data: Data) -> list[Filter]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from quiet.errors import UsageError
+from quiet import UsageError
 
 SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
 

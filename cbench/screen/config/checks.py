@@ -13,7 +13,7 @@ from cbench.study.instruments.instrument import SAMPLES
 from cbench.study.instruments.perf_record import Sampling
 from cbench.study.resets.reboot import RebootReset
 from cbench.toml_table import TomlTable
-from quiet.errors import UsageError
+from quiet import UsageError
 
 GOVERNOR = "cpufreq.governor"
 MOST_TESTS, MOST_TRIALS = 10_000, 100_000_000

@@ -10,8 +10,7 @@ from cbench.screen.config.model import NO_PROFILER, Level, ScreenFactor
 from cbench.study.config import OURS
 from cbench.study.instruments import perf_record
 from cbench.toml_table import TomlTable
-from quiet import cpulist
-from quiet.errors import UsageError
+from quiet import UsageError, format_cpus, parse_cpus
 
 MOST_FACTORS, MOST_LEVELS = 32, 100
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")
@@ -159,12 +158,12 @@ def _cpus(table: TomlTable) -> str:
         return ""
     text = table.text("cpus")
     try:
-        found = cpulist.parse(text)
+        found = parse_cpus(text)
     except UsageError as error:
         raise table.error("cpus", str(error)) from None
     if not found:
         raise table.error("cpus", "names no CPU; write a list such as 2-3")
-    return cpulist.format(found)
+    return format_cpus(found)
 
 
 def _profiler(table: TomlTable) -> str:
@@ -194,10 +193,10 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
     if there and not found:
         raise table.error("knob", "names no knob; `quiet explain` lists them")
     if check and found:
-        from quiet.knobs.registry import BY_NAME
+        from quiet import KNOBS
 
         for name, value in found.items():
-            knob = BY_NAME.get(name)
+            knob = KNOBS.get(name)
             if knob is None:
                 raise table.error("knob", f"{name!r}: unknown; `quiet explain` lists the knobs")
             number = knob.numeric and value.isdecimal() and int(value) >= 1

@@ -15,7 +15,7 @@ from cbench.screen.design import batches, testability
 from cbench.screen.design.factorial import Factor
 from cbench.screen.design.testability import ALIASED, TOGETHER, Assessment
 from cbench.study.resets.reboot import RebootReset
-from quiet.errors import UsageError
+from quiet import UsageError
 
 SHOWN = 50
 

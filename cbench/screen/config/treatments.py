@@ -28,7 +28,7 @@ from cbench.study.instruments.instrument import SAMPLES
 from cbench.study.instruments.perf_record import Sampling
 from cbench.study.orders import PlannedRun
 from cbench.study.records import StoredRun
-from quiet.errors import UsageError
+from quiet import UsageError
 
 BATCH = "batch "
 """Before the batch's number in the kind of a run."""

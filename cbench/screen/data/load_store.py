@@ -19,7 +19,7 @@ from cbench.study import lock
 from cbench.study.model import VALUE
 from cbench.study.records import Facts, FactValue, Header, StoredRun
 from cbench.study.store import StudyStore, study_kind
-from quiet.errors import QuietError
+from quiet import QuietError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from cbench.screen.data import read_table
 from cbench.screen.data.data import Data
 from cbench.screen.data.read_table import Chosen
 from cbench.store.kind import is_store
-from quiet.errors import UsageError
+from quiet import UsageError
 
 __all__ = ["Chosen", "read"]
 

@@ -16,7 +16,7 @@ from cbench.screen.design.factorial import Factor
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, ColumnError, coded
 from cbench.tables.read import NO_PYARROW, arrow_columns, arrow_module, frugal
-from quiet.errors import UsageError
+from quiet import UsageError
 
 BATCHES = ("batch", "boot")
 KNOWN = ("iteration", *BATCHES, "position", "workload", "response", "value", "unit", "questionable")

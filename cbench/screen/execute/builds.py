@@ -19,7 +19,7 @@ from pathlib import Path
 from cbench.screen.config.model import BUILT, Screen, Treatment
 from cbench.study.process.run_command import CommandError, run_checked
 from cbench.to_json import JsonValue
-from quiet.errors import QuietError, Refused
+from quiet import QuietError, Refused
 
 VARIABLE = BUILT.removeprefix("$")
 FLAGS = "CBENCH_FLAGS"

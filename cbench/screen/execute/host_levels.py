@@ -13,9 +13,7 @@ from typing import NamedTuple
 from cbench.screen.config.model import Level, Screen
 from cbench.screen.execute import pending_restores, quiet_levels
 from cbench.study.process.run_command import CommandError, run_checked
-from quiet.errors import Incomplete, QuietError, Refused
-from quiet.host.host import Host
-from quiet.settings.hold import end_hold
+from quiet import Host, Incomplete, QuietError, Refused, end_hold
 
 Levels = Mapping[str, str]
 """Factor -> level, of some factors."""

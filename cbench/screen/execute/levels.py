@@ -13,7 +13,7 @@ from cbench.study.hooks import Held, TrialHooks
 from cbench.study.process.run_command import CommandError, run_checked
 from cbench.study.records import Facts, StoredRun
 from cbench.study.resets.reset import ResetError
-from quiet import cpulist
+from quiet import parse_cpus
 
 KERNEL, LEVEL = "CBENCH_KERNEL", "CBENCH_LEVEL_"
 LOST = "the reset of its batch did not succeed"
@@ -118,7 +118,7 @@ class Levels(TrialHooks):
             if level.environment:
                 facts[factor] = " ".join(f"{name}={value}" for name, value in level.environment.items())
             if level.cpus:
-                cpus, partition = cpulist.parse(level.cpus), False
+                cpus, partition = parse_cpus(level.cpus), False
                 facts[factor] = f"CPU {level.cpus}"
             if level.aslr is not None:
                 aslr = level.aslr

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from quiet.errors import Refused
+from quiet import Refused
 
 
 class PendingRestore(NamedTuple):

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import quiet
 from cbench.screen.config.model import Level
-from quiet.errors import Refused, UsageError
-from quiet.host.host import Host
-from quiet.host.reader import Reader
-from quiet.knobs.cpufreq import cpufreq_state
-from quiet.knobs.registry import BY_NAME
-from quiet.machine.facts import CPU, Facts
-from quiet.settings import journal, plan, profile
-from quiet.settings.applied_state import TargetState
-from quiet.settings.apply import apply as apply_profile
-from quiet.settings.hold import begin_hold
-from quiet.settings.profile import Profile
-from quiet.targets import registry, value_types
+from quiet import (
+    CPU_FOLDER,
+    Facts,
+    Host,
+    Profile,
+    Reader,
+    Refused,
+    TargetState,
+    UsageError,
+    applied_state,
+    begin_hold,
+    changed_targets,
+    cpufreq_state,
+    load_profile,
+)
 
 SOURCE = "cbench screen "
 WHAT = "what quiet had applied"
 GOVERNOR = "cpufreq.governor"
-PATIENCE_S = 60
 
 
 class Applied(NamedTuple):
@@ -40,7 +43,7 @@ def applies(level: Level) -> bool:
 
 def ours(reader: Reader, source: str) -> bool:
     """Whether this experiment's settings are applied now."""
-    record = journal.load(reader)
+    record = applied_state(reader)
     return record is not None and record.source == source
 
 
@@ -49,7 +52,7 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
     named = next((level.profile for level in levels if level.profile), "")
     knobs = {name: value for level in levels for name, value in level.knobs.items()}
     if named:
-        return profile.load(named)._replace(source=source)
+        return load_profile(named)._replace(source=source)
     if not knobs:
         return None
     title = " ".join(f"{name}={value}" for name, value in knobs.items())
@@ -77,7 +80,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
     one = wanted([level], SOURCE)
     assert one is not None
     try:
-        made = plan.make(reader, one, one.choose(Facts(reader), cpus))
+        made = quiet.plan(one, cpus=cpus, root=reader)
     except (Refused, UsageError) as error:
         return str(error)
     if made.changes:
@@ -90,17 +93,17 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def _offered(reader: Reader, policy: int) -> list[str]:
-    return (reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_available_governors") or "").split()
+    return (reader.text(f"{CPU_FOLDER}/cpufreq/policy{policy}/scaling_available_governors") or "").split()
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
     """Apply them together, and read back. Raises Refused where one cannot be had; the caller then restores."""
-    record = journal.load(host)
+    record = applied_state(host)
     if record is not None:
         raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
     chosen = wanted(levels, source)
     if chosen is not None:
-        receipt = apply_profile(host, chosen, cpus, passing=True, patience=PATIENCE_S)
+        receipt = quiet.apply(chosen, cpus=cpus, root=host, temporary=True)
         if receipt.failures:
             first = receipt.failures[0]
             raise Refused(f"{first.knob}: {first.reason}")
@@ -117,14 +120,13 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
 
 def _govern(host: Host, source: str, governor: str) -> None:
     """Give every policy this governor, journal first."""
-    policies = [f"file:{CPU}/cpufreq/policy{number}/scaling_governor" for number in Facts(host).policies]
+    policies = [f"file:{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor" for number in Facts(host).policies]
     begin_hold(
         host,
         dict.fromkeys(policies, governor),
         knob=GOVERNOR,
         source=source,
         title=f"governor {governor}",
-        kind=value_types.CHOICE,
         entangled=cpufreq_state(host),
     )
 
@@ -135,20 +137,16 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
     Of a profile only that it is applied: of its hundreds of targets some drift by themselves, which is what `quiet
     verify` tells, whose answer is stored with each batch.
     """
-    record = journal.load(reader)
+    record = applied_state(reader)
     if record is None or record.source != source:
         raise Refused("what quiet had applied is applied no more: somebody has restored it meanwhile")
     written = [entry for entry in record.entries.values() if entry.wanted is not None]
     named = next((level.profile for level in levels if level.profile), "")
     if named:
         texts = tuple(_text(reader, level, written) for level in levels)
-        return Applied(texts, record.cpus.isolated or None, profile.load(named).knobs.get("aslr") == "command")
-    for entry in written:
-        now = registry.get(reader, entry.target)
-        kept = (entry.wanted, entry.after, record.settled.get(entry.target))
-        gone = now is None and registry.ends(entry.target)
-        if not (gone or BY_NAME[entry.knob].drifts or any(value_types.same(entry.kind, now, value) for value in kept)):
-            raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: somebody has changed it")
+        return Applied(texts, record.cpus.isolated or None, load_profile(named).knobs.get("aslr") == "command")
+    for entry, now in changed_targets(reader, record):
+        raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: somebody has changed it")
     return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs change nothing of where it runs
 
 
@@ -156,7 +154,7 @@ def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
     """What a level's part was. Raises Refused for a governor that is another one."""
     if level.governor:
         for number in Facts(reader).policies:
-            path = f"{CPU}/cpufreq/policy{number}/scaling_governor"
+            path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor"
             if (found := reader.text(path)) != level.governor:
                 raise Refused(f"{path} is {found!r}, and {level.governor!r} was set: somebody has changed it")
     own = [f"{each.target}={each.wanted}" for each in written if level.profile or each.knob in level.knobs]

@@ -17,7 +17,7 @@ from cbench.study.instruments.instrument import SAMPLES, HostInstrument, Instrum
 from cbench.study.instruments.perf_data import NoSamples, Samples, count
 from cbench.study.process.run_command import Execution, Probe, Reading
 from cbench.to_json import to_json
-from quiet.host.reader import Reader
+from quiet import Reader
 
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
 CALL_GRAPHS = (NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES)

@@ -23,7 +23,7 @@ from cbench.study.instruments.instrument import (
     probed,
 )
 from cbench.study.process.run_command import Execution, Probe, Reading
-from quiet.errors import UsageError
+from quiet import UsageError
 
 if TYPE_CHECKING:
     from cbench.study.instruments.perf_record import Sampling

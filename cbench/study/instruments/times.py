@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from cbench.study.instruments.instrument import PERF_ELAPSED, SYS, USER, WALL, HostInstrument, Instrument
 from cbench.study.process.run_command import Execution
-from quiet.host.reader import Reader
-from quiet.kernel import config
+from quiet import Reader, kernel_config
 
 TICK, GENERIC, NATIVE = "tick", "generic", "native"
 KERNEL_S = 1e-6
@@ -41,7 +40,7 @@ def cpu_time(reader: Reader | None = None) -> CpuTime:
     on the CPUs that nohz_full names; without nohz_full that accounting sleeps.
     """
     reader = reader or Reader()
-    found = config.running(reader)
+    found = kernel_config(reader)
     tick = time.clock_getres(MONOTONIC_COARSE)
     full = (reader.text(NO_HZ_FULL) or "").strip("()")  # "(null)" where there is none
     if found.values.get("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE") == "y":

@@ -6,9 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from quiet import cpulist
-from quiet.errors import Refused
-from quiet.machine.affinity import join
+from quiet import Refused, format_cpus, join
 
 
 @contextlib.contextmanager
@@ -38,17 +36,17 @@ def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = 
 
 
 def _place(cpus: frozenset[int]) -> None:
-    named = cpulist.format(cpus)
+    named = format_cpus(cpus)
     try:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
         raise Refused(f"CPUs {named}: {error.strerror}; may be had: {_allowed()}") from None
     if (found := os.sched_getaffinity(0)) != cpus:  # the kernel takes a part of what is asked for
-        raise Refused(f"CPUs {named}: only {cpulist.format(frozenset(found))} may be had")
+        raise Refused(f"CPUs {named}: only {format_cpus(frozenset(found))} may be had")
 
 
 def _allowed() -> str:
-    return cpulist.format(frozenset(os.sched_getaffinity(0)))
+    return format_cpus(frozenset(os.sched_getaffinity(0)))
 
 
 @contextlib.contextmanager

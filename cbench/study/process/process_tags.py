@@ -15,8 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quiet.errors import QuietError
-from quiet.host.reader import Reader
+from quiet import QuietError, Reader
 
 MARK, RUN, POSITION, TEST, PADDING = "CBENCH_TRIAL", "CBENCH_RUN", "CBENCH_POSITION", "CBENCH_TEST", "CBENCH_PADDING"
 SETUP, TEARDOWN, RESET = "setup", "teardown", "reset"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import IO, Protocol, Self
 
 from cbench.to_json import JsonValue
-from quiet.errors import QuietError
+from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
 """Of more output the end is kept, where results are, and how much is missing."""

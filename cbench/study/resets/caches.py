@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
-from quiet.host.reader import Reader
+from quiet import Reader
 
 DROP = "/proc/sys/vm/drop_caches"
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
 from cbench.toml_table import TomlTable
-from quiet.host.reader import Reader
+from quiet import Reader
 
 PAUSE_S = 0.2
 ZONES, CHIPS, POLICIES = "/sys/class/thermal", "/sys/class/hwmon", "/sys/devices/system/cpu/cpufreq"

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from cbench.study.process.run_command import execute
 from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
-from quiet.host.reader import Reader
+from quiet import Reader
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 COMING_UP = ("initializing", "starting")

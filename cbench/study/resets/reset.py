@@ -11,8 +11,7 @@ from cbench.study.process.process_tags import RESET, ProcessTags
 from cbench.study.process.run_command import Execution, run_checked
 from cbench.to_json import JsonValue
 from cbench.toml_table import TomlTable
-from quiet.errors import QuietError
-from quiet.host.reader import Reader
+from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
 """There where systemd is the first process (sd_booted(3))."""

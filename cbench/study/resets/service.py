@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
 from cbench.toml_table import TomlTable
-from quiet.host.reader import Reader
+from quiet import Reader
 
 STARTED, INVOCATION = "ActiveEnterTimestampMonotonic", "InvocationID"
 

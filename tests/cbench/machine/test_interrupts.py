@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cbench._cbench import ffi, lib
-from cbench.machine.interrupts import line_names, short_name
+from cbench.machine.interrupts import line_names
+from cbench.stats.verdict import short_name
 
 X86 = """           CPU0       CPU2       CPU5
   8:          1          0         30   IO-APIC   8-edge      rtc0
