@@ -1,6 +1,6 @@
 """OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
 
-A run is known by its run_uuid, for its number begins anew with each phase of a study that was not interleaved. Its
+A run is known by its run_uuid, for its number starts again at each phase of a study that was not interleaved. Its
 time_start is the CPU time of the process that controlled it and says nothing; a UUID of version 1 has the time in it
 (RFC 9562, section 5.1). A result of several numbers is STREAM's (copy, scale, add, triad).
 """
@@ -82,7 +82,7 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
 
 
 def _labels(commands: Sequence[str]) -> dict[str, str]:
-    """Short names: without ./ before and .sh behind, where these still tell one from another."""
+    """Short names: without ./ before and .sh behind, where the rest is still unique."""
     short = {each: each.removeprefix("./").removesuffix(".sh") for each in dict.fromkeys(commands)}
     return short if len(set(short.values())) == len(short) else {each: each for each in short}
 

@@ -19,7 +19,7 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import LINEAR, Values, exponent
 
 Progress = Callable[[float], None]
-"""Told how much of all is done, from 0 to 1."""
+"""Called with the fraction that is done, from 0 to 1."""
 
 KEPT = 1 << 22
 """So many replicates of a batch are there at a time: 32 MB."""

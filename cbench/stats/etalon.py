@@ -1,7 +1,7 @@
 """The etalon against an independent clock, and whether a series' first run is one of the others.
 
 D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until a clock says that its time is
-over, and a wristwatch tells whether that clock is right; the only outliers of one metric were the first of each series.
+over, and a wristwatch shows whether that clock is right; the only outliers of one metric were the first of each series.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FirstRun:
     """sd of all n values and of all but the first; `ratio` of the two (infinite where all others are alike).
 
     flagged: the ratio is above the `threshold`, and no other value is as far from the others' median as the first: a
-    warm-up. p: the chance of such a first value or a rarer one among normal ones. why: why it cannot be told, or a
+    warm-up. p: the chance of such a first value or a rarer one among normal ones. why: why it is not known, or a
     note.
     """
 

@@ -59,7 +59,7 @@ def of_sorted(groups: Sequence[Values]) -> Kruskal | None:
     every = np.concatenate(groups)
     every.sort(kind="stable")  # merges what is sorted already
     lengths = tied(every)
-    if len(groups) == 2:  # the pairs in which the first is above tell as much as the sum of its ranks
+    if len(groups) == 2:  # the pairs in which the first is above carry as much as the sum of its ranks
         first, second = groups
         above = second.searchsorted(first).sum() + second.searchsorted(first, side="right").sum()
         away = (float(above) - first.size * second.size) / 2

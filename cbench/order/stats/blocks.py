@@ -1,4 +1,4 @@
-"""Whether fixed and random runs were mixed in time. Where they were not, order and time cannot be told apart.
+"""Whether fixed and random runs were mixed in time. Where they were not, order and time are confounded.
 
 A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
 147-162: the number of stretches of equal orders is compared with what a random sequence would have. Its distribution is

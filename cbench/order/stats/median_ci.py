@@ -3,7 +3,7 @@
 exact      j is the largest with P(B <= j - 1) <= (1 - level)/2 for B ~ Binomial(n, 1/2), and k = n + 1 - j.
 narrowest  the smallest k - j with P(j <= B <= k - 1) >= level; of several the one with most coverage, then lowest j.
 normal     j = floor(n/2 - eta sqrt(n)/2), k = ceil(n/2 + eta sqrt(n)/2) + 1, eta the normal quantile of (1 + level)/2.
-published  what OrderSage's code takes: `normal` with both ranks one higher, put back where they leave the sample.
+published  what OrderSage's code takes: `normal` with both ranks one higher, clamped to the sample.
 
 J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems (2010), theorem 2.1 and section 2.2. The
 first three have no interval where the ranks are not 1 <= j < k <= n.

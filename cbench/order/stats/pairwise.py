@@ -1,7 +1,7 @@
 """Would "A is larger than B" change with the order? The paper's section 3, step 5: intervals across tests.
 
-One test is above another in an order when their intervals of the median do not overlap there; else the order does not
-tell. A pair changes when fixed and random order say different things of it.
+One test is above another in an order when their intervals of the median do not overlap there; else the order leaves it
+open. A pair changes when fixed and random order say different things of it.
 """
 
 from __future__ import annotations
