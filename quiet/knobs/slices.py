@@ -11,8 +11,7 @@ from quiet import cpulist
 from quiet.errors import UsageError
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
 from quiet.machine.facts import Task
-from quiet.targets import registry, systemd
-from quiet.targets import systemd_slice as kind
+from quiet.targets import registry, systemd, systemd_slice
 
 _ALL = "slice:*"
 
@@ -23,16 +22,16 @@ def _slices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     if not systemd.booted(reader):
         yield Skip(_ALL, "no systemd, so no slices: the partition and the tasks' affinities do it")
         return
-    if version != 2 or mount != kind.MOUNT:
+    if version != 2 or mount != systemd_slice.MOUNT:
         yield Skip(_ALL, "systemd sets the CPUs of slices only on cgroup v2, with the cpuset controller in it")
         return
     names = [name for name in reader.names(mount) if name.endswith(".slice") or name == "init.scope"]
     for name in names:
         current = registry.get(reader, f"slice:{name}") or ""
         allowed = _allowed(current) or scene.facts.online
-        if current and not current.endswith(kind.BY) and not allowed & scene.cpus.away:
+        if current and not current.endswith(systemd_slice.BY) and not allowed & scene.cpus.away:
             continue  # the administrator keeps it off already
-        wanted = cpulist.format(moved_away(scene, allowed)) + kind.BY
+        wanted = cpulist.format(moved_away(scene, allowed)) + systemd_slice.BY
         yield DesiredValue(f"slice:{name}", wanted, current=current)
     if not names:
         yield Skip(_ALL, "systemd has no slice with processes here")
@@ -41,7 +40,7 @@ def _slices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
 def _allowed(current: str) -> cpulist.CpuSet:
     """The CPUs in a slice's value: what our drop-in says, when there is one."""
     try:
-        return cpulist.parse(current.rpartition("not ")[2].removesuffix(kind.BY))
+        return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
     except UsageError:
         return frozenset()
 

@@ -17,7 +17,7 @@ from quiet.targets import registry
 _EVERYBODY = ["0", "0", "4294967295"]  # the first user namespace maps every user to itself
 
 
-class Places(NamedTuple):
+class ReadOnlyMounts(NamedTuple):
     """The mount points of /sys and /proc, the deepest first, each with whether it is read-only."""
 
     mounts: tuple[tuple[str, bool], ...]
@@ -39,14 +39,14 @@ def whole(facts: Facts) -> str:
     users = (facts.reader.text("/proc/self/uid_map") or "").split()
     if users and users != _EVERYBODY:
         return f"root of {where} is not root of the kernel (user namespace): run quiet on the host"
-    found = places(facts)
+    found = read_only_mounts(facts)
     if found and found.closed("/sys") and found.closed("/proc/sys"):
         return f"/sys and /proc/sys are read-only in {found.where}: run quiet on the host, or in a privileged container"
     return ""
 
 
-def places(facts: Facts) -> Places | None:
-    """The mounts for `shut`; None when none of those that matter is read-only."""
+def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
+    """The mounts for `why_not`; None when none of those that matter is read-only."""
     found: dict[str, bool] = {}
     for mount in mounts(facts.reader):
         if mount.path.startswith(("/sys", "/proc")):
@@ -54,13 +54,13 @@ def places(facts: Facts) -> Places | None:
     if not any(found.values()):
         return None
     inside = virtualization.container(facts)
-    return Places(
+    return ReadOnlyMounts(
         tuple(sorted(found.items(), key=lambda item: -len(item[0]))),
         f"this {inside}" if inside else "this mount namespace",
     )
 
 
-def shut(found: Places, reader: Reader, target: str) -> str:
+def why_not(found: ReadOnlyMounts, reader: Reader, target: str) -> str:
     """Why this target cannot be written here; "" when nothing speaks against it."""
     path = registry.written_file(reader, target)
     return f"mounted read-only in {found.where}: only the host can change it" if path and found.closed(path) else ""

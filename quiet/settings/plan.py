@@ -81,7 +81,7 @@ def make(
     changed: list[tuple[Knob, RuleContext]] = []
     taken_back: set[str] = set()
     outside = write_access.whole(facts)
-    closed = None if outside else write_access.places(facts)
+    closed = None if outside else write_access.read_only_mounts(facts)
     for knob in KNOBS:
         choice = profile.knobs.get(knob.name, "leave")
         if choice == "leave":
@@ -115,7 +115,7 @@ def _compare(
     scene: RuleContext,
     settled: Mapping[str, str],
     refused: Mapping[str, str],
-    closed: write_access.Places | None,
+    closed: write_access.ReadOnlyMounts | None,
     changes: list[Change],
     skips: list[Skipped],
 ) -> None:
@@ -133,8 +133,8 @@ def _compare(
             skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
         elif item.target in settled and value_types.same(kind, current, settled[item.target]):
             skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
-        elif closed and (shut := write_access.shut(closed, reader, item.target)):
-            skips.append(Skipped(knob.name, item.target, shut, item.label))
+        elif closed and (reason := write_access.why_not(closed, reader, item.target)):
+            skips.append(Skipped(knob.name, item.target, reason, item.label))
         else:
             why = item.why or knob.why
             changes.append(Change(knob.name, item.target, current, item.wanted, why, kind, item.label))
