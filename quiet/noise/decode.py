@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from quiet.host.reader import Reader
-from quiet.noise import ring_buffer
+from quiet.noise import formats
 from quiet.noise.call_nesting import NMI, SWITCH, TraceEvent
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, EventType, Values
 from quiet.noise.formats import Value
@@ -75,13 +75,18 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
     return comm
 
 
+def titles(comm: Callable[[int], str]) -> Callable[[int], str]:
+    """Tasks by number as "name (number)"."""
+    return lambda pid: f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
+
+
 def events(
     trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
 ) -> list[TraceEvent]:
     """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
     found = []
     for page in trace.pages(cpu):
-        for stamp, start, _length in ring_buffer.records(page):
+        for stamp, start, _length in formats.records(page):
             known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
             if known:
                 kind, decoder = known
@@ -112,7 +117,7 @@ def sent(
     for cpu in sorted(trace.cpus):
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
         for page in trace.pages(cpu):
-            for stamp, start, _length in ring_buffer.records(page):
+            for stamp, start, _length in formats.records(page):
                 kind, decoder = trace.kinds.get(_NUMBER.unpack_from(page, start)[0], (None, None))
                 if kind is None or decoder is None or (told and kind.name == "tlb_flush"):
                     continue

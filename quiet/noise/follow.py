@@ -171,14 +171,10 @@ class Follower:
         self, mine: tracefs.Instance, theirs: tracefs.Instance, cpu: int, own: int, intervals: Sequence[Interval]
     ) -> Taken:
         self._rate = rate = Clock(self._first, clock.moment())
-        convert = rate.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
+        convert = rate.converter(mine.clock)
         found = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
         comm = decode.comms(self._host, mine.mount)
-
-        def task(pid: int) -> str:
-            return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
-
-        sent = decode.sent(theirs, self._cpus, convert, task, self._symbol)
+        sent = decode.sent(theirs, self._cpus, convert, decode.titles(comm), self._symbol)
         lost = mine.lost(cpu) - self._lost.get(cpu, 0)
         self._lost[cpu] = self._lost.get(cpu, 0) + lost
         if decode.foreign(found, own):

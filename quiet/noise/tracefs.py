@@ -16,7 +16,7 @@ from quiet.cpulist import CpuSet
 from quiet.errors import QuietError
 from quiet.host.host import Host
 from quiet.host.reader import Reader
-from quiet.noise import formats, ring_buffer
+from quiet.noise import formats
 from quiet.noise.events import EventType
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
@@ -181,7 +181,7 @@ class Instance:
 
     def _new_pages(self, cpu: int) -> Iterator[bytes]:
         for page in self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw"):
-            yield page[: ring_buffer.used(page)]  # the rest of the page is empty
+            yield page[: formats.used(page)]  # the rest of the page is empty
 
     def forget(self) -> None:
         """Begin anew: what was traced until now is gone, and what did not fit is not counted."""

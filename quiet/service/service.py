@@ -41,7 +41,7 @@ class Installed(NamedTuple):
 
     profile: str
     cpus: str | None
-    enabled: bool
+    at_boot: bool
     files: tuple[str, ...]
     unit: str = NAME
 

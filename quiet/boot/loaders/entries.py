@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quiet.boot.loaders.lines import appended, edit, first_line, rewritten
 from quiet.boot.loaders.loader import (
     OWN,
     WORDS,
@@ -19,9 +18,13 @@ from quiet.boot.loaders.loader import (
     Loader,
     LoaderContext,
     Steps,
+    appended,
     by_hand,
+    edit,
     encode,
     first,
+    first_line,
+    rewritten,
 )
 from quiet.boot.parameters.cmdline import CommandLine, parse
 from quiet.errors import Refused

@@ -5,8 +5,7 @@ Source: man page rpm-ostree(1), kargs.
 
 from __future__ import annotations
 
-from quiet.boot.loaders.lines import appended
-from quiet.boot.loaders.loader import BootFiles, Command, Loader, LoaderContext, Steps, first
+from quiet.boot.loaders.loader import BootFiles, Command, Loader, LoaderContext, Steps, appended, first
 from quiet.boot.parameters.cmdline import CommandLine
 
 _TOOLS = ("/usr/bin/rpm-ostree",)
