@@ -28,7 +28,7 @@ HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, CALL})
-OTHERS = 20  # fewer do not tell what is usual
+OTHERS = 20  # fewer do not show what is usual
 QUANTILE = 0.9  # of all of a name: what is longer now and then is the handler's own, and so few pauses do not move it
 FAR = 100  # a handler that has more to do than usual seldom has so many times as much
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
@@ -36,7 +36,7 @@ FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can mak
 # 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
 # A healthy kernel's handlers hardly ever keep a CPU for so long (25 ticks at 250 Hz, five times the longest batch), so
-# less is enough to tell (an emulator's handlers take milliseconds), also where an interrupt came too seldom to be
+# a smaller factor is enough (an emulator's handlers take milliseconds), also where an interrupt came too seldom to be
 # compared with its own: then with all the handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
@@ -54,7 +54,7 @@ class Gap(NamedTuple):
 class Cause(NamedTuple):
     """A kind (frames.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known.
 
-    Of HOST `by` is what ran meanwhile, its kind and name with a space between them; "" where nothing did.
+    Of HOST `by` is what ran at that time, its kind and name with a space between them; "" where nothing did.
     """
 
     kind: str
@@ -98,9 +98,9 @@ class Usual(NamedTuple):
 class Pauses:
     """How long each handler took on one CPU, to find the pauses of the whole virtual machine inside of handlers.
 
-    The trace has an interrupt's begin and its end, and a pause between them looks like a slow handler. What tells them
-    apart is how long the handlers take otherwise, on this CPU in this run. Only for what the kernel runs to its end at
-    once: how long a task or a work takes is its own affair.
+    The trace has an interrupt's begin and its end, and a pause between them looks like a slow handler. The
+    difference is how long the handlers take otherwise, on this CPU in this run. Only for handlers, which the kernel
+    runs to their end at once: how long a task or a work takes is its own affair.
     """
 
     def __init__(self, took: Iterable[tuple[Name, int]], ticks: Callable[[float], int]) -> None:
@@ -117,7 +117,7 @@ class Pauses:
         self._known: dict[Name, Usual | None] = {}
 
     def usual(self, name: Name) -> Usual | None:
-        """What is usual for a name; None where that cannot be told."""
+        """What is usual for a name; None where that is not known."""
         if name not in self._known:
             self._known[name] = self._usual(name) if name[0] in HANDLERS else None
         return self._known[name]

@@ -37,7 +37,7 @@ def moment() -> Moment:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What two moments tell: CLOCK_MONOTONIC_RAW is not adjusted meanwhile, so it is linear in the ticks."""
+    """The rates between two moments: CLOCK_MONOTONIC_RAW is never adjusted, so it is linear in the ticks."""
 
     first: Moment
     last: Moment

@@ -1,4 +1,4 @@
-"""What ran on a CPU during given times, while somebody else measures there: the kernel's trace, read piece by piece.
+"""What ran on a CPU during given times, while another process measures there: the kernel's trace, read piece by piece.
 
     with Follower(Host(), cpus) as follower:      # not on one of these CPUs
         follower.begin(2)
@@ -161,7 +161,7 @@ class Follower:
 
     @contextlib.contextmanager
     def _losing_the_trace(self) -> Iterator[None]:
-        """Whoever takes the trace away meanwhile ends the tracing, not the measuring."""
+        """Removing the trace from outside ends the tracing, not the measuring."""
         try:
             yield
         except OSError as error:

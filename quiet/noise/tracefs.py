@@ -1,6 +1,6 @@
 """A trace instance of our own on just the tested CPUs, gone again afterwards.
 
-Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; nobody else's tracing is
+Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is
 touched. Its name says whose it is, so that one whose owner was killed is removed by the next start.
 """
 
@@ -184,7 +184,7 @@ class Instance:
             yield page[: formats.used(page)]  # the rest of the page is empty
 
     def forget(self) -> None:
-        """Begin anew: what was traced until now is gone, and what did not fit is not counted."""
+        """Discard the trace so far, and the count of events that did not fit."""
         for cpu in self.cpus:
             for _page in self.pages(cpu):
                 pass

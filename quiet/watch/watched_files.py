@@ -69,7 +69,7 @@ def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def paths(reader: Reader, target: str) -> list[str]:
-    """The files of a target that somebody may write; none for what has none."""
+    """The files of a target that other programs may write."""
     kind, name = registry.split(target)
     match kind:
         case "file":

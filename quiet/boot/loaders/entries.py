@@ -119,7 +119,7 @@ def _systemd_line(scene: LoaderContext) -> CommandLine:
 
 
 def _systemd_steps(scene: LoaderContext) -> Steps:
-    """The entries that are there, and the line that kernel-install takes for later ones; images that hold it anew."""
+    """The entries, and the line that kernel-install takes for later ones; images that have it built in."""
     files = scene.files
     entries(files, files.names)  # one that cannot be read is not an empty one
     made = [found for path in _ordinary(files) if (found := edit(scene, path, _OPTIONS, together=True))[1]]

@@ -34,18 +34,18 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What makes a merged line the next boot's, and what takes it back once the files are as they were."""
+    """The steps that give the next boot a merged line, and the commands that follow a restore of the files."""
 
     edits: tuple[Edit, ...] = ()
     commands: tuple[Command, ...] = ()
     undo: tuple[Command, ...] = ()
-    generated: tuple[str, ...] = ()  # files that the commands write anew
+    generated: tuple[str, ...] = ()  # files that the commands regenerate
     add: tuple[str, ...] = ()  # the words in all the edits together, where lines differ
     drop: tuple[str, ...] = ()
 
 
 class Known(Protocol):
-    """What is known of an earlier apply (record.BootRecord)."""
+    """The record of an earlier apply (record.BootRecord)."""
 
     add: tuple[str, ...]
     drop: tuple[str, ...]
@@ -63,7 +63,7 @@ class BootFiles(Disk):
 
     def text(self, path: str) -> str | None:
         """A file's content; None when it is not there, or was not before an apply."""
-        self.reader.text(path)  # a recording remembers it so; what is wanted here are the very bytes
+        self.reader.text(path)  # for a recording; the bytes themselves are needed here
         saved = self.load(path)
         data = saved.data if saved else None
         if self._known:
@@ -80,7 +80,7 @@ class BootFiles(Disk):
 
 @dataclass(frozen=True, slots=True)
 class LoaderContext:
-    """What a loader's functions are given."""
+    """The arguments of a loader's functions."""
 
     files: BootFiles
     facts: Facts
@@ -93,7 +93,7 @@ class LoaderContext:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """A kind of boot loader: how it is recognised ("" when it is not here), the line it holds, and what changes it."""
+    """A type of boot loader: how it is recognized ("" when it is not here), its line, the steps to change it."""
 
     name: str
     title: str
@@ -101,7 +101,7 @@ class Loader:
     line: Callable[[LoaderContext], CommandLine]
     steps: Callable[[LoaderContext], Steps]
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
-    anew: Callable[[BootFiles], Command] | None = None  # the command that reads these files
+    regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # files of which later kernels bring more, with our words
     again: Callable[[BootFiles], tuple[Command, ...]] | None = (
         None  # what `remove` runs, where that changes with kernels
@@ -109,7 +109,7 @@ class Loader:
 
 
 def by_hand(reason: str, merged: Merged) -> Refused:
-    """What cannot be done rightly here, and the words with which somebody can do it."""
+    """The refusal of a change that is not safe here, with the words to add by hand."""
     away = f", take out: {' '.join(merged.drop)}" if merged.drop else ""
     return Refused(f"{reason}; add by hand: {' '.join(merged.add) or 'nothing'}{away}")
 
