@@ -81,7 +81,7 @@ def test_only_the_boot_room_names_the_files_of_boot_loaders() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(BOOT_FILES)
     }
     assert {name for name in named if not name.startswith("quiet.boot.")} <= {
-        *("quiet.record.recorder", "quiet.record.redact_boot_files")  # which read only
+        *("quiet.record.recorder", "quiet.record.redact_files")  # which read only
     }
 
 

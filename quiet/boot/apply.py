@@ -1,4 +1,4 @@
-"""Carry a boot plan out, and take it back. Recorded first, one file at a time, each whole or not at all."""
+"""Apply a boot plan, and remove it. Recorded first, then file by file, each whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _GENERATED = "generated"
 
 @dataclass(frozen=True, slots=True)
 class BootReceipt:
-    """What an apply or a remove did. `not_run`: the commands that a recorded tree has nobody for."""
+    """The result of an apply or a remove. `not_run`: the commands that a recorded tree cannot run."""
 
     files: tuple[str, ...] = ()
     ran: tuple[Command, ...] = ()
     not_run: tuple[Command, ...] = ()
-    conflicts: tuple[tuple[str, str], ...] = ()  # (path, what was done about it)
+    conflicts: tuple[tuple[str, str], ...] = ()  # (path, how it was resolved)
     plan: BootPlan | None = None
     record: BootRecord | None = None
 
 
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
-    """Make the next boot's command line; twice is as once. Raises Refused when a command fails: all is back then."""
+    """Make the next boot's command line. Idempotent. Raises Refused when a command fails: all is restored then."""
     make(host, request, loader)  # a wrong request is reported before the lock is asked for
     with locked(host):
         plan = make(host, request, loader)
@@ -44,24 +44,26 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
             _take_out(host, disk, plan.record, last=False)
             plan = make(host, request, loader)
         try:
-            made = _begin(disk, plan, first)
+            record = _begin(disk, plan, first)
         except OSError as error:
-            raise Refused(f"{BOOT_FILE}: {_said(error)}; nothing was changed") from None
+            raise Refused(f"{BOOT_FILE}: {_reason(error)}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 _write(disk, edit)
             ran, not_run = _run(host, plan.steps.commands)
         except OSError as error:
             try:
-                _back(host, disk, made)
+                _back(host, disk, record)
             except OSError as second:
-                raise Incomplete(f"{_said(error)}; {_said(second)}: mend it, then run `quiet boot remove`") from None
-            raise Refused(f"{_said(error)}; everything was put back") from None
-        for entry in made.generated:
+                raise Incomplete(
+                    f"{_reason(error)}; {_reason(second)}: mend it, then run `quiet boot remove`"
+                ) from None
+            raise Refused(f"{_reason(error)}; everything was put back") from None
+        for entry in record.generated:
             entry.after = disk.data(entry.path)
-        made.state = APPLIED
-        records.store(disk, made)
-        return BootReceipt(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=made)
+        record.state = APPLIED
+        records.store(disk, record)
+        return BootReceipt(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=record)
 
 
 def _write(disk: Disk, edit: Edit) -> None:
@@ -69,20 +71,20 @@ def _write(disk: Disk, edit: Edit) -> None:
         disk.make_folders(edit.path)
         disk.save(edit.path, edit.data, disk.load(edit.path))
     except OSError as error:
-        raise OSError(error.errno, f"{edit.path}: {_said(error)}") from None
+        raise OSError(error.errno, f"{edit.path}: {_reason(error)}") from None
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """Generated files as they were before our first apply, where nobody else has written them since.
+    """Generated files as they were before our first apply, unless another program has written them since.
 
-    An apply that was killed does not know what it had made of them: what was there before it is what counts.
+    An apply that was killed does not know their content after it: the content before it counts.
     """
     known = plan.record.generated if plan.record else []
     return {entry.path: entry for entry in known if entry.after in (None, disk.data(entry.path))}
 
 
 def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecord:
-    made = BootRecord(
+    record = BootRecord(
         plan.loader.name,
         plan.profile,
         cpulist.format(plan.cpus.isolated),
@@ -93,36 +95,36 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
         commands=plan.steps.commands,
         undo=plan.steps.undo,
     )
-    made.folders = disk.missing_folders(f"{HOME}/x")
+    record.folders = disk.missing_folders(f"{HOME}/x")
     for edit in plan.steps.edits:
-        made.files.append(FileEntry(edit.path, edit.how, disk.load(edit.path), edit.data))
-        made.folders += [path for path in disk.missing_folders(edit.path) if path not in made.folders]
+        record.files.append(FileEntry(edit.path, edit.how, disk.load(edit.path), edit.data))
+        record.folders += [path for path in disk.missing_folders(edit.path) if path not in record.folders]
     listed = plan.loader.entries if plan.steps.edits else None
     for path in listed(BootFiles(disk.reader)) if listed else ():
-        if path not in {entry.path for entry in made.files}:
-            made.files.append(FileEntry(path, THERE, disk.load(path), None))
+        if path not in {entry.path for entry in record.files}:
+            record.files.append(FileEntry(path, THERE, disk.load(path), None))
     for path in plan.steps.generated:
         before = first[path].before if path in first else disk.load(path)
-        made.generated.append(FileEntry(path, _GENERATED, before, None))
+        record.generated.append(FileEntry(path, _GENERATED, before, None))
     if plan.record:
-        made.folders = list(dict.fromkeys((*plan.record.folders, *made.folders)))
-    records.store(disk, made)
-    return made
+        record.folders = list(dict.fromkeys((*plan.record.folders, *record.folders)))
+    records.store(disk, record)
+    return record
 
 
-def _back(host: Host, disk: Disk, made: BootRecord) -> None:
+def _back(host: Host, disk: Disk, record: BootRecord) -> None:
     """After a command that failed: files and generated files as they were before it."""
-    for entry in (*made.files, *made.generated):
+    for entry in (*record.files, *record.generated):
         if entry.how == THERE:
             continue
         disk.clean(entry.path)
         if disk.data(entry.path) != (entry.before.data if entry.before else None):
-            disk.put_back(entry.path, entry.before)
-    records.forget(disk, made)
+            disk.restore(entry.path, entry.before)
+    records.forget(disk, record)
 
 
 def remove(host: Host) -> BootReceipt:
-    """Put the boot configuration back as it was found. Raises Incomplete when it could not be."""
+    """Restore the boot configuration. Raises Incomplete when that was not possible."""
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(BOOT_FILE):
         return _unrecorded(host, disk)
@@ -134,16 +136,16 @@ def remove(host: Host) -> BootReceipt:
             records.sweep(disk)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Incomplete(f"{where}{_said(error)}; run `quiet boot remove` again when it is mended") from None
+            raise Incomplete(f"{where}{_reason(error)}; run `quiet boot remove` again when it is mended") from None
         return BootReceipt()
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Without a record (somebody has removed it) the marks still tell what is ours."""
+    """Without a record (it was deleted) the marks still show what is ours."""
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
-        if not ours or loader.anew is None:
+        if not ours or loader.regenerate is None:
             continue
         with locked(host):
             for path in ours:
@@ -153,19 +155,19 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
                 else:
                     disk.remove(path)
             try:
-                ran, not_run = _run(host, (loader.anew(files),))
+                ran, not_run = _run(host, (loader.regenerate(files),))
             except OSError as error:
-                raise Incomplete(f"{_said(error)}; our words are out of {', '.join(ours)}: run it again") from None
+                raise Incomplete(f"{_reason(error)}; our words are out of {', '.join(ours)}: run it again") from None
             return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
 
 
 def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootReceipt:
-    """Files back, then the loader's commands. Without `last` another apply follows, which runs them itself."""
+    """Restore files, then run the loader's commands. Without `last` another apply follows, which runs them itself."""
     if last and known.state == APPLIED:
         known.state = REMOVING
         records.store(disk, known)
-    # None: an apply that was killed does not know what it had made of a file
+    # None: an apply that was killed does not know the content after it
     untouched = {entry.path for entry in known.generated if entry.after and entry.after == disk.data(entry.path)}
     changed, conflicts = _files_back(disk, known)
     conflicts += _later_entries(disk, known)
@@ -181,13 +183,13 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
         _run(host, undo)
     except OSError as error:
         failure, ran = error, ()
-    anew = _generated_back(disk, known, untouched, failure)
+    generated = _generated_back(disk, known, untouched, failure)
     records.forget(disk, known)
-    return BootReceipt(changed, ran, not_run, (*conflicts, *anew), record=known)
+    return BootReceipt(changed, ran, not_run, (*conflicts, *generated), record=known)
 
 
 def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The files that were put back, and of these the ones that somebody else had changed."""
+    """The restored files, and those of them that another program had changed."""
     changed, conflicts = [], []
     for entry in known.files:
         if entry.how == THERE:
@@ -197,7 +199,7 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
         if now == (entry.before.data if entry.before else None):
             continue
         if now == entry.after:
-            disk.put_back(entry.path, entry.before)
+            disk.restore(entry.path, entry.before)
         else:
             conflicts.append((entry.path, _less_ours(disk, known, entry)))
         changed.append(entry.path)
@@ -208,7 +210,7 @@ def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]
     """Entries of kernels that came after apply, made from a file with our words: they lose them too."""
     listed = _loader(known).entries
     files = BootFiles(disk.reader)
-    found = []
+    changed = []
     for path in listed(files) if listed and known.files else ():
         saved = disk.load(path)
         if saved is None or path in {entry.path for entry in known.files}:
@@ -217,8 +219,8 @@ def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]
         if rest != saved.data:
             disk.clean(path)
             disk.save(path, rest, saved)
-            found.append((path, "it came after apply, with our words: only these were taken out"))
-    return tuple(found)
+            changed.append((path, "it came after apply, with our words: only these were taken out"))
+    return tuple(changed)
 
 
 def _loader(known: BootRecord) -> Loader:
@@ -228,7 +230,7 @@ def _loader(known: BootRecord) -> Loader:
 def _generated_back(
     disk: Disk, known: BootRecord, untouched: set[str], failure: OSError | None
 ) -> tuple[tuple[str, str], ...]:
-    """Files made anew are compared with the first state; what nobody else had changed since gets it, times included."""
+    """Regenerated files are compared with the first state; those that only we had changed get it, times included."""
     conflicts = []
     for entry in known.generated:
         now, before = disk.load(entry.path), entry.before
@@ -236,15 +238,15 @@ def _generated_back(
         if now and before and (now.data, now.mtime_ns) == (before.data, before.mtime_ns):
             continue
         if (now and now.data) == (before and before.data) or entry.path in untouched:
-            disk.put_back(entry.path, before)
+            disk.restore(entry.path, before)
         elif now is None:
             conflicts.append((entry.path, "somebody has removed it; it stays removed"))
         elif failure:
-            raise Incomplete(f"{_said(failure)}; {entry.path} still has the words: mend it and run boot remove again")
+            raise Incomplete(f"{_reason(failure)}; {entry.path} still has the words: mend it and run boot remove again")
         else:
             conflicts.append((entry.path, "made anew; it is not as at first, for it had been changed since"))
     if failure and not known.generated:
-        raise Incomplete(f"{_said(failure)}; run `quiet boot remove` again when it is mended")
+        raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again when it is mended")
     return tuple(conflicts)
 
 
@@ -270,5 +272,5 @@ def _run(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...]
     return commands, ()
 
 
-def _said(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     return error.strerror or str(error)

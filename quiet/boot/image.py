@@ -44,7 +44,7 @@ _UNNUMBERED = (
     *("/boot/firmware/kernel8.img", "/boot/kernel8.img", "/boot/vmlinuz-linux", "/boot/vmlinuz", "/boot/Image"),
 )
 _PI5 = ("/boot/firmware/kernel_2712.img", "/boot/kernel_2712.img")
-_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # where a partition whose paths a boot loader tells may be
+_MOUNTS = ("", "/boot", "/efi", "/boot/efi")  # where the partition of a boot loader's paths may be mounted
 _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 
@@ -54,15 +54,15 @@ def kernel(facts: Facts) -> str:
     release = _running(reader)
     if not release:
         raise Refused("what the running kernel is called is not known here; give its image with --kernel FILE")
-    said = _booted(facts) or _beside_initrd(facts)  # then no other one was started
+    booted = _booted(facts) or _beside_initrd(facts)  # then no other one was started
     guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
     others = ""
-    for path in [*_named(_KERNELS, reader, release), *(said or guessed)]:
+    for path in [*_named(_KERNELS, reader, release), *(booted or guessed)]:
         if reader.exists(path):
-            found = _release(reader, path)
-            if found in ("", release):
+            other = _release(reader, path)
+            if other in ("", release):
                 return path
-            others = f" ({path} is {found})"
+            others = f" ({path} is {other})"
     raise Refused(
         f"the image of the running kernel {release} was not found in /boot{others}; give it with --kernel FILE"
     )
@@ -140,9 +140,9 @@ def _given(facts: Facts) -> list[str]:
 
 def _beside_initrd(facts: Facts) -> list[str]:
     """The images that Arch's names pair with initrd=: "/boot/initramfs-linux-lts.img" has "/boot/vmlinuz-linux-lts"."""
-    found = []
+    images = []
     for path in _given(facts):
         folder, _, name = path.rpartition("/")
         if name.startswith("initramfs-") and name.endswith(".img"):
-            found.append(f"{folder}/vmlinuz{name.removeprefix('initramfs')[:-4].removesuffix('-fallback')}")
-    return found
+            images.append(f"{folder}/vmlinuz{name.removeprefix('initramfs')[:-4].removesuffix('-fallback')}")
+    return images

@@ -25,7 +25,7 @@ _FORMAT = 1
 
 @dataclass(slots=True)
 class FileEntry:
-    """One file: as found, as we made it (None: gone, or for a generated one not known yet), and what in it is ours."""
+    """One file: its original state, our content (None: removed, or generated and not known yet), and what is ours."""
 
     path: str
     how: str
@@ -52,7 +52,7 @@ class BootRecord:
     undo: tuple[Command, ...] = ()
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without what we did to it: as found, or what somebody made of it less our part."""
+        """A file's content without what we did to it: the original one, or the current one without our part."""
         entry = next((item for item in (*self.files, *self.generated) if item.path == path), None)
         if entry is None or entry.how == THERE:
             return data
@@ -71,7 +71,7 @@ class BootRecord:
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def without(self, data: bytes) -> bytes:
-        """The content of a file that somebody made from one of ours: lines lose our words where they have them all."""
+        """The content of a file that was made from one of ours: a line loses our words where it has them all."""
         # kernel-install makes entries from its own file, so its words are looked for first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
         pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]

@@ -36,5 +36,5 @@ def record(file: str, root: str, unmasked: bool, as_json: bool) -> int:
     from quiet.record import recorder
 
     done = recorder.record(recorder.Recording(root), file, not unmasked)
-    text.show(done, as_json, json_output.record, text_host.record)
+    text.show(done, as_json, json_output.to_object, text_host.record)
     return 0

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from quiet.boot.parameters.parameter import BootParameter
     from quiet.boot.plan import BootPlan, FileChange
     from quiet.boot.status import BootStatus
-    from quiet.kernel.check import KernelReport, KernelSummary
+    from quiet.kernel.check import KernelSummary
     from quiet.knobs.knob import Knob
     from quiet.noise.report import NoiseReport
-    from quiet.record.recorder import RecordReceipt
     from quiet.service.service import Installed, ServiceReceipt
     from quiet.settings.apply import Receipt
     from quiet.settings.plan import Change, Plan, Skipped
@@ -63,12 +62,18 @@ def to_object(value: object) -> Json:
     return shaped
 
 
+def fields(item: object, *names: str) -> Json:
+    """These fields of a result; an empty text means that there is none."""
+    return {name: None if (value := getattr(item, name)) == "" else to_json(value) for name in names}
+
+
 def change(item: Change) -> Json:
     """A change with its plain values."""
+    current = None if item.current is None else value_types.plain(item.kind, item.current)
     return {
         "knob": item.knob,
         "target": item.target,
-        "current": None if item.current is None else value_types.plain(item.kind, item.current),
+        "current": current,
         "wanted": item.wanted,
         "why": item.why,
         "label": item.label or None,
@@ -138,24 +143,13 @@ def status(
     host: HostStatus, installed: Installed | None, boot: BootStatus | None, kernel_options: KernelSummary
 ) -> Json:
     """`quiet status --json`."""
-    service: Json | None = None
-    if installed is not None:
-        service = {
-            "unit": installed.unit,
-            "profile": installed.profile,
-            "cpus": installed.cpus,
-            "at_boot": installed.enabled,
-        }
-    return to_object(host) | {
-        "service": service,
-        "boot": to_json(boot),
-        "kernel_options": to_json(kernel_options),
-    }
+    service = fields(installed, "unit", "profile", "cpus", "at_boot") if installed else None
+    return to_object(host) | {"service": service, "boot": to_json(boot), "kernel_options": to_json(kernel_options)}
 
 
 def profile(item: Profile) -> Json:
     """One row of `quiet profiles --json`."""
-    return {"name": item.name, "summary": item.summary, "source": item.source, "knobs": dict(item.knobs)}
+    return {name: to_json(getattr(item, name)) for name in ("name", "summary", "source", "knobs")}
 
 
 def knob(item: Knob) -> Json:
@@ -192,41 +186,13 @@ def boot_parameter(item: BootParameter) -> Json:
         "title": "kernel parameter",
         "why": item.why,
         "doc": item.document,
-        "takes": item.takes,
-        "example": item.example or None,
-        "against": list(item.against),
-        "covered": list(item.covered),
-        "yields": list(item.yields),
-        "runtime": item.runtime or None,
-        "risk": item.risk or None,
+        **fields(item, "takes", "example", "against", "covered", "yields", "runtime", "risk"),
     }
 
 
 def service(done: ServiceReceipt) -> Json:
     """`--json` of install-service and remove-service. `ran`: the commands were run, not only shown."""
-    return {
-        "unit": done.unit,
-        "profile": done.profile,
-        "files": list(done.files),
-        "commands": list(done.commands),
-        "ran": done.ran,
-        "restored": not done.left,
-    }
-
-
-def record(done: RecordReceipt) -> Json:
-    """`quiet record --json`."""
-    return {
-        "file": done.file,
-        "files": done.files,
-        "left_out": list(done.left_out),
-        "unreadable": list(done.unreadable),
-    }
-
-
-def kernel(report: KernelReport) -> Json:
-    """`quiet kernel check --json`."""
-    return to_object(report)
+    return {**fields(done, "unit", "profile", "files", "commands", "ran"), "restored": not done.left}
 
 
 def noise(report: NoiseReport) -> Json:
@@ -262,12 +228,7 @@ def boot_plan(made: BootPlan) -> Json:
     return {
         "profile": made.profile,
         "cpus": to_json(made.cpus),
-        "loader": {
-            "name": made.loader.name,
-            "title": made.loader.title,
-            "found": made.found,
-            "others": list(made.others),
-        },
+        "loader": fields(made.loader, "name", "title") | {"found": made.found, "others": list(made.others)},
         "command_line": {
             "running": made.running,
             "configured": str(made.before),
@@ -278,9 +239,7 @@ def boot_plan(made: BootPlan) -> Json:
         "commands": [] if made.settled else _commands(made.steps.commands),
         "settled": made.settled,
         "in_force": made.in_force,
-        "applied": {"profile": applied.profile, "cpus": applied.cpus, "state": applied.state, "since": applied.time}
-        if applied
-        else None,
+        "applied": fields(applied, "profile", "cpus", "state") | {"since": applied.time} if applied else None,
     }
 
 
@@ -315,16 +274,7 @@ def boot_once(made: Once, loaded: bool, starting: bool) -> Json:
 
 def _boot_rows(rows: Iterable[MergeRow]) -> list[JsonValue]:
     """Parameters; the action is keep, add, change, drop or skip."""
-    return [
-        {
-            "parameter": row.parameter,
-            "action": row.action,
-            "current": row.current or None,
-            "wanted": row.wanted or None,
-            "why": row.why,
-        }
-        for row in rows
-    ]
+    return [fields(row, "parameter", "action", "current", "wanted", "why") for row in rows]
 
 
 def _file(item: FileChange) -> Json:

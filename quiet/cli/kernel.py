@@ -18,5 +18,5 @@ def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str 
     reader = Reader(root)
     built = config.of_file(file) if file is not None else config.running(reader)
     report = check.report(options, built, None if file is not None else reader)
-    text.show(report, as_json, json_output.kernel, text_host.kernel)
+    text.show(report, as_json, json_output.to_object, text_host.kernel)
     return 0 if report.complete else 1

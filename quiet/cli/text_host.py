@@ -50,7 +50,7 @@ def status(host: HostStatus, installed: Installed | None, boot: BootStatus | Non
         out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")
     if installed:
         on = f" on CPUs {installed.cpus}" if installed.cpus else ""
-        when = "after each boot" if installed.enabled else "only when it is started: it is disabled"
+        when = "after each boot" if installed.at_boot else "only when it is started: it is disabled"
         out(f"service: {installed.profile}{on}, {when} ({installed.unit})")
 
 

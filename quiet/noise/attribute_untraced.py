@@ -46,7 +46,7 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick out of time")
 
 @dataclass(frozen=True, slots=True)
 class CountedEvidence:
-    """What is known besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU meanwhile.
+    """What is known besides the gaps. `timer`, `others`: interrupts that the kernel counted on the CPU.
 
     `period_ns`: the tick's; `looked_from`: the length from which flags are known, `interruption`: how long one timer
     interrupt keeps the loop away (both in ticks of the clock, 0: not known); `faults`: page faults of the detector.
@@ -103,7 +103,7 @@ def _missing(
 def _unlike(gap: Gap, interruption: float) -> float:
     """How little a gap is like an interrupt: by its length beside that of a known one, else by its length alone.
 
-    Which gaps the interrupts were cannot be told for certain; what takes a CPU away for long is none.
+    Which gaps the interrupts were is not certain; a long gap is not an interrupt.
     """
     return abs(math.log(gap.length / interruption)) if interruption else gap.length
 

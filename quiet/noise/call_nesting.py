@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
-COUNTED = "counted"  # an interrupt that the kernel counted and nobody traced
+COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
 # Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
 CARRIED = {
@@ -20,7 +20,7 @@ CARRIED = {
     IRQ: (HRTIMER, CALL),
     SOFTIRQ: (HRTIMER, TIMER),
     THREAD: (WORK,),
-    CALL: (CALL,),  # the function, and what tells its name
+    CALL: (CALL,),  # the function, and the event with its name
 }
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 NOTE = "note"  # nothing that ran, but good to know
@@ -29,7 +29,7 @@ NOTE = "note"  # nothing that ran, but good to know
 class TraceEvent(NamedTuple):
     """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the task that it happened in.
 
-    SWITCH: `pid` is left for the task `other` with this `name`. `key` tells apart frames of one kind.
+    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind.
     """
 
     time: int
@@ -128,7 +128,7 @@ def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int
         elif event.action == POINT and (
             event.kind != FAULT or event.pid in own
         ):  # those of other tasks are part of them
-            length = event.key  # a point that tells, when it is over, how long it took
+            length = event.key  # a point at its end, with its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             (stack.open[-1].inner if stack.open else stack.done).append(frame)
     while stack.open:

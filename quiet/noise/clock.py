@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiet.noise._noise import ffi, lib
@@ -36,7 +37,7 @@ def moment() -> Moment:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What two moments tell: CLOCK_MONOTONIC_RAW is not adjusted meanwhile, so it is linear in the ticks."""
+    """The rates between two moments: CLOCK_MONOTONIC_RAW is never adjusted, so it is linear in the ticks."""
 
     first: Moment
     last: Moment
@@ -57,6 +58,10 @@ class Clock:
     def of_raw(self, raw_ns: int) -> int:
         """The ticks at a time of CLOCK_MONOTONIC_RAW, as the trace clock mono_raw gives it."""
         return self.first.ticks + self.ticks(raw_ns - self.first.raw_ns)
+
+    def converter(self, trace_clock: str) -> Callable[[int], int]:
+        """From the time stamps of a trace with this clock (tracefs.CLOCKS) to ticks."""
+        return self.of_raw if trace_clock == "mono_raw" and name() != "monotonic_raw" else int
 
     def monotonic(self, ticks: int) -> float:
         """The CLOCK_MONOTONIC (ns) of a reading; the kernel's tick keeps to that clock."""

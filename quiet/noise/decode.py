@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from quiet.host.reader import Reader
-from quiet.noise import ring_buffer
+from quiet.noise import formats
 from quiet.noise.call_nesting import NMI, SWITCH, TraceEvent
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, EventType, Values
 from quiet.noise.formats import Value
@@ -75,13 +75,18 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
     return comm
 
 
+def titles(comm: Callable[[int], str]) -> Callable[[int], str]:
+    """Tasks by number as "name (number)"."""
+    return lambda pid: f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
+
+
 def events(
     trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
 ) -> list[TraceEvent]:
     """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
     found = []
     for page in trace.pages(cpu):
-        for stamp, start, _length in ring_buffer.records(page):
+        for stamp, start, _length in formats.records(page):
             known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
             if known:
                 kind, decoder = known
@@ -108,13 +113,15 @@ def sent(
 ) -> list[Sent]:
     """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
     found = []
-    told = any(kind.system == "ipi" for kind, _ in trace.kinds.values())  # then a flush, which has no target, adds none
+    has_ipi = any(
+        kind.system == "ipi" for kind, _ in trace.kinds.values()
+    )  # then a flush, which has no target, adds none
     for cpu in sorted(trace.cpus):
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
         for page in trace.pages(cpu):
-            for stamp, start, _length in ring_buffer.records(page):
+            for stamp, start, _length in formats.records(page):
                 kind, decoder = trace.kinds.get(_NUMBER.unpack_from(page, start)[0], (None, None))
-                if kind is None or decoder is None or (told and kind.name == "tlb_flush"):
+                if kind is None or decoder is None or (has_ipi and kind.name == "tlb_flush"):
                     continue
                 pid, *values = decoder.take(page, start)
                 if kind.name == "csd_queue_cpu":
@@ -128,7 +135,7 @@ def sent(
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
-    """What an IPI was sent for, and the function if the event tells it."""
+    """What an IPI was sent for, and the function if the event names it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
     what = values[1] if isinstance(values[1], int) else 0

@@ -1,4 +1,4 @@
-"""The detector in its place: one process for each CPU, pinned, its memory locked, and nobody else's work in it."""
+"""The detector in its place: one process for each CPU, pinned, its memory locked, and no other work in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from quiet.errors import QuietError, Refused, UsageError
 from quiet.machine import affinity
@@ -66,6 +66,15 @@ class Watched:
     pid: int
 
 
+class Placed(NamedTuple):
+    """What a detector reports once it is in its place; times in ticks."""
+
+    period: float
+    step: int
+    threshold: int
+    limits: tuple[str, ...]
+
+
 class _Pipe:
     """JSON lines between a detector and who has forked it."""
 
@@ -114,11 +123,11 @@ class Detector:
                 lib.qn_exit(code)
         self._asking.close(reading=True)
         self._answers.close(writing=True)
-        self._said: dict[str, Any] = {}
+        self._placed = Placed(0.0, 0, 0, ())
 
     def _child(self, parent: int) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            signal.signal(number, signal.SIG_IGN)  # the parent decides, and tells by the stop flag
+            signal.signal(number, signal.SIG_IGN)  # the parent decides, by the stop flag
         lib.qn_die_with_parent(parent)
         self._asking.close(writing=True)
         self._answers.close(reading=True)
@@ -135,7 +144,7 @@ class Detector:
         period, step = calibrate(periods())
         threshold = self.asked.threshold or round(LOOPS * period) + 1
         self.watch.threshold = threshold
-        self._answers.say({"period": period, "step": step, "threshold": threshold, "limits": limits})
+        self._answers.say(Placed(period, step, threshold, tuple(limits))._asdict())
         while (order := self._asking.hear()) is not None:
             if order == "watch":
                 return 1 if lib.qn_watch_run(self.watch) else 0
@@ -150,15 +159,16 @@ class Detector:
 
     def placed(self) -> None:
         """Wait until it is in its place. Raises DetectorError."""
-        self._said = self._answer()
-        if "error" in self._said:
-            raise DetectorError(f"the detector on CPU {self.cpu}: {self._said['error']}")
+        answer = self._answer()
+        if "error" in answer:
+            raise DetectorError(f"the detector on CPU {self.cpu}: {answer['error']}")
+        self._placed = Placed(**answer)
 
     def check_threshold(self, wanted_ns: float | None) -> None:
         """Raises UsageError for a threshold that each turn of the loop would exceed."""
-        least = 2 * self._said["period"]
-        if wanted_ns is not None and self._said["threshold"] < least:
-            least_ns = wanted_ns * least / self._said["threshold"]
+        least = 2 * self._placed.period
+        if wanted_ns is not None and self._placed.threshold < least:
+            least_ns = wanted_ns * least / self._placed.threshold
             raise UsageError(
                 f"--threshold {wanted_ns:g}ns: shorter than two turns of the loop on CPU {self.cpu}; "
                 f"write {least_ns:.0f}ns or more"
@@ -203,7 +213,7 @@ class Detector:
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
-        """What it saw, once it has ended. Raises DetectorError when it was ended by somebody."""
+        """What it saw, once it has ended. Raises DetectorError when it was killed."""
         watch = self.watch
         if not watch.done:
             raise DetectorError(f"the detector on CPU {self.cpu} was ended before it was done")
@@ -213,9 +223,9 @@ class Detector:
             raise DetectorError(f"the detector was moved from CPU {self.cpu} to CPU {watch.cpu} by somebody")
         return Watched(
             cpu=self.cpu,
-            period=self._said["period"],
-            step=self._said["step"],
-            threshold=self._said["threshold"],
+            period=self._placed.period,
+            step=self._placed.step,
+            threshold=self._placed.threshold,
             begin=watch.begin,
             end=watch.end,
             readings=watch.readings,
@@ -228,7 +238,7 @@ class Detector:
             faults=watch.faults,
             histogram={lib.qn_bucket_floor(number): count for number, count in enumerate(watch.histogram) if count},
             gaps=[Gap(begin, length, flags) for begin, length, flags, _ in _GAP.iter_unpack(raw)],
-            limits=tuple(self._said["limits"]),
+            limits=tuple(self._placed.limits),
             pid=self.pid,
         )
 

@@ -1,4 +1,4 @@
-"""Which of the kernel's events are asked for, and what each means for the frames (see frames.py).
+"""Which of the kernel's events are asked for, and what each means for the frames (see call_nesting.py).
 
 Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. What a kernel does not
 have is left out: csd:* came with Linux 6.4 as ipi:ipi_send_cpu did, irq_vectors:* is for x86, ipi:ipi_entry for arm.
@@ -63,7 +63,7 @@ def _number(value: Value) -> int:
 
 
 def _begin(kind: str, key: int, name: int) -> Callable[..., TraceEvent]:
-    """`key`, `name`: positions of what tells one from another, and of the address that has a name."""
+    """`key`, `name`: positions of the field that identifies it, and of the address that has a name."""
 
     def make(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
         return TraceEvent(time, BEGIN, kind, symbol(_number(values[name])), pid, _number(values[key]))
@@ -110,7 +110,7 @@ def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
 
 
 def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
-    """Where the kernel does not name the function of a call, this tells the commonest one."""
+    """Where the kernel does not name the function of a call, this event names the most common one."""
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 

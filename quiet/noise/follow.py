@@ -1,4 +1,4 @@
-"""What ran on a CPU during given times, while somebody else measures there: the kernel's trace, read piece by piece.
+"""What ran on a CPU during given times, while another process measures there: the kernel's trace, read piece by piece.
 
     with Follower(Host(), cpus) as follower:      # not on one of these CPUs
         follower.begin(2)
@@ -161,7 +161,7 @@ class Follower:
 
     @contextlib.contextmanager
     def _losing_the_trace(self) -> Iterator[None]:
-        """Whoever takes the trace away meanwhile ends the tracing, not the measuring."""
+        """Removing the trace from outside ends the tracing, not the measuring."""
         try:
             yield
         except OSError as error:
@@ -171,14 +171,10 @@ class Follower:
         self, mine: tracefs.Instance, theirs: tracefs.Instance, cpu: int, own: int, intervals: Sequence[Interval]
     ) -> Taken:
         self._rate = rate = Clock(self._first, clock.moment())
-        convert = rate.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
+        convert = rate.converter(mine.clock)
         found = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
         comm = decode.comms(self._host, mine.mount)
-
-        def task(pid: int) -> str:
-            return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
-
-        sent = decode.sent(theirs, self._cpus, convert, task, self._symbol)
+        sent = decode.sent(theirs, self._cpus, convert, decode.titles(comm), self._symbol)
         lost = mine.lost(cpu) - self._lost.get(cpu, 0)
         self._lost[cpu] = self._lost.get(cpu, 0) + lost
         if decode.foreign(found, own):

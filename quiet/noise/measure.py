@@ -263,14 +263,10 @@ def _attribute(
     mine, theirs = traces
     comm = decode.comms(host, mine.mount)
     symbol = decode.Symbols(host, mine.mount)
-    convert = result.clock.of_raw if mine.clock == "mono_raw" and clock.name() != "monotonic_raw" else int
-
-    def task(pid: int) -> str:
-        return f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
-
+    convert = result.clock.converter(mine.clock)
     if gone := sum(theirs.lost(cpu) for cpu in theirs.cpus):
         result.limits.append(f"{gone:,} sendings of IPIs did not fit into the trace: some IPIs have no sender")
-    senders = decode.sent(theirs, frozenset(watched), convert, task, symbol)
+    senders = decode.sent(theirs, frozenset(watched), convert, decode.titles(comm), symbol)
     for cpu, seen in watched.items():
         found = decode.events(mine, cpu, symbol, convert, result.clock.ticks)
         if decode.foreign(found, seen.pid):

@@ -54,7 +54,7 @@ class Sent(NamedTuple):
     cpu: int
     targets: frozenset[int]
     task: str  # "name (pid)"
-    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not tell
+    only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" where the kernel does not say
     why: str = ""  # the function that was queued for it, as the kernel names it
 
 
@@ -70,10 +70,10 @@ class Senders:
         self._reach = reach
 
     def find(self, time: int, purposes: Iterable[str], function: str = "") -> Sent | None:
-        """The last one sent before a time for one of these purposes, or for one that the kernel does not tell.
+        """The last one sent before a time for one of these purposes, or for one that the kernel does not name.
 
         One that was sent for another function is not it. Where tasks of several names sent, and the kernel does not
-        tell to whom (SHOOTDOWN), none is known.
+        name the target (SHOOTDOWN), none is known.
         """
         best: Sent | None = None
         for only in ("", *purposes):

@@ -1,6 +1,6 @@
 """A trace instance of our own on just the tested CPUs, gone again afterwards.
 
-Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; nobody else's tracing is
+Documentation/trace/ftrace.rst: an instance has its own buffer, clock, events and CPU mask; no other tracing is
 touched. Its name says whose it is, so that one whose owner was killed is removed by the next start.
 """
 
@@ -17,7 +17,7 @@ from quiet.errors import QuietError
 from quiet.host.host import Host
 from quiet.host.proc import start_time
 from quiet.host.reader import Reader
-from quiet.noise import formats, ring_buffer
+from quiet.noise import formats
 from quiet.noise.events import EventType
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
@@ -181,10 +181,10 @@ class Instance:
 
     def _new_pages(self, cpu: int) -> Iterator[bytes]:
         for page in self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw"):
-            yield page[: ring_buffer.used(page)]  # the rest of the page is empty
+            yield page[: formats.used(page)]  # the rest of the page is empty
 
     def forget(self) -> None:
-        """Begin anew: what was traced until now is gone, and what did not fit is not counted."""
+        """Discard the trace so far, and the count of events that did not fit."""
         for cpu in self.cpus:
             for _page in self.pages(cpu):
                 pass

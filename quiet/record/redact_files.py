@@ -6,11 +6,12 @@ This is an allow list: a line or a file that is not in it is left out, whatever 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
 
+from quiet.boot.loaders.shell import variables
 from quiet.kernel import fragments
-from quiet.record import redact_boot_files as boot
-from quiet.record.redact_command_line import MASKED
+from quiet.record.redact_command_line import MASKED, parameters
 from quiet.targets.systemd import PATHS
 
 _INSTALL = ("WantedBy", "RequiredBy", "UpheldBy", "Alias", "After")
@@ -20,6 +21,19 @@ _MANAGERS = re.compile(
 )
 _OPTION = re.compile(r"(?:# )?(CONFIG_\w+)(?:=(?:[ymn]|-?\d+|0x[0-9a-f]+)| is not set)")
 _UNITS = tuple(f"{folder}/" for folder in PATHS)
+_LINES = re.compile(
+    r"\b(GRUB_CMDLINE_(?:LINUX|XEN)(?:_DEFAULT|_RECOVERY|_XEN_REPLACE(?:_DEFAULT)?)?|U_BOOT_PARAMETERS|kernelopts|default_kernelopts)\b"
+)
+_SETTINGS = re.compile(r"GRUB_(TIMEOUT|TIMEOUT_STYLE|DEFAULT|ENABLE_BLSCFG|DISABLE_RECOVERY|ENABLE_CRYPTODISK)")
+_SETTING = re.compile(r"true|false|saved|menu|hidden|countdown|-?\d{1,4}|y|n|")
+_SET = re.compile(r"(?P<indent>\s*)(?:export\s+)?(?P<name>[A-Za-z_]\w*)(?P<op>\+?=)(?P<value>.*)", re.DOTALL)
+_REFERENCE = re.compile("\x01(\\w+)\x02")
+_KERNEL = re.compile(r"(\s*)(linux|linux16|linuxefi|multiboot2?|module2?)\s+\S+(.*)")
+_MARK = re.compile(r"# begin of what quiet added; `quiet boot remove` takes it out|# end of what quiet added")
+_ENTRY = re.compile(r"\s*(menuentry|submenu)\b")
+_GRUB_SET = re.compile(r"\s*set\s+((?:default_)?kernelopts)=(.*)")
+_KEY = re.compile(r"(\s*)(\w[\w-]*)(\s+)(.*)")
+_ZIPL = re.compile(r"(\s*parameters[ \t]*=[ \t]*)(.*)")
 Names = Callable[[str], str]
 
 
@@ -35,7 +49,7 @@ def redacted(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
 
     `unit` redacts a unit's name, `options` are the kernel's that quiet knows.
     """
-    boot_file = boot.redacted(path, text)
+    boot_file = _boot_file(path, text)
     if boot_file is not None:
         return boot_file
     if path in ("/run/systemd/container", "/run/host/container-manager"):
@@ -55,3 +69,130 @@ def _unit(text: str, unit: Names) -> Iterator[str]:
             yield line.strip()
         elif key.strip() in _INSTALL and not value.rstrip().endswith("\\"):
             yield f"{key.strip()}={' '.join(unit(word) for word in value.split())}"
+
+
+def _boot_file(path: str, text: str) -> str | None:
+    """A file's content, redacted; None when it is no boot loader's."""
+    for patterns, function in _TYPES:
+        if any(fnmatchcase(path, pattern) for pattern in patterns):
+            return "\n".join(function(text)) + ("\n" if text.endswith("\n") else "")
+    return None
+
+
+def _joined(text: str) -> Iterator[str]:
+    yield from text.replace("\\\n", "").splitlines()
+
+
+def _shell(text: str) -> Iterator[str]:
+    """Assignments of kernel command lines and a few plain settings; other variables are put in where they are used."""
+    others: list[str] = []
+    for line in _joined(text):
+        if _MARK.fullmatch(line.strip()):
+            yield line.strip()
+        found = _SET.fullmatch(line)
+        if not found:
+            continue
+        name, op, value = found["name"], found["op"], found["value"]
+        if _LINES.fullmatch(name):
+            yield f'{name}{op}"{_line(value, others)}"'
+        elif _SETTINGS.fullmatch(name):
+            plain = _value(value, others)
+            if _SETTING.fullmatch(plain):
+                yield f"{name}{op}{plain}"
+        else:
+            others.append(f"{name}{op}{value}")
+
+
+def _value(value: str, others: Iterable[str]) -> str:
+    """As the shell reads it, with the other variables put in; those of _LINES stay as \\x01NAME\\x02."""
+    text = "\n".join((*others, f"_={value}"))
+    kept = {found[0] for found in _LINES.finditer(text)}
+    marks = [f"{name}='\x01{name}\x02'" for name in sorted(kept)]
+    return variables(["\n".join((*marks, text))]).get("_", "")
+
+
+def _line(value: str, others: Iterable[str]) -> str:
+    made = _value(value, others)
+    kept = []
+    for part in re.split("(\x01\\w+\x02)", made):
+        reference = _REFERENCE.fullmatch(part)
+        kept.append(f"${{{reference[1]}}}" if reference else parameters(part))
+        kept += ["--"] if "--" in part.split() else []  # in a variable more may follow, which is init's then
+    lead = " " if made[:1].isspace() else ""  # += puts it right behind what was there
+    return lead + " ".join(filter(None, kept))
+
+
+def _grub(text: str) -> Iterator[str]:
+    for line in _joined(text):
+        if found := _ENTRY.match(line):
+            yield f"{found[1]} '{MASKED}' {{"
+        elif found := _KERNEL.fullmatch(line):
+            yield f"{found[1]}{found[2]} /{MASKED} {parameters(found[3])}".rstrip()
+        elif found := _GRUB_SET.fullmatch(line):
+            yield f'set {found[1]}="{_line(found[2], ())}"'
+        elif line.strip() in ("}", "blscfg"):
+            yield line
+
+
+def _entry(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        found = _KEY.fullmatch(line)
+        if not found:
+            continue
+        if found[2] == "options":
+            variable = " $kernelopts" if "$kernelopts" in found[4].split() else ""
+            yield f"{found[1]}options{found[3]}{(parameters(found[4]) + variable).strip()}"
+        elif found[2] in ("title", "linux", "initrd", "efi", "devicetree"):
+            yield f"{found[2]} {'' if found[2] == 'title' else '/'}{MASKED}"
+
+
+def _extlinux(text: str) -> Iterator[str]:
+    number = 0
+    for line in text.splitlines():
+        found = _KEY.fullmatch(line)
+        key = found[2].lower() if found else ""
+        if found and key == "append":
+            yield f"{found[1]}{found[2]}{found[3]}{parameters(found[4])}"
+        elif found and key == "label":
+            number += 1
+            yield f"{found[1]}{found[2]} {MASKED}{number}"
+        elif found and key in ("linux", "kernel", "initrd", "fdt", "fdtdir"):
+            yield f"{found[1]}{found[2]} /{MASKED}"
+
+
+def _zipl(text: str) -> Iterator[str]:
+    number = 0
+    for line in text.splitlines():
+        if found := _ZIPL.fullmatch(line):
+            quote = found[2][:1] if found[2][:1] in ("'", '"') else ""
+            inner = found[2][1:].partition(quote)[0] if quote else found[2]
+            yield f"{found[1]}{quote}{parameters(inner)}{quote}"
+        elif line.strip() == "[defaultboot]":
+            yield line
+        elif line.lstrip().startswith("["):
+            number += 1
+            yield f"[{MASKED}{number}]"
+
+
+def _plain(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if not line.lstrip().startswith("#"):
+            yield parameters(line)
+
+
+def _program(text: str) -> Iterator[str]:
+    """Of a program only whether it reads the folder that it may read."""
+    if text:
+        yield next((word for word in ("default/grub.d", "u-boot-menu/conf.d") if word in text), "#")
+
+
+_TYPES: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[str]]], ...] = (
+    (("/etc/default/grub", "/etc/default/grub.d/*", "/etc/default/u-boot"), _shell),
+    (("/etc/u-boot-menu/conf.d/*", "/usr/share/u-boot-menu/conf.d/*"), _shell),
+    (("/boot/grub*/grub.cfg", "/boot/efi/EFI/*/grub.cfg"), _grub),
+    (("*/loader/entries/*.conf",), _entry),
+    (("*/extlinux.conf",), _extlinux),
+    (("/etc/zipl.conf",), _zipl),
+    (("/etc/kernel/cmdline", "/boot/*cmdline.txt"), _plain),
+    (("/usr/*bin/*", "/sbin/*", "/bin/*"), _program),
+)

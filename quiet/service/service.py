@@ -41,13 +41,13 @@ class Installed(NamedTuple):
 
     profile: str
     cpus: str | None
-    enabled: bool
+    at_boot: bool
     files: tuple[str, ...]
     unit: str = NAME
 
 
 class ServiceReceipt(NamedTuple):
-    """What was made or taken away, in order, and the commands that go with it; `ran`: they were, not only shown."""
+    """The files made or removed, in order, and the commands that go with them; `ran`: they were run, not only shown."""
 
     profile: str | None  # None: there was no service
     files: tuple[str, ...]
@@ -62,9 +62,9 @@ def installed(reader: Reader) -> Installed | None:
     lines = (reader.text(UNIT) or "").splitlines()
     if not lines or lines[0] != MARK:
         return None
-    said = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# ") and ": " in line)
+    head = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# ") and ": " in line)
     files = tuple(line[4:] for line in lines if line.startswith("#   /"))
-    return Installed(said.get("profile", "unknown"), said.get("cpus"), os.path.lexists(reader.root + LINK), files)
+    return Installed(head.get("profile", "unknown"), head.get("cpus"), os.path.lexists(reader.root + LINK), files)
 
 
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
@@ -86,7 +86,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
     files[UNIT] = systemd_unit.text(host, source, cpus, made)
     try:
         _make(host, made, files, known)
-        _take_away(host, [path for path in known if path not in made])
+        _remove(host, [path for path in known if path not in made])
     except PermissionError:
         raise Refused(_TAKES_ROOT) from None
     except OSError as error:
@@ -99,10 +99,10 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 def remove(host: Host) -> ServiceReceipt:
     """Stop the service, which restores what it has applied, and take away every file of it.
 
-    Raises Refused where the unit of that name is somebody else's, or that is not permitted.
+    Raises Refused where the unit of that name belongs to another package, or that is not permitted.
     """
-    found = installed(host)
-    if found is None:
+    service = installed(host)
+    if service is None:
         _check_name(host)
         return ServiceReceipt(None, (), (), False)
     if not os.access(host.root + systemd_unit.FOLDER, os.W_OK):
@@ -112,14 +112,14 @@ def remove(host: Host) -> ServiceReceipt:
     for command in _STOP if ran else ():
         _systemctl(host, command)
     try:
-        gone = _take_away(host, found.files)
+        gone = _remove(host, service.files)
     except OSError as error:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
         _systemctl(host, _RELOAD)
         _succeeds(host, _FORGET)  # where it had failed, systemd would go on showing that
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
-    return ServiceReceipt(found.profile, gone, commands, ran, active and journal.load(host) is not None)
+    return ServiceReceipt(service.profile, gone, commands, ran, active and journal.load(host) is not None)
 
 
 def _systemctl(host: Host, command: str) -> None:
@@ -158,8 +158,8 @@ def _check_name(host: Reader) -> None:
 
 def _check_program(host: Reader) -> None:
     """Whoever can change what root runs at each boot is root."""
-    if found := trusted_program.others(host):
-        path, who = found
+    if untrusted := trusted_program.others(host):
+        path, who = untrusted
         raise Refused(
             f"root would run this program at each boot, and {who} can change {path}; install quiet for root "
             "(docs/boot.md says how), or allow it with --trust-program"
@@ -167,7 +167,7 @@ def _check_program(host: Reader) -> None:
 
 
 def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> None:
-    """What could not be chosen now would fail after the next boot, when nobody looks."""
+    """A choice that fails now would fail after the next boot, unseen."""
     if cpus is not None:
         parse_requested(cpus, "--cpus")
     if host.exists(CPU):
@@ -215,13 +215,13 @@ def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iter
         for path, place in places:
             if path not in known:
                 new.append(path)
-            _one(place, path, files.get(path))
+            _write(place, path, files.get(path))
     except OSError:
-        _take_away(host, new)
+        _remove(host, new)
         raise
 
 
-def _one(place: str, path: str, content: str | None) -> None:
+def _write(place: str, path: str, content: str | None) -> None:
     if path.endswith("/"):
         if not os.path.isdir(place):
             os.mkdir(place)
@@ -241,8 +241,8 @@ def _one(place: str, path: str, content: str | None) -> None:
     os.rename(place + ".new", place)
 
 
-def _take_away(host: Host, files: Iterable[str]) -> tuple[str, ...]:
-    """Take away what is ours of them, the last first; a folder only when nothing else has come into it."""
+def _remove(host: Host, files: Iterable[str]) -> tuple[str, ...]:
+    """Remove our files, the last first; a folder only when it is empty."""
     gone = []
     for path in reversed([*files]):
         place = _place(host, path)

@@ -36,7 +36,7 @@ _RIVALS = (
 def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) -> str:
     """The unit. `profile` is a bundled name or an absolute path; `made` are the paths that removal takes away."""
     # Of the virtual environment that this runs in; not from the folder it is started in (-P), and it leaves no
-    # compiled modules beside those of somebody else (-B).
+    # compiled modules beside those of another user (-B).
     program = [sys.executable, "-P", "-B", "-m", "quiet"]
     chosen = ["--cpus", cpus] if cpus else []
     needed = dict.fromkeys([sys.executable, os.path.realpath(sys.executable), os.path.dirname(quiet.__file__)])

@@ -19,7 +19,7 @@ _LINKS = 40  # as many as the kernel follows
 
 
 def others(reader: Reader) -> tuple[str, str] | None:
-    """A path that somebody else than root can change, and who that is; None when only root can."""
+    """A path that another user than root can change, and who that is; None when only root can."""
     if not os.path.lexists(reader.root + sys.executable):
         return None  # a tree of another machine, which gets its own
     looked: set[str] = set()
@@ -73,7 +73,7 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _who(place: str) -> str:
-    """Who besides root can write there; "" for nobody."""
+    """Who besides root can write there; "" for none."""
     try:
         found = os.stat(place)
     except OSError:
@@ -98,7 +98,7 @@ def _user(uid: int) -> str:
 
 
 def _members(gid: int) -> str:
-    """A group as whose member somebody can write; "" for one of nobody but root, as Debian's staff at first."""
+    """A group whose members can write; "" for one without members but root, as Debian's staff at first."""
     import grp
     import pwd
 

@@ -72,8 +72,8 @@ class Disk:
         os.replace(new, real)
         self._sync(os.path.dirname(real))
 
-    def put_back(self, path: str, saved: Saved | None) -> None:
-        """A file as it was found; None: it was not there."""
+    def restore(self, path: str, saved: Saved | None) -> None:
+        """Restore a file; None: it did not exist."""
         if saved is not None:
             self.save(path, saved.data, saved, times=True)
         else:
@@ -130,7 +130,7 @@ class Disk:
         return found[::-1]
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder that we made, unless somebody uses it."""
+        """Remove a folder that we made, unless it is in use."""
         with contextlib.suppress(OSError):
             os.rmdir(self._real(path))
 

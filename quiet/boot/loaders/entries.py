@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quiet.boot.loaders.lines import appended, edit, first_line, rewritten
 from quiet.boot.loaders.loader import (
     OWN,
     WORDS,
@@ -19,9 +18,13 @@ from quiet.boot.loaders.loader import (
     Loader,
     LoaderContext,
     Steps,
+    appended,
     by_hand,
+    edit,
     encode,
     first,
+    first_line,
+    rewritten,
 )
 from quiet.boot.parameters.cmdline import CommandLine, parse
 from quiet.errors import Refused
@@ -116,7 +119,7 @@ def _systemd_line(scene: LoaderContext) -> CommandLine:
 
 
 def _systemd_steps(scene: LoaderContext) -> Steps:
-    """The entries that are there, and the line that kernel-install takes for later ones; images that hold it anew."""
+    """The entries, and the line that kernel-install takes for later ones; images that have it built in."""
     files = scene.files
     entries(files, files.names)  # one that cannot be read is not an empty one
     made = [found for path in _ordinary(files) if (found := edit(scene, path, _OPTIONS, together=True))[1]]

@@ -34,7 +34,7 @@ _CONFIGS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
 def found(files: BootFiles) -> str:
-    """How GRUB was recognised."""
+    """How GRUB was recognized."""
     config = _config(files)
     if config and files.reader.exists(_DEFAULT):
         return f"{_DEFAULT} and {config} are there"
@@ -81,7 +81,7 @@ def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> s
     """The shell lines. With `init` the words go ahead of the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
-        if drop:  # whole words only, wherever somebody set them
+        if drop:  # whole words only, wherever they are set
             words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")

@@ -1,7 +1,11 @@
-"""What a boot loader is to the rest: where the line stands, which files change and which commands follow."""
+"""What a boot loader is: where the line stands, which files change and which commands follow.
+
+The functions at the end change command lines inside other files, found by the text before them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,18 +34,18 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What makes a merged line the next boot's, and what takes it back once the files are as they were."""
+    """The steps that give the next boot a merged line, and the commands that follow a restore of the files."""
 
     edits: tuple[Edit, ...] = ()
     commands: tuple[Command, ...] = ()
     undo: tuple[Command, ...] = ()
-    generated: tuple[str, ...] = ()  # files that the commands write anew
+    generated: tuple[str, ...] = ()  # files that the commands regenerate
     add: tuple[str, ...] = ()  # the words in all the edits together, where lines differ
     drop: tuple[str, ...] = ()
 
 
 class Known(Protocol):
-    """What is known of an earlier apply (record.BootRecord)."""
+    """The record of an earlier apply (record.BootRecord)."""
 
     add: tuple[str, ...]
     drop: tuple[str, ...]
@@ -59,7 +63,7 @@ class BootFiles(Disk):
 
     def text(self, path: str) -> str | None:
         """A file's content; None when it is not there, or was not before an apply."""
-        self.reader.text(path)  # a recording remembers it so; what is wanted here are the very bytes
+        self.reader.text(path)  # for a recording; the bytes themselves are needed here
         saved = self.load(path)
         data = saved.data if saved else None
         if self._known:
@@ -76,7 +80,7 @@ class BootFiles(Disk):
 
 @dataclass(frozen=True, slots=True)
 class LoaderContext:
-    """What a loader's functions are given."""
+    """The arguments of a loader's functions."""
 
     files: BootFiles
     facts: Facts
@@ -89,7 +93,7 @@ class LoaderContext:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """A kind of boot loader: how it is recognised ("" when it is not here), the line it holds, and what changes it."""
+    """A type of boot loader: how it is recognized ("" when it is not here), its line, the steps to change it."""
 
     name: str
     title: str
@@ -97,7 +101,7 @@ class Loader:
     line: Callable[[LoaderContext], CommandLine]
     steps: Callable[[LoaderContext], Steps]
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
-    anew: Callable[[BootFiles], Command] | None = None  # the command that reads these files
+    regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # files of which later kernels bring more, with our words
     again: Callable[[BootFiles], tuple[Command, ...]] | None = (
         None  # what `remove` runs, where that changes with kernels
@@ -105,7 +109,7 @@ class Loader:
 
 
 def by_hand(reason: str, merged: Merged) -> Refused:
-    """What cannot be done rightly here, and the words with which somebody can do it."""
+    """The refusal of a change that is not safe here, with the words to add by hand."""
     away = f", take out: {' '.join(merged.drop)}" if merged.drop else ""
     return Refused(f"{reason}; add by hand: {' '.join(merged.add) or 'nothing'}{away}")
 
@@ -131,3 +135,73 @@ def first(files: BootFiles, *paths: str) -> str:
 def first_of(reader: Reader, *paths: str) -> str:
     """The first of these files that is there, or ""."""
     return next((path for path in paths if reader.exists(path)), "")
+
+
+def rewritten(text: str, merged: Merged) -> str:
+    """A line with the words to drop taken out and the new ones at the end, ahead of init's own; blanks stay."""
+    for word in merged.drop:
+        text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
+    if not merged.add:
+        return text
+    body, init = text, ""
+    end = re.search(r"(^|\s)--(\s|$)", text)
+    if end and parse(text).init:
+        body, init = text[: end.start()], text[end.start() :]
+    tail = body[len(body.rstrip()) :]
+    return f"{body.rstrip()} {' '.join(merged.add)}".lstrip() + (init or tail)
+
+
+def appended(line: CommandLine, merged: Merged, tool: str) -> None:
+    """Raises Refused where a tool that can only append would give init the words."""
+    if line.init and merged.add:
+        raise by_hand(f"{tool} puts words at the end, after `{' '.join(line.init)}`, where they are init's", merged)
+
+
+def edit(
+    scene: LoaderContext,
+    path: str,
+    pattern: re.Pattern[str],
+    together: bool = False,
+    skip: Callable[[str], bool] | None = None,
+) -> tuple[Edit | None, Merged | None]:
+    """An edit of every line of a file that the pattern finds: its group "line" is the command line.
+
+    Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line: the
+    last of them gets the words, or the first one with init's own. `skip` says of the text around a line: not this one.
+    """
+    text = scene.files.text(path) or ""
+    found = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]
+    if not found:
+        return None, None
+    whole = scene.merged(" ".join(match["line"] for match in found))
+    made = [whole] * len(found) if together else [scene.merged(match["line"]) for match in found]
+    init = [number for number, match in enumerate(found) if parse(match["line"]).init]
+    place = (init or [len(found) - 1])[0]
+    parts, end = [], 0
+    for number, (match, merged) in enumerate(zip(found, made, strict=True)):
+        part = merged._replace(add=()) if together and number != place else merged
+        parts += [text[end : match.start("line")], rewritten(match["line"], part)]
+        end = match.end("line")
+    after = "".join(parts) + text[end:]
+    add = tuple(dict.fromkeys(word for merged in made for word in merged.add))
+    drop = tuple(dict.fromkeys(word for merged in made for word in merged.drop))
+    return (Edit(path, encode(after), WORDS) if after != text else None), whole._replace(add=add, drop=drop)
+
+
+def _label(text: str, match: re.Match[str]) -> str:
+    """What belongs to the same label of an extlinux.conf."""
+    starts = [0, *(head.start() for head in re.finditer(r"^[ \t]*label[ \t]", text, re.MULTILINE | re.I)), len(text)]
+    start = max(place for place in starts if place <= match.start())
+    return text[start : min(place for place in starts if place > match.start())]
+
+
+def first_line(files: BootFiles, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> CommandLine:
+    """The first line that the pattern finds in the files; the running one without ours when there is none.
+
+    With `together` all that it finds in a file are parts of one line.
+    """
+    for path in paths:
+        found = [match["line"] for match in pattern.finditer(files.text(path) or "")]
+        if found:
+            return parse(" ".join(found) if together else found[0])
+    return files.running()

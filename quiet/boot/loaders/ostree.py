@@ -5,15 +5,14 @@ Source: man page rpm-ostree(1), kargs.
 
 from __future__ import annotations
 
-from quiet.boot.loaders.lines import appended
-from quiet.boot.loaders.loader import BootFiles, Command, Loader, LoaderContext, Steps, first
+from quiet.boot.loaders.loader import BootFiles, Command, Loader, LoaderContext, Steps, appended, first
 from quiet.boot.parameters.cmdline import CommandLine
 
 _TOOLS = ("/usr/bin/rpm-ostree",)
 
 
 def found(files: BootFiles) -> str:
-    """How it was recognised."""
+    """How it was recognized."""
     if files.reader.exists("/run/ostree-booted") and first(files, *_TOOLS):
         return "/run/ostree-booted and rpm-ostree are there"
     return ""

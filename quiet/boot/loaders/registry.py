@@ -22,7 +22,7 @@ LOADERS: tuple[Loader, ...] = (
 
 
 def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str, tuple[str, ...]]:
-    """The boot loader here, how it was recognised, and the names of others whose files are here too.
+    """The boot loader here, how it was recognized, and the names of others whose files are here too.
 
     `requested` is the name that --loader gives. Raises UsageError for an unknown name, Refused when none is found.
     """
@@ -40,7 +40,7 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
 
 
 def elsewhere(files: BootFiles) -> str:
-    """Whose files would be changed in vain, because a tool makes them anew from its own; "" where nobody does."""
+    """The tool that would overwrite changed files with its own, and where to change its input; "" for none."""
     if files.reader.exists("/etc/NIXOS"):
         return "NixOS makes its boot entries anew: boot.kernelParams in its configuration, then `nixos-rebuild boot`"
     if re.search(r"""^LOADER_TYPE=["']?grub2-bls""", files.text("/etc/sysconfig/bootloader") or "", re.MULTILINE):
@@ -51,10 +51,10 @@ def elsewhere(files: BootFiles) -> str:
 
 
 def _nowhere(files: BootFiles) -> str:
-    kind = virtualization.virtual(Facts(files.reader))
-    if "container" in kind:
+    machine = virtualization.virtual(Facts(files.reader))
+    if "container" in machine:
         return "this is a container: its kernel and the command line are the host's; run `quiet boot` there"
-    if "WSL" in kind:
+    if "WSL" in machine:
         return "WSL has no boot loader here; the words of `quiet plan` go to kernelCommandLine= in Windows' .wslconfig"
     return (
         "no boot loader that is known here was found; `quiet boot once` needs none, or add the words of "

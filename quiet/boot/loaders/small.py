@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quiet.boot.loaders.lines import edit, first_line
 from quiet.boot.loaders.loader import (
     BEGIN,
     BLOCK,
@@ -21,8 +20,10 @@ from quiet.boot.loaders.loader import (
     LoaderContext,
     Steps,
     by_hand,
+    edit,
     encode,
     first,
+    first_line,
 )
 from quiet.boot.loaders.shell import quoted, unclear, variables
 from quiet.boot.parameters.cmdline import CommandLine, parse

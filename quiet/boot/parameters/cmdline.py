@@ -78,7 +78,7 @@ def parse(line: str) -> CommandLine:
 
 
 def check(word: str, source: str) -> str:
-    """A word that somebody wants added. Raises UsageError when a boot loader could not take it as it is."""
+    """Check a word that is to be added. Raises UsageError when a boot loader could not take it verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(f"{source}: '{word}' is no word of a kernel command line; write NAME or NAME=VALUE, no blanks")
     return word

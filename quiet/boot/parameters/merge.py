@@ -26,7 +26,7 @@ _UNTIL = "no CPU would be left for everything else"
 
 
 class MergeRow(NamedTuple):
-    """What becomes of one parameter: `current` are the words that stand there, `wanted` the one to come."""
+    """The action for one parameter: `current` are its words in the line, `wanted` is the new one."""
 
     action: str
     parameter: str
@@ -63,10 +63,10 @@ def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
 
 def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
     """Merge. Raises Refused when the line and the wanted words together leave no housekeeping CPU."""
-    asked = _without_repeats(wanted)
-    merger = _Merger(line, facts, asked)
-    for word in asked:
-        merger.ask(word)
+    words = _without_repeats(wanted)
+    merger = _Merger(line, facts, words)
+    for word in words:
+        merger.add(word)
     return merger.end()
 
 
@@ -87,8 +87,8 @@ def _without_repeats(wanted: Sequence[str]) -> list[str]:
 
 
 class _Merger:
-    def __init__(self, line: CommandLine, facts: Facts, asked: Sequence[str]) -> None:
-        self.line, self.facts, self.asked = line, facts, asked
+    def __init__(self, line: CommandLine, facts: Facts, words: Sequence[str]) -> None:
+        self.line, self.facts, self.words = line, facts, words
         self.rows: list[tuple[int, MergeRow]] = []  # with the place among the wanted words
         self.taken: CpuSet = frozenset()  # by isolcpus= and nohz_full= together
         self.isolated: dict[str, tuple[tuple[str, ...], CpuSet]] = {}
@@ -96,7 +96,7 @@ class _Merger:
         self.order: dict[str, int] = {}
         self.at = -1
 
-    def ask(self, word: str) -> None:
+    def add(self, word: str) -> None:
         self.at += 1
         first = self.order.setdefault(name(word), self.at) == self.at
         item = known(word)
@@ -120,14 +120,14 @@ class _Merger:
             self._plain(word)
 
     def _yields(self, item: BootParameter, word: str) -> str:
-        """Why a word is left out: a safeguard stands there, which somebody had a reason for."""
+        """Why a word is left out: the line has a safeguard, which an administrator had a reason for."""
         found = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
         return f"{' '.join(found)} stands there: take it out yourself, if the reason for it is gone" if found else ""
 
     def _series(self, word: str) -> list[str]:
         """The wanted words that have a meaning only together and in their order; [] for one that stands alone."""
         names = _HUGE if name(word) in _HUGE else (name(word),)
-        found = [other for other in self.asked if name(other) in names]
+        found = [other for other in self.words if name(other) in names]
         return found if names == _HUGE or len(found) > 1 else []
 
     def _in_order(self, series: list[str]) -> None:

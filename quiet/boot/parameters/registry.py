@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quiet.boot.parameters import cpus, memory, power, time
+from quiet.boot.parameters import cpus, system
 from quiet.boot.parameters.cmdline import name
 from quiet.boot.parameters.parameter import BootParameter
 
-PARAMETERS: tuple[BootParameter, ...] = (*cpus.TABLE, *time.TABLE, *power.TABLE, *memory.TABLE)
+PARAMETERS: tuple[BootParameter, ...] = (*cpus.TABLE, *system.TABLE)
 BY_NAME: dict[str, BootParameter] = {item.name.replace("-", "_"): item for item in PARAMETERS}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from quiet.noise._noise import ffi, lib
 from quiet.noise.calibration import calibrate, periods
-from quiet.noise.detector import Detector, DetectorRequest
+from quiet.noise.detector import Detector, DetectorRequest, Placed
 
 
 class Threaded(Detector):
@@ -31,7 +31,7 @@ class Threaded(Detector):
         self.pid = threading.get_native_id()
         period, step = calibrate(periods())
         self.watch.threshold = self.asked.threshold or 3 * round(period)
-        self._said = {"period": period, "step": step, "threshold": self.watch.threshold, "limits": []}
+        self._placed = Placed(period, step, self.watch.threshold, ())
         self._in_place.set()
         self._wanted.wait()
         lib.qn_watch_run(self.watch)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.boot.loaders.atomic_files import Saved
-from quiet.boot.loaders.lines import rewritten
-from quiet.boot.loaders.loader import WORDS
+from quiet.boot.loaders.loader import WORDS, rewritten
 from quiet.boot.parameters.cmdline import parse
 from quiet.boot.parameters.merge import Merged
 from quiet.boot.record import BootRecord, FileEntry

@@ -7,7 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.noise import report
-from quiet.noise.attribute import HOST, HYPERVISOR, Account, Cause, Gap, account
+from quiet.noise.attribute import (
+    BATCH_NS,
+    FAR,
+    FLOOR_NS,
+    HOST,
+    HYPERVISOR,
+    LONG_FAR,
+    LONG_NS,
+    OTHERS,
+    Account,
+    Cause,
+    Gap,
+    Pauses,
+    account,
+)
 from quiet.noise.call_nesting import (
     BEGIN,
     CALL,
@@ -27,7 +41,6 @@ from quiet.noise.call_nesting import (
     TraceEvent,
     build,
 )
-from quiet.noise.host_preemption import BATCH_NS, FAR, FLOOR_NS, LONG_FAR, LONG_NS, OTHERS, Pauses
 from tests.quiet.noise.making import measured, on_cpu, shape
 
 WINDOW = (0, 10**13)
