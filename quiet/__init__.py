@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from quiet.settings.apply import Receipt as Receipt
     from quiet.settings.hold import HeldSettings as HeldSettings
     from quiet.settings.hold import begin_hold as begin_hold
-    from quiet.settings.hold import changed_targets as changed_targets
     from quiet.settings.hold import end_hold as end_hold
     from quiet.settings.hold import hold_settings as hold_settings
     from quiet.settings.hold import overwritten as overwritten
@@ -103,7 +102,7 @@ _HOMES = {
     "verify_profile=verify",
     "settings.applied_state": "AppliedState TargetState",
     "settings.apply": "Receipt",
-    "settings.hold": "HeldSettings begin_hold changed_targets end_hold hold_settings overwritten",
+    "settings.hold": "HeldSettings begin_hold end_hold hold_settings overwritten",
     "settings.journal": "isolated_cpus load=applied_state",
     "settings.plan": "Change Plan Skipped",
     "settings.profile": "Profile bundled=bundled_profiles load=load_profile",

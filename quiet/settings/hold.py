@@ -131,21 +131,6 @@ def _new(
             yield TargetState(knob, target, kind, before, identity, target not in values)
 
 
-def changed_targets(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """The targets that were written and have another value now (None: absent), in the order of the record.
-
-    Left out are those that ended with their task or device, and those of knobs that the kernel itself changes.
-    """
-    for entry in record.entries.values():
-        if entry.wanted is None or BY_NAME[entry.knob].drifts:
-            continue
-        now = registry.get(reader, entry.target)
-        ours = (entry.wanted, entry.after, record.settled.get(entry.target))
-        gone = now is None and registry.ends(entry.target)
-        if not gone and not any(value_types.same(entry.kind, now, value) for value in ours):
-            yield entry, now
-
-
 def end_hold(host: Host, source: str) -> None:
     """Restore what is applied under this source; nothing when it is not. Signals that end the process are ignored.
 

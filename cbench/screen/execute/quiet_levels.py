@@ -18,9 +18,9 @@ from quiet import (
     UsageError,
     applied_state,
     begin_hold,
-    changed_targets,
     cpufreq_state,
     load_profile,
+    overwritten,
 )
 
 SOURCE = "cbench screen "
@@ -145,7 +145,7 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
     if named:
         texts = tuple(_text(reader, level, written) for level in levels)
         return Applied(texts, record.cpus.isolated or None, load_profile(named).knobs.get("aslr") == "command")
-    for entry, now in changed_targets(reader, record):
+    for entry, now in overwritten(reader, record):
         raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: somebody has changed it")
     return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs change nothing of where it runs
 

@@ -74,7 +74,7 @@ def watch(
                 doing()
             elif seconds == 20:
                 os.kill(os.getpid(), signal.SIGINT)
-        elif event.what == until:
+        elif event.event == until:
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     return Watcher(host, WatchOptions(repair, 60.0, seconds), tell).run(), heard
