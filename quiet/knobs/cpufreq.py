@@ -116,15 +116,11 @@ def _limits(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
 
 def cpufreq_state(reader: Reader) -> tuple[str, ...]:
     """Every writable cpufreq setting that a change of the governor may reset, as targets."""
-    return tuple(target for number in Facts(reader).policies for target in _policy_state(reader, number))
+    return tuple(target for number in Facts(reader).policies for target in policy_state(reader, number))
 
 
-def policy_state(scene: RuleContext, number: int) -> Iterator[str]:
-    """Every writable setting of a policy that a governor change, turbo or hotplug may reset."""
-    return _policy_state(scene.facts.reader, number)
-
-
-def _policy_state(reader: Reader, number: int) -> Iterator[str]:
+def policy_state(reader: Reader, number: int) -> Iterator[str]:
+    """The writable settings of one policy, as targets; a governor's tunables too."""
     base = f"{_BASE}/policy{number}/"
     governor = reader.text(base + "scaling_governor") or ""
     names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS]
@@ -139,7 +135,7 @@ def _policy_state(reader: Reader, number: int) -> Iterator[str]:
 
 def _disturbed(scene: RuleContext) -> Iterable[str]:
     for number in scene.facts.policies:
-        yield from policy_state(scene, number)
+        yield from policy_state(scene.facts.reader, number)
     # switching turbo off lowers these for good (intel_pstate.rst, store_no_turbo)
     for name in ("min_perf_pct", "max_perf_pct"):
         if scene.facts.reader.exists(f"{CPU}/intel_pstate/{name}"):

@@ -37,7 +37,7 @@ def _status(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
 def _everything(scene: RuleContext) -> Iterable[str]:
     """A driver that is switched starts from its defaults."""
     for number in scene.facts.policies:
-        yield from policy_state(scene, number)
+        yield from policy_state(scene.facts.reader, number)
     files = (*(f"{_INTEL}/{name}" for name in _GLOBAL), f"{CPU}/cpufreq/boost")
     yield from (f"file:{path}" for path in files if scene.facts.reader.exists(path))
 

@@ -53,7 +53,7 @@ def _disturbed(scene: RuleContext) -> Iterable[str]:
         yield from (f"file:{base}/{state}/disable" for state in facts.reader.names(base))
     for number, cpus in facts.policies.items():
         if cpus & offline:
-            yield from policy_state(scene, number)
+            yield from policy_state(scene.facts.reader, number)
     # what may only run or arrive on the CPUs that go is sent anywhere else
     stay = facts.online - offline
     homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks

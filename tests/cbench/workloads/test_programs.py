@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from cbench.study.instruments.perf_stat import Counting
 from cbench.study.process.run_command import execute
 from cbench.workloads import competing, programs
 from cbench.workloads.programs import WrongResult, program
@@ -121,10 +122,10 @@ def test_what_a_workload_does_not_know_is_one_line(arguments: list[str], line: s
 def test_a_competing_load_runs_while_it_is_asked_for_and_is_counted_with_nobody(tmp_path: Path) -> None:
     with load(tmp_path) as path:
         command = f"{' '.join(PYTHON)} cbench.workloads.programs 1 load={path} times=20"
-        done = execute(command, str(tmp_path), dict(os.environ), 60, ["task-clock"])
+        done = execute(command, str(tmp_path), dict(os.environ), 60, [Counting("task-clock")])
         made: dict[str, Any] = json.loads(done.output)
         assert made["load_s"] > 0.05
-        counted = int(done.counts["task-clock"]) / 1e9
+        counted = done.readings["task-clock"].value / 1e9
         assert counted < done.running_s - 0.5 * made["load_s"]  # the load has had a part of the same CPU
         dd = loads(path)[-1]
         assert Path(f"/proc/{dd}/comm").read_text() == "dd\n"
