@@ -1,20 +1,14 @@
 """cbench: measure C code with cycle accuracy, with the provenance of every trial.
 
 These names are the public API (docs/api.md). Each is imported when it is first used: `import cbench` loads nothing.
-`cbench.measure`, `cbench.compare` and `cbench.to_json` are modules that can be called.
+`cbench.measure` and `cbench.compare` are the rooms of these names, which can be called.
 """
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
 if TYPE_CHECKING:
-    from cbench.api import compare as compare
-    from cbench.api import list_workloads as list_workloads
-    from cbench.api import measure as measure
-    from cbench.api import read_results as read_results
-    from cbench.api import to_json as to_json
+    from cbench.compare.result import compare as compare
     from cbench.machine.describe import HostFacts as HostFacts
     from cbench.measure.result import CleanTrials as CleanTrials
     from cbench.measure.result import RunResult as RunResult
@@ -25,6 +19,10 @@ if TYPE_CHECKING:
     from cbench.model import Trial as Trial
     from cbench.model import TrialCause as TrialCause
     from cbench.model import Workload as Workload
+    from cbench.results import to_json as to_json
+    from cbench.run.api import list_workloads as list_workloads
+    from cbench.run.api import measure as measure
+    from cbench.run.api import read_results as read_results
     from cbench.store.records import Run as Run
     from cbench.store.records import StoredSeries as StoredSeries
     from cbench.study.model import Study as Study
@@ -33,7 +31,8 @@ if TYPE_CHECKING:
     from quiet.errors import UsageError as UsageError
 
 _MODULES = {
-    "cbench.api": ("list_workloads", "read_results"),
+    "cbench.run.api": ("list_workloads", "read_results"),
+    "cbench.results": ("to_json",),
     "cbench.machine.describe": ("HostFacts",),
     "cbench.measure.result": ("CleanTrials", "RunResult", "WorkloadResult"),
     "cbench.model": ("TrialCause", "Counter", "Layout", "Parameter", "Trial", "Workload"),
@@ -41,7 +40,7 @@ _MODULES = {
     "cbench.study.model": ("Study",),
     "quiet.errors": ("QuietError", "Refused", "UsageError"),
 }
-_CALLED = ("measure", "compare", "to_json")
+_CALLED = ("measure", "compare")
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [*_CALLED, *_WHERE]  # noqa: PLE0604 - all of them are texts
@@ -57,24 +56,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _CalledModule(type(sys)):  # type: ignore[misc]
-    """A module that is also a function of the API: cbench.api has the function of its name."""
-
-    def __call__(self, *arguments: object, **options: object) -> object:
-        from cbench import api
-
-        return getattr(api, self.__name__.rpartition(".")[2])(*arguments, **options)
-
-
-class _Package(type(sys)):  # type: ignore[misc]
-    """This package: a module in it that is imported, by whoever, becomes an attribute here, and can then be called."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _CALLED and type(value) is type(sys):
-            value.__class__ = _CalledModule
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -38,7 +38,7 @@ def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
     """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
     import json
 
-    from cbench.to_json import to_json
+    from cbench.results import to_json
 
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cbench.to_json import LEFT_OUT
+from cbench.results import LEFT_OUT
 
 Params = Mapping[str, int]
 

@@ -109,7 +109,7 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(
 ) -> None:
     plant(tmp_path, hybrid())
     words = [program, *(str(tmp_path) if word == "TREE" else word for word in arguments)]
-    start = "quiet.cli.start" if program == "quiet" else "cbench.start"
+    start = "quiet.cli.start" if program == "quiet" else "cbench.__main__"
     code = (
         f"import sys, {start}\n"
         f"sys.argv = {words!r}\n"

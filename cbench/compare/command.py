@@ -37,7 +37,7 @@ def compare_command(
     found = result.compared(a, b, result.options(headline, level, margin, clean_only))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        from cbench.to_json import to_json
+        from cbench.results import to_json
 
         sys.stdout.write(json.dumps(to_json(found)) + "\n")
     else:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cbench.compare.readers import registry
 from cbench.compare.readers.reader import Number, TestSample
-from cbench.compare.stats import HEADLINES, LEAST, Comparison, NoHeadline, compare, cycle_exact
+from cbench.compare.stats import HEADLINES, LEAST, Comparison, NoHeadline, compare_samples, cycle_exact
 from cbench.compare.verdict import notes, verdict
 from quiet import UsageError
 
@@ -127,6 +127,19 @@ def _split(text: str) -> tuple[Path, str | None]:
     raise UsageError(f"{text}: no such file")
 
 
+def compare(
+    a: str | os.PathLike[str],
+    b: str | os.PathLike[str],
+    *,
+    headline: str = AUTO,
+    level: float = 95,
+    margin: str | None = None,
+    clean_only: bool = False,
+) -> CompareResult:
+    """Whether B is faster than A, slower, or the same, as `cbench compare` reports it."""
+    return compared(os.fspath(a), os.fspath(b), options(headline, level, margin, clean_only))
+
+
 def compared(a: str, b: str, chosen: CompareOptions) -> CompareResult:
     """B against A, test by test. UsageError for what cannot be read or not be compared."""
     (first, one), (second, other) = load(a), load(b)
@@ -207,7 +220,9 @@ def _test(a: TestSample, b: TestSample, chosen: CompareOptions) -> ComparedTest:
     many = all(side.trials - side.polluted >= LEAST for side in (a, b))
     headline = ("floor" if exact else "median") if chosen.headline == AUTO else chosen.headline
     try:
-        found = compare(a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact and many)
+        found = compare_samples(
+            a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact and many
+        )
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
     remarks = notes(a, b, found)
@@ -240,7 +255,7 @@ def _steadier(a: TestSample, b: TestSample, found: Comparison, chosen: CompareOp
     if found.difference is not None:
         return []
     try:
-        floors = compare(a.processes, b.processes, "floor", chosen.alpha)
+        floors = compare_samples(a.processes, b.processes, "floor", chosen.alpha)
     except NoHeadline:
         return []
     medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (found, floors))

@@ -86,7 +86,7 @@ def cycle_exact(clean: Processes, quantum: Number) -> bool:
     return bool(clean)
 
 
-def compare(
+def compare_samples(
     a: Processes,
     b: Processes,
     headline: str,

@@ -28,7 +28,7 @@ def export_command(
 ) -> None:
     """Write the stored trials as CSV, Parquet, or for pyperf: stats, hist, check, compare_to and show read that."""
     from cbench.export.export import ExportOptions, export
-    from cbench.to_json import to_json
+    from cbench.results import to_json
     from quiet import UsageError
 
     if as_json and output is None:

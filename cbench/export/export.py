@@ -12,8 +12,8 @@ from cbench.export.exporter import Exporter
 from cbench.export.parquet import ParquetExporter
 from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
+from cbench.results import LEFT_OUT
 from cbench.store.kind import is_store
-from cbench.to_json import LEFT_OUT
 from quiet import QuietError, UsageError, check_savable, emit
 
 EXPORTERS: tuple[Exporter, ...] = (CsvExporter(), ParquetExporter(), PyperfExporter())

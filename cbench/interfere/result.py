@@ -106,7 +106,7 @@ class InterfereResult:
     results: tuple[WorkloadInterference, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.notebook import table_html
+        from cbench.results import table_html
 
         rows = [
             (result.workload, row.condition, row.floor, f"{row.median:,.0f}", f"{row.polluted_pct:.0f} %")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from cbench.model import Result
-from cbench.to_json import LEFT_OUT
+from cbench.results import LEFT_OUT
 from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"

@@ -1,1 +1,17 @@
-"""Measure a workload: counters, the worker process and its runner."""
+"""Measure a workload: options, the worker process and its runner. `cbench.measure(...)` is in cbench.run.api."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+
+class _MeasurePackage(type(sys)):  # type: ignore[misc]
+    """A package that is also a function of the public API."""
+
+    def __call__(self, *arguments: object, **options: object) -> object:
+        made: object = import_module("cbench.run.api").measure(*arguments, **options)
+        return made
+
+
+sys.modules[__name__].__class__ = _MeasurePackage

@@ -9,12 +9,12 @@ from statistics import median
 from cbench.machine.describe import HostFacts
 from cbench.measure import layout
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
+from cbench.results import LEFT_OUT
 from cbench.stats import settling
 from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
 from cbench.stats.spread import Spread, by_level, spread
 from cbench.stats.summary import floor, summarise
 from cbench.stats.verdict import verdict
-from cbench.to_json import LEFT_OUT
 
 SHOWN = 5
 
@@ -167,7 +167,7 @@ class RunResult:
     results: tuple[WorkloadResult, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.notebook import table_html
+        from cbench.results import table_html
 
         head = ("workload", "CPU", "trials", "floor", "mode", "90th percentile", "range", "clean", "polluted")
         rows = [

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cbench.to_json import to_json
+from cbench.results import to_json
 
 order = typer.Typer(
     no_args_is_help=True,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cbench.order.stats.within_run_effects import LabelEffect
-from cbench.to_json import KEY, LEFT_OUT
+from cbench.results import KEY, LEFT_OUT
 
 Order = Literal["fixed", "random"]
 ORDERS: tuple[Order, Order] = ("fixed", "random")

@@ -16,9 +16,9 @@ from cbench.measure import layout, measurement, protocol
 from cbench.measure.options import MeasureOptions, measure_options
 from cbench.measure.result import RunResult, run_result, shortcomings
 from cbench.model import PLAIN, Layout, Workload
+from cbench.results import json_object
 from cbench.store import writer
 from cbench.store.store import Store
-from cbench.to_json import json_object
 from cbench.workloads import registry, selection
 from quiet import QuietError, isolated_cpus
 

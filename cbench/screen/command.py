@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from cbench.results import to_json
 from cbench.screen import command_analyze
-from cbench.to_json import to_json
 
 screen = typer.Typer(
     no_args_is_help=True,

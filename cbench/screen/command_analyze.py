@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cbench.results import to_json
 from cbench.screen.analysis.options import ScreenOptions, Studying
-from cbench.to_json import to_json
 
 if TYPE_CHECKING:
     from cbench.screen.analysis.result import ScreenResult

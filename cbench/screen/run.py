@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from cbench.results import to_json
 from cbench.screen.config import file, treatments
 from cbench.screen.config.example import EXAMPLE
 from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
@@ -29,7 +30,6 @@ from cbench.study.process.process_attributes import inherited
 from cbench.study.process.process_tags import ProcessTags
 from cbench.study.records import StudyStatus
 from cbench.study.store import Header, StudyStore
-from cbench.to_json import to_json
 from quiet import QuietError, Reader, Refused, UsageError, applied_state, parse_cpus
 
 LEVEL = "level"

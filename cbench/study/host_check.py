@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cbench.machine import describe
+from cbench.results import to_json
 from cbench.study.model import CALLED, Study, StudyCounter
 from cbench.study.records import Facts
 from cbench.study.resets.reboot import boot_id
-from cbench.to_json import to_json
 from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus, join
 
 INSIDE = "CBENCH_INSIDE_QUIET"

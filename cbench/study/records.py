@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cbench.to_json import LEFT_OUT
+from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 Facts = dict[str, FactValue]

@@ -104,7 +104,7 @@ class SweepResult:
         return [cell for cell in found if accesses in (None, cell.accesses)]
 
     def _repr_html_(self) -> str:
-        from cbench.notebook import table_html
+        from cbench.results import table_html
 
         head = ("working set", "accesses", "floor", "median", "range, %")
         rows = [

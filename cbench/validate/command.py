@@ -34,8 +34,8 @@ def validate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
 ) -> None:
     """Try the instruments on work whose answer is known. Ends with 1 where one is at fault, or the watch differs."""
+    from cbench.results import to_json
     from cbench.study.table import StudyBar
-    from cbench.to_json import to_json
     from cbench.validate.plan import ValidateOptions
     from cbench.validate.run import validated
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cbench.results import to_json
 from cbench.run import run
-from cbench.to_json import to_json
 
 CBENCH = [sys.executable, "-P", "-m", "cbench"]
 PATIENCE_S = 60  # for something to happen that happens at once on an idle machine

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cbench.results import KEY, LEFT_OUT
 from cbench.screen.stats.practical_significance import PracticalSignificance
-from cbench.to_json import KEY, LEFT_OUT
 
 RANKS = "signed ranks in blocks"
 PLOTS = "split-plot analysis of variance"

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cbench.results import JsonValue
 from cbench.screen.config.model import BUILT, Screen, Treatment
 from cbench.study.process.run_command import CommandError, run_checked
-from cbench.to_json import JsonValue
 from quiet import QuietError, Refused
 
 VARIABLE = BUILT.removeprefix("$")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from cbench.results import to_json
 from cbench.study.instruments.instrument import SAMPLES, HostInstrument, Instrument, probed
 from cbench.study.instruments.perf_data import NoSamples, Samples, count
 from cbench.study.process.run_command import Execution, Probe, Reading
-from cbench.to_json import to_json
 from quiet import Reader
 
 NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"

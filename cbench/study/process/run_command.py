@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import IO, Protocol, Self
 
-from cbench.to_json import JsonValue
+from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
+from cbench.results import JsonValue
 from cbench.study.process.process_tags import RESET, ProcessTags
 from cbench.study.process.run_command import Execution, run_checked
-from cbench.to_json import JsonValue
 from cbench.toml_table import TomlTable
 from quiet import QuietError, Reader
 

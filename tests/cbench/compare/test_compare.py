@@ -13,8 +13,8 @@ import pytest
 
 from cbench.compare.result import AUTO, CompareOptions, compared, options, share
 from cbench.export.export import ExportOptions, export
+from cbench.results import to_json
 from cbench.store.store import Store
-from cbench.to_json import to_json
 from quiet.errors import UsageError
 from tests.cbench.compare.comparing import fails
 from tests.cbench.running import cbench, error_line

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cbench.compare import stats as outcomes
 from cbench.compare.rank import EXACT_UP_TO, nth_ratio, rank_sum, ratio_interval, tail
-from cbench.compare.stats import Comparison, NoHeadline, compare, cycle_exact
+from cbench.compare.stats import Comparison, NoHeadline, compare_samples, cycle_exact
 
 TERM = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
 EARLY = [1.15, 0.88, 0.90, 0.74, 1.21]
@@ -137,7 +137,7 @@ MIRRORED = {outcomes.LOWER: outcomes.HIGHER, outcomes.HIGHER: outcomes.LOWER}
 def test_swapping_the_sides_mirrors_the_answer(
     a: list[list[int]], b: list[list[int]], headline: str, margin: float | None
 ) -> None:
-    there, back = (compare(*sides, headline, 0.05, margin) for sides in ((a, b), (b, a)))
+    there, back = (compare_samples(*sides, headline, 0.05, margin) for sides in ((a, b), (b, a)))
     assert isclose(there.ratio, 1 / back.ratio, rel_tol=1e-12)
     assert (there.test and there.test.p) == (back.test and back.test.p)
     if there.interval and back.interval:
@@ -155,7 +155,7 @@ def test_the_unit_makes_no_difference(a: list[list[int]], b: list[list[int]], he
     def scaled(side: list[list[int]]) -> list[list[int]]:
         return [[value * 2**power for value in values] for values in side]
 
-    one, other = compare(a, b, headline, 0.05), compare(scaled(a), scaled(b), headline, 0.05)
+    one, other = compare_samples(a, b, headline, 0.05), compare_samples(scaled(a), scaled(b), headline, 0.05)
     assert (one.ratio, one.interval, one.test, one.outcome) == (
         *(other.ratio, other.interval, other.test, other.outcome),
     )
@@ -169,7 +169,7 @@ def sets(centre: float, processes: int, seed: int, spread: float = 0.01) -> list
 
 
 def of(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], margin: float | None = None) -> Comparison:
-    return compare(a, b, "median", 0.05, margin)
+    return compare_samples(a, b, "median", 0.05, margin)
 
 
 def test_a_difference_beyond_the_noise_is_shown_and_has_its_direction() -> None:
@@ -226,7 +226,7 @@ def test_one_process_a_side_compares_trials_by_the_median_and_nothing_else() -> 
     assert not of(a, b).by_process
     assert of(a, b).spread_a is None
     for headline in ("mean", "min"):
-        found = compare(a, b, headline, 0.05)
+        found = compare_samples(a, b, headline, 0.05)
         assert (found.outcome, found.interval, found.test) == (outcomes.UNTESTED, None, None)
 
 
@@ -242,19 +242,19 @@ EXACT = [
 def test_data_that_repeat_exactly_have_an_exact_difference(
     a: list[list[int]], b: list[list[int]], quantum: int, difference: int, outcome: str
 ) -> None:
-    found = compare(a, b, "floor", 0.05, None, quantum)
+    found = compare_samples(a, b, "floor", 0.05, None, quantum)
     assert (found.difference, found.outcome, found.interval) == (difference, outcome, None)
 
 
 def test_a_floor_is_compared_in_one_process_a_side_only_if_it_is_exact() -> None:
     a, b = [[100, 100, 137]], [[110, 110, 155]]
-    assert compare(a, b, "floor", 0.05, exact=True).difference == 10
-    assert compare(a, b, "floor", 0.05, exact=False).outcome == outcomes.UNTESTED
+    assert compare_samples(a, b, "floor", 0.05, exact=True).difference == 10
+    assert compare_samples(a, b, "floor", 0.05, exact=False).outcome == outcomes.UNTESTED
     assert cycle_exact([[100, 100]], 1)
 
 
 def test_two_single_values_are_no_exact_data() -> None:
-    found = compare([[100]], [[110]], "median", 0.05)
+    found = compare_samples([[100]], [[110]], "median", 0.05)
     assert found.difference is None
     assert found.outcome == outcomes.TOO_FEW
 
@@ -279,4 +279,4 @@ def test_cycle_exact_is_all_undisturbed_trials_on_the_floor(clean: list[list[int
 
 def test_a_process_without_a_repeating_value_has_no_floor() -> None:
     with pytest.raises(NoHeadline):
-        compare([[1, 2], [3, 3]], [[1, 1], [3, 3]], "floor", 0.05)
+        compare_samples([[1, 2], [3, 3]], [[1, 1], [3, 3]], "floor", 0.05)

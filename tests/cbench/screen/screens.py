@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from cbench.results import to_json
 from cbench.screen.analysis.analysis import analyse
 from cbench.screen.analysis.options import ScreenOptions, Studying
 from cbench.screen.analysis.result import ScreenResult
 from cbench.screen.data.data import Data
 from cbench.screen.data.read import Chosen, read
-from cbench.to_json import to_json
 
 QUICK = ScreenOptions(studying=Studying(subsamples=50, replicates=100, sizes=(5, 10)))
 

@@ -11,9 +11,9 @@ import pytest
 
 from cbench.order import analyze as commands_order
 from cbench.order.options import OrderOptions
+from cbench.results import to_json
 from cbench.study import orders
 from cbench.study.store import StudyStore
-from cbench.to_json import to_json
 from tests.cbench.study.running import order
 from tests.cbench.study.storing import stored
 

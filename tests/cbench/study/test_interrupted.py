@@ -106,7 +106,7 @@ def test_who_looks_for_a_moment_does_not_keep_a_runner_out(tmp_path: Path) -> No
 FULL = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-from cbench.start import main
+from cbench.__main__ import main
 main()
 """
 

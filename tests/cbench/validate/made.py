@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from cbench.results import to_json
 from cbench.study.instruments.instrument import HostInstrument
-from cbench.to_json import to_json
 from cbench.validate.judge import judged
 from cbench.validate.plan import ValidationFacts
 from cbench.validate.series import ValidationData, ValidationSeries

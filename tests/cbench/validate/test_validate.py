@@ -129,7 +129,7 @@ def test_without_numpy_there_is_one_line_before_anything_is_measured(tmp_path: P
         "import sys\n"
         "sys.modules['numpy'] = None\n"
         "sys.argv = ['cbench', 'screen', 'validate', '--quick']\n"
-        "import cbench.start; cbench.start.main()\n"
+        "import cbench.__main__; cbench.__main__.main()\n"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2

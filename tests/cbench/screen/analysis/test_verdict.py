@@ -195,7 +195,7 @@ def test_without_numpy_one_line_says_what_to_install(planted: Path) -> None:
         "import sys\n"
         "sys.modules['numpy'] = None\n"
         f"sys.argv = ['cbench', 'screen', 'analyze', {str(planted)!r}]\n"
-        "import cbench.start\ncbench.start.main()\n"
+        "import cbench.__main__\ncbench.__main__.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -6,17 +6,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cbench.measure.result import RunResult
 from cbench.model import PLAIN, Layout, Workload
 from cbench.store.records import StoredSeries
-from cbench.to_json import to_json
 
-if TYPE_CHECKING:
-    from cbench.compare.result import CompareResult
-
-__all__ = ["compare", "list_workloads", "measure", "read_results", "to_json"]
+__all__ = ["list_workloads", "measure", "read_results"]
 
 AUTO = "auto"
 
@@ -71,21 +66,6 @@ def measure(
         command=sys.argv,
     )
     return run.measure(options, tell=lambda _line: None)
-
-
-def compare(
-    a: str | os.PathLike[str],
-    b: str | os.PathLike[str],
-    *,
-    headline: str = AUTO,
-    level: float = 95,
-    margin: str | None = None,
-    clean_only: bool = False,
-) -> CompareResult:
-    """Whether B is faster than A, slower, or the same, as `cbench compare` reports it."""
-    from cbench.compare import result
-
-    return result.compared(os.fspath(a), os.fspath(b), result.options(headline, level, margin, clean_only))
 
 
 def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...]:

@@ -1,12 +1,14 @@
-"""Frozen results as JSON values: the one place where a result becomes dictionaries.
+"""Results at the edge: as JSON, and as a table in a notebook.
 
-A result's fields are named as its JSON keys. Used at the edge only: by `--json`, by exports and by the store.
+A result is a frozen dataclass whose fields are named as its JSON keys. It becomes dictionaries here and nowhere else,
+for `--json`, for exports and for the store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from html import escape
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -47,3 +49,17 @@ def json_object(value: object) -> dict[str, JsonValue]:
     if not isinstance(made, dict):
         raise TypeError(f"{type(value).__name__} is no object in JSON")
     return made
+
+
+def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:
+    """A table with a caption, and lines of text below it; every value is escaped."""
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in row)}</tr>" for row in rows)
+    lines = "".join(f"<p>{escape(line)}</p>" for line in below)
+    return (
+        f"<table><caption>{escape(title)}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{lines}"
+    )
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
