@@ -120,3 +120,25 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(
     loaded = done.stdout.splitlines()[-1].split()
     assert start in loaded
     assert not [name for name in HEAVY[program] if name in loaded]
+
+
+# Where JSON, TOML, Parquet or a message of another process is read: what comes out of these modules has types.
+PARSERS = {
+    *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state", "quiet.settings.journal"),
+    *("quiet.settings.profile", "cbench.toml_table", "cbench.tables.columns", "cbench.tables.read"),
+    *("cbench.interfere.load_generator", "cbench.measure.protocol", "cbench.workloads.programs"),
+    *("cbench.export.pyperf", "cbench.store.records", "cbench.store.schema", "cbench.store.store"),
+    *("cbench.study.records", "cbench.study.store", "cbench.order.page_study"),
+}
+
+
+def test_untyped_dictionaries_stay_where_text_is_parsed() -> None:
+    untyped = {
+        name
+        for name, tree in SOURCES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and ast.unparse(node).removeprefix("collections.abc.")
+        in {f"{kind}[str, {value}]" for kind in ("dict", "Mapping") for value in ("Any", "object")}
+    }
+    assert untyped <= PARSERS
