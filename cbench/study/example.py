@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-EXAMPLE = """\
+from cbench.study.resets import registry
+
+EXAMPLE = (
+    """\
 # A study of order dependence. `cbench order run THIS_FILE` runs it, `cbench order analyze` says what was found.
 
 [study]
@@ -24,12 +27,9 @@ teardown = []             # and when the study ends or is interrupted
 LC_ALL = "C"
 
 [reset]                   # what happens to the host before each run
-kind = "none"             # command, service, drop-caches, cool-down, processes, reboot
-# command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
-# check = "..."           # a command that has to succeed afterwards
-# unit = "x.service"      # kind service: the systemd unit to restart
-# celsius = 50            # kind cool-down: wait until no sensor is hotter
-# khz = 3000000           # kind cool-down: wait until no CPU is slower
+"""
+    + "".join(registry.EXAMPLE)
+    + """\
 settle = 0                # seconds to wait after it
 timeout = 600
 
@@ -64,3 +64,4 @@ read = "regex:throughput=([0-9.]+)"
 unit = "1/s"
 better = "higher"
 """
+)
