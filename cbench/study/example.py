@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cbench.study.instruments.registry import INSTRUMENTS
 from cbench.study.resets import registry
 
 EXAMPLE = (
@@ -40,7 +41,9 @@ command = "seq 200000 | shuf --random-source=/dev/zero | sort -n | tail -1"
 read = "wall"             # or user, sys, perf-elapsed, cycles, cycles:u, task-clock, cpu-clock; last-float: the last
                           # number printed (the default); regex:EXPRESSION with one group; json:PATH such as
                           # jobs.0.iops; file:PATH; samples:HOW of perf record around it, such as samples:fp,hz=1000;
-                          # perf-data:PATH, the samples in a file of perf record that it leaves
+"""
+    + "".join(f"{'':26}# {each.example}\n" for each in INSTRUMENTS if each.example)
+    + """\
 unit = "s"
 better = "lower"          # or higher
 timeout = 10              # for this test
