@@ -10,6 +10,13 @@ from typing import Annotated
 import typer
 
 
+def _formats() -> str:
+    """The choices of --format. Typer evaluates the annotation for this command only, so others load no exporter."""
+    from cbench.export.export import EXPORTERS
+
+    return "|".join(each.name for each in EXPORTERS)
+
+
 def export_command(
     data: Annotated[
         str,
@@ -18,9 +25,7 @@ def export_command(
     *,
     kind: Annotated[
         str,
-        typer.Option(
-            "--format", metavar="csv|parquet|pyperf", help="A row a trial, or the JSON that pyperf's commands read."
-        ),
+        typer.Option("--format", metavar=_formats(), help="A row a trial, or the JSON that pyperf's commands read."),
     ],
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (stdout).")] = None,
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,

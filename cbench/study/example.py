@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-EXAMPLE = """\
+from cbench.study.instruments.registry import INSTRUMENTS
+from cbench.study.resets import registry
+
+EXAMPLE = (
+    """\
 # A study of order dependence. `cbench order run THIS_FILE` runs it, `cbench order analyze` says what was found.
 
 [study]
@@ -24,12 +28,9 @@ teardown = []             # and when the study ends or is interrupted
 LC_ALL = "C"
 
 [reset]                   # what happens to the host before each run
-kind = "none"             # command, service, drop-caches, cool-down, processes, reboot
-# command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
-# check = "..."           # a command that has to succeed afterwards
-# unit = "x.service"      # kind service: the systemd unit to restart
-# celsius = 50            # kind cool-down: wait until no sensor is hotter
-# khz = 3000000           # kind cool-down: wait until no CPU is slower
+"""
+    + "".join(registry.EXAMPLE)
+    + """\
 settle = 0                # seconds to wait after it
 timeout = 600
 
@@ -40,7 +41,9 @@ command = "seq 200000 | shuf --random-source=/dev/zero | sort -n | tail -1"
 read = "wall"             # or user, sys, perf-elapsed, cycles, cycles:u, task-clock, cpu-clock; last-float: the last
                           # number printed (the default); regex:EXPRESSION with one group; json:PATH such as
                           # jobs.0.iops; file:PATH; samples:HOW of perf record around it, such as samples:fp,hz=1000;
-                          # perf-data:PATH, the samples in a file of perf record that it leaves
+"""
+    + "".join(f"{'':26}# {each.example}\n" for each in INSTRUMENTS if each.example)
+    + """\
 unit = "s"
 better = "lower"          # or higher
 timeout = 10              # for this test
@@ -64,3 +67,4 @@ read = "regex:throughput=([0-9.]+)"
 unit = "1/s"
 better = "higher"
 """
+)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-EXAMPLE = '''\
+from cbench.study.resets import registry
+
+EXAMPLE = (
+    '''\
 # A screening experiment. `cbench screen plan THIS_FILE` says what would run and what that can test, `cbench screen run`
 # runs it, `cbench screen analyze` and `report` say which factors matter.
 
@@ -33,7 +36,9 @@ teardown = []             # and when the experiment ends or is interrupted
 LC_ALL = "C"
 
 [reset]                   # what happens to the host before each batch, as in a study: see docs/study-file.md
-kind = "none"             # command, service, drop-caches, cool-down, processes, reboot
+'''
+    + registry.EXAMPLE[0]
+    + """\
 
 # Factors. Each level says how it is set, in one way or several:
 #   found = true                      nothing: as it is found
@@ -115,4 +120,5 @@ minus = ["opt=O0"]
 [[controlled]]
 name = "kernel"
 command = "uname -r"      # or value = "..."
-'''
+"""
+)

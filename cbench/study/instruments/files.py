@@ -46,6 +46,7 @@ class PerfDataFile(LeftFile):
 
     source = PERF_DATA
     unit = "samples"
+    example = "perf-data:PATH, the samples in a file of perf record that it leaves"
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
         path = Path(folder, detail)

@@ -41,7 +41,7 @@ class Instrument:
 
     `source`: its word; `argument`: what has to follow it, as in regex:EXPRESSION, "" for nothing; `optional`: the
     argument may be left out. `unit`: of its numbers where the file gives none. `judged`: the values of `read` that
-    `cbench screen validate` judges.
+    `cbench screen validate` judges. `example`: a line for the example file, "" where its own text has the word.
     """
 
     source: str
@@ -49,6 +49,7 @@ class Instrument:
     optional = False
     unit = ""
     judged: tuple[str, ...] = ()
+    example = ""
 
     @property
     def syntax(self) -> str:

@@ -16,7 +16,14 @@ from cbench.study.instruments.perf_stat import EVENT_COUNTS
 from cbench.study.instruments.times import COMMAND_TIMES
 
 INSTRUMENTS: tuple[Instrument, ...] = (
-    *(LastFloat(), *COMMAND_TIMES, *EVENT_COUNTS, Regex(), JsonPath(), FileNumber(), PerfDataFile(), RecordedSamples()),
+    LastFloat(),
+    *COMMAND_TIMES,
+    *EVENT_COUNTS,
+    Regex(),
+    JsonPath(),
+    FileNumber(),
+    PerfDataFile(),
+    RecordedSamples(),
 )
 BY_SOURCE = {each.source: each for each in INSTRUMENTS}
 SYNTAX = ", ".join(each.syntax for each in INSTRUMENTS)

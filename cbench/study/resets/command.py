@@ -25,6 +25,10 @@ class CommandReset(Reset):
 
     kind: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
+    example: ClassVar[str] = """\
+# command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
+# check = "..."           # a command that has to succeed afterwards
+"""
 
     @classmethod
     def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:

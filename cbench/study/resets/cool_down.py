@@ -22,6 +22,10 @@ class CoolDownReset(Reset):
 
     kind: ClassVar[str] = "cool-down"
     keys: ClassVar[tuple[str, ...]] = ("celsius", "khz")
+    example: ClassVar[str] = """\
+# celsius = 50            # kind cool-down: wait until no sensor is hotter
+# khz = 3000000           # kind cool-down: wait until no CPU is slower
+"""
     celsius: float | None = None
     khz: int | None = None
 

@@ -15,6 +15,11 @@ RESETS: tuple[type[Reset], ...] = (
     *(NoReset, CommandReset, ServiceReset, CachesReset, CoolDownReset, ProcessesReset, RebootReset),
 )
 MOST_S = 86_400.0
+EXAMPLE = (
+    'kind = "none"             # ' + ", ".join(each.kind for each in RESETS if each is not NoReset) + "\n",
+    "".join(each.example for each in RESETS),
+)
+"""The lines of an example file: the kinds, and the keys of the kinds."""
 
 
 def parse(table: TomlTable) -> Reset:

@@ -37,11 +37,13 @@ class Reset:
     """What happens to the host before each run, and how long to wait after it.
 
     New ones: a class in a file of its own, and an entry in registry.RESETS. `kind`: its name in a file; `keys`: its own
-    keys there. `command`: of the user's; `check`: a command that has to succeed afterwards; `unit`: of systemd.
+    keys there; `example`: lines for the example file that explain those. `command`: of the user's; `check`: a command
+    that has to succeed afterwards; `unit`: of systemd.
     """
 
     kind: ClassVar[str]
     keys: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[str] = ""
     command: str = ""
     check: str = ""
     unit: str = ""

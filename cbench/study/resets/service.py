@@ -21,6 +21,9 @@ class ServiceReset(Reset):
 
     kind: ClassVar[str] = "service"
     keys: ClassVar[tuple[str, ...]] = ("check", "unit")
+    example: ClassVar[str] = """\
+# unit = "x.service"      # kind service: the systemd unit to restart
+"""
 
     @classmethod
     def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
