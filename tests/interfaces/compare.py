@@ -16,6 +16,7 @@ from tests.interfaces.inputs import lay_out
 from tests.interfaces.side import Done, Side
 
 ATTEMPTS = 4  # of a live group whose shape differs, since what disturbs a measurement shows in its output
+NULL = type(None).__name__
 _ALONE = threading.Lock()  # one measurement at a time
 
 
@@ -142,10 +143,23 @@ def _shapes(label: str, old: list[Result], new: list[Result]) -> Iterator[Differ
         if part.endswith((".html", ".svg")):  # their text is compared where the values are the same
             continue
         a, b = ([results.shape(each.parts.get(part, "absent")) for each in side] for side in (old, new))
-        lost, added = set.intersection(*a) - set[str]().union(*b), set.intersection(*b) - set[str]().union(*a)
+        lost, added = _missing(a, b), _missing(b, a)
         if lost or added:
-            lines = [f"-{line}" for line in sorted(lost)] + [f"+{line}" for line in sorted(added)]
+            lines = [f"-{line}" for line in lost] + [f"+{line}" for line in added]
             yield Difference(label, f"shape of {part}", "\n".join(["--- before", "+++ after", *lines]))
+
+
+def _missing(here: list[set[str]], there: list[set[str]]) -> list[str]:
+    """The lines of every run here that no run there has; a JSON value may be null in one run and not in another."""
+    known = set[str]().union(*there)
+    paths = {line.rpartition(": ")[0] for line in known}
+    lines = sorted(set.intersection(*here) - known)
+    return [line for line in lines if not _only_null(line, known, paths)]
+
+
+def _only_null(line: str, known: set[str], paths: set[str]) -> bool:
+    path, _, kind = line.rpartition(": ")
+    return path in paths if kind == NULL else f"{path}: {NULL}" in known
 
 
 def _names(old: list[Result], new: list[Result]) -> list[str]:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+_STEP = "`cbench step` is gone: it reproduced one figure of the thesis, which `make thesis` draws"
+_RULES = "`--every-rule` is gone: no document explained it"
+
 # The beginning of a label as `--list` prints it ("group: command line") and why that command may differ.
-INTENDED: dict[str, str] = {}
+INTENDED: dict[str, str] = {
+    "help: cbench --help": _STEP,
+    "help: cbench step": _STEP,
+    "usage: cbench step": _STEP,
+    "step: ": _STEP,
+    "help: cbench order analyze --help": _RULES,
+    "usage: cbench order analyze stores/study.db --every-rule": _RULES,
+}
+# As above, for the end of a label.
+INTENDED_ENDS: dict[str, str] = {"--json --every-rule": _RULES, "usage: cbench": _STEP}
 
 
 def reason(label: str) -> str | None:
     """Why a command may differ; None when it may not."""
-    return next((why for start, why in INTENDED.items() if label.startswith(start)), None)
+    starts = (why for start, why in INTENDED.items() if label.startswith(start))
+    ends = (why for end, why in INTENDED_ENDS.items() if label.endswith(end))
+    return next(starts, None) or next(ends, None)

@@ -100,7 +100,7 @@ def mask(text: str, folder: Path, checkout: Path) -> str:
 def readable(text: str) -> str:
     """JSON with one value a line; any other text as it is."""
     try:
-        return json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+        return json.dumps(json.loads(text), indent=1, ensure_ascii=False, sort_keys=True)
     except ValueError:
         return text
 
