@@ -88,7 +88,8 @@ def main() -> int:
     labels = {each.label for each in differing}
     print(f"{count} commands compared, {len(labels)} differ")
     if pages or expected:
-        print(f"{len(pages)} pages differ in whitespace only, {len({e.label for e in expected})} commands as intended")
+        print(f"{len(pages)} outputs differ in whitespace or the order of keys only")
+        print(f"{len({each.label for each in expected})} commands differ as intended")
     return 1 if differing else 0
 
 
