@@ -6,23 +6,25 @@ without it when their options are plain; everything else, errors and help includ
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
-from quiet.cli import host, noise, settings
 from quiet.console import ended, enter
 
-_PLAIN: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
-    "plan": (settings.plan, ("profile", "cpus", "root")),
-    "status": (host.status, ("root",)),
-    "verify": (noise.verify_plain, ("profile", "cpus", "root", "duration")),
+# the module in quiet.cli, its function, and the options that it takes
+_PLAIN = {
+    "plan": ("settings", "plan", ("profile", "cpus", "root")),
+    "status": ("host", "status", ("root",)),
+    "verify": ("noise", "verify_plain", ("profile", "cpus", "root", "duration")),
 }
 
 
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command to call for `--name value` pairs and --json; None for anything else."""
-    command, names = _PLAIN.get(arguments[0] if arguments else "", (None, ()))
-    if command is None:
+    module, function, names = _PLAIN.get(arguments[0] if arguments else "", ("", "", ()))
+    if not module:
         return None
     options: dict[str, str | bool] = {}
     rest = iter(arguments[1:])
@@ -32,11 +34,13 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
         if name == argument or name not in ("json", *names) or (name != "json" and (not value or value[0] == "-")):
             return None
         options["as_json" if name == "json" else name] = value or True
+    command: Callable[..., int] = getattr(import_module(f"quiet.cli.{module}"), function)
     return lambda: command(**options)
 
 
 def main() -> None:
     """The entry point."""
+    gc.set_threshold(50_000)  # loading makes no garbage, and looking for some takes a tenth of a short command
     call = plain(sys.argv[1:])
     if call is not None:
         sys.exit(ended(call, "quiet"))
