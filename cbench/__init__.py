@@ -1,7 +1,7 @@
 """cbench: measure C code with cycle accuracy, with the provenance of every trial.
 
 These names are the public API (docs/api.md). Each is imported when it is first used: `import cbench` loads nothing.
-`cbench.measure` and `cbench.compare` are the rooms of these names, which can be called.
+`cbench.measure` and `cbench.compare` are packages that can be called.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from cbench.store.records import Run as Run
     from cbench.store.records import StoredSeries as StoredSeries
     from cbench.study.model import Study as Study
-    from quiet.errors import QuietError as QuietError
-    from quiet.errors import Refused as Refused
-    from quiet.errors import UsageError as UsageError
+    from quiet import QuietError as QuietError
+    from quiet import Refused as Refused
+    from quiet import UsageError as UsageError
 
 _MODULES = {
     "cbench.run.api": ("list_workloads", "read_results"),
@@ -38,12 +38,12 @@ _MODULES = {
     "cbench.model": ("TrialCause", "Counter", "Layout", "Parameter", "Trial", "Workload"),
     "cbench.store.records": ("Run", "StoredSeries"),
     "cbench.study.model": ("Study",),
-    "quiet.errors": ("QuietError", "Refused", "UsageError"),
+    "quiet": ("QuietError", "Refused", "UsageError"),
 }
 _CALLED = ("measure", "compare")
 _WHERE = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [*_CALLED, *_WHERE]  # noqa: PLE0604 - all of them are texts
+__all__ = [*_CALLED, *_WHERE]  # noqa: PLE0604 - they are strings
 
 
 def __getattr__(name: str) -> object:

@@ -56,7 +56,7 @@ int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);
 
-/* That clock now: rdtsc or cntvct_el0, as in quiet/noise/c/watch.c. */
+/* That clock now: rdtsc or cntvct_el0, as in quiet/noise/c/detector.c. */
 uint64_t cb_clock_now(void);
 
 /*

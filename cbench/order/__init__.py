@@ -1,1 +1,1 @@
-"""Order-dependence studies: what is read, what is said, what is drawn."""
+"""Order-dependence studies: input, analysis, tables and pages."""

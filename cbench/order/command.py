@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cbench.command import Json
 from cbench.results import to_json
 
 order = typer.Typer(
@@ -54,7 +55,6 @@ Values = Annotated[
     list[str] | None,
     typer.Option("--value", metavar="COLUMN", help="Read this column in place of `value`; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
 
 
 @order.command("analyze")

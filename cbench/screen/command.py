@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cbench.command import Json
 from cbench.results import to_json
 from cbench.screen import command_analyze
 
@@ -18,7 +19,6 @@ screen = typer.Typer(
     help="Screening experiments: which factors matter, and does it matter in practice?",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
 File = Annotated[str, typer.Argument(metavar="SCREEN.toml")]
 Data = Annotated[str, typer.Argument(metavar="DATA")]
 

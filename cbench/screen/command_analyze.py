@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cbench.command import Json
 from cbench.results import to_json
 from cbench.screen.analysis.options import ScreenOptions, Studying
 
@@ -58,7 +59,6 @@ Hard = Annotated[
     list[str] | None,
     typer.Option("--hard", metavar="COLUMN", help="Of a table: this factor changes between batches only; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
 
 
 def _options(

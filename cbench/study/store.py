@@ -1,6 +1,6 @@
 """A study on disk: its plan is stored whole before anything runs, and each trial is a transaction of its own.
 
-The file is a store of cbench's (store_schema.py), in SQLite's write-ahead log with synchronous=FULL: what add() has
+The file is a store of cbench's (store/schema.py), in SQLite's write-ahead log with synchronous=FULL: what add() has
 returned from survives a kill and a power cut.
 """
 

@@ -1,7 +1,7 @@
 """What a knob is: a line of knowledge about one setting of the host.
 
 A rule turns the situation (facts, chosen CPUs, the profile's choice for this knob) into wanted values or skips.
-The engine in plan.py and apply.py does the rest, alike for every knob.
+The engine in quiet/settings/plan.py and apply.py does the rest, alike for every knob.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (frames.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known.
+    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and who it was done by where that is known.
 
     Of HOST `by` is what ran at that time, its kind and name with a space between them; "" where nothing did.
     """

@@ -1,6 +1,6 @@
 """Trials in the kernel, with interrupts off: the client of the module in cbench/kmod (docs/kernel-module.md).
 
-What goes through the device is in inkernel_wire.py.
+What goes through the device is in ioctl.py.
 """
 
 from __future__ import annotations

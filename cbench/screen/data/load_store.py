@@ -18,7 +18,7 @@ from cbench.screen.execute import pending_restores
 from cbench.study import lock
 from cbench.study.model import VALUE
 from cbench.study.records import Facts, FactValue, Header, StoredRun
-from cbench.study.store import StudyStore, study_kind
+from cbench.study.store import StudyStore
 from quiet import QuietError
 
 
@@ -108,11 +108,6 @@ def read(path: Path) -> StoredScreen:
         units=units,
         warnings=(*_warnings(trials, list(runs.values())), *_set(path)),
     )
-
-
-def is_screen(path: Path) -> bool:
-    """Whether a store holds a screening experiment (and not an order study); QuietError for what is no store."""
-    return study_kind(path) == SCREEN
 
 
 def plan_of(

@@ -51,7 +51,7 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
-    """As plots_svg.drawn(), with pictures fine enough for paper."""
+    """As svg.drawn(), with pictures fine enough for paper."""
     with drawn(key, rows, columns, width, height) as (found, axes):
         axes[0].figure.set_dpi(DPI)
         yield found, axes

@@ -5,7 +5,7 @@ of matched treatments within a block (pairs.py) are ranked by magnitude over all
 blocks of any number of levels ("Using weighted rankings in the analysis of complete blocks with additive block
 effects", J. Amer. Statist. Assoc. 74 (1979) 680-683); a long tail counts by its rank only. What is within a block may
 depend on each other, so each block is one observation: where the effect is nothing, its scores are as likely with all
-their signs turned (signed.py). The number of effects: Holm 1979 (cbench.stats.multiple_testing).
+their signs turned (signed_rank.py). The number of effects: Holm 1979 (cbench.stats.multiple_testing).
 """
 
 from __future__ import annotations

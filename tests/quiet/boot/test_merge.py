@@ -1,4 +1,4 @@
-"""A wish merged with what stands on the line: no duplicate, no contradiction, a CPU left for everything else."""
+"""Requested parameters merged with the command line: no duplicate, no contradiction, a CPU left for everything else."""
 
 from __future__ import annotations
 

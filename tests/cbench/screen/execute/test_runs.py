@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from cbench.screen.data.load_store import is_screen, read
+from cbench.screen.data.load_store import read
+from cbench.study.store import study_kind
 from quiet.errors import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 
@@ -209,14 +210,14 @@ def test_a_hard_factor_is_set_once_a_batch_and_the_host_is_reset_between_batches
 
 def test_what_is_no_experiment_is_told_from_one(tmp_path: Path) -> None:
     data = run(tmp_path, experiment(ENV, command="echo $V"))
-    assert is_screen(data)
+    assert study_kind(data) == "screen"
     done = screen("analyze", data, folder=tmp_path, group="order")
     assert done.returncode == 2
     assert "is a screening experiment, not a study of orders: `cbench screen` has the same commands" in done.stderr
     assert screen("resume", data, folder=tmp_path, group="order").returncode == 2
     (tmp_path / "s.toml").write_text("[study]\nrepetitions = 1\n[[test]]\nname = 'a'\ncommand = 'echo 1'\n")
     assert screen("run", "s.toml", folder=tmp_path, group="order").returncode == 0
-    assert not is_screen(tmp_path / "s.db")
+    assert study_kind(tmp_path / "s.db") != "screen"
     with pytest.raises(UsageError, match="is a study of orders, not a screening experiment: `cbench order`"):
         read(tmp_path / "s.db")
 
