@@ -14,7 +14,7 @@ from cbench.machine import describe
 from cbench.results import to_json
 from cbench.study.model import CALLED, Study, StudyCounter
 from cbench.study.records import Facts
-from cbench.study.resets.reboot import boot_id
+from cbench.study.resets import reboot
 from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus, join
 
 INSIDE = "CBENCH_INSIDE_QUIET"
@@ -73,7 +73,7 @@ def missing_folder(study: Study, kind: str = "order") -> str | None:
 
 def glance() -> Facts:
     """Boot and load: what costs nothing to look at."""
-    return {"boot_id": boot_id(), "load": [*os.getloadavg()]}
+    return {"boot_id": reboot.boot_id(), "load": [*os.getloadavg()]}
 
 
 def look(tell: Callable[[str], None]) -> Facts:

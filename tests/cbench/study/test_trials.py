@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -196,10 +195,10 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     assert counter is not None
     measured = Workloads(parsed, counter.name, tmp_path, lambda _: None)
     ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(6))
-    request = whole.Request(["hash"], 1, [], "0", "auto", ["n=20000"], quick=False, timeout=60, trace=False)
-    theirs: list[Any] = [whole.measure(request)["results"][0] for _ in range(6)]
-    assert {each["params"]["n"] for each in theirs} == {20_000}
-    assert ours == pytest.approx(min(each["trials"][0] for each in theirs), rel=0.5)
+    options = whole.run_options(["hash"], trials=1, warmup="0", params=["n=20000"], trace=False)
+    theirs = [whole.measure(options).results[0] for _ in range(6)]
+    assert {each.params["n"] for each in theirs} == {20_000}
+    assert ours == pytest.approx(min(each.trials[0] for each in theirs), rel=0.5)
 
 
 def test_a_trial_that_cannot_have_the_studys_counter_fails_and_says_so(tmp_path: Path) -> None:
