@@ -26,7 +26,7 @@ class RateLimit:
 
     def __init__(self, rescan_s: float) -> None:
         self.rescan_s = rescan_s
-        self._hurry = False
+        self._hurry = ""  # the notification that may concern more than was checked
         self._whole = 0.0  # what a check of everything costs, in seconds of CPU time
         self._last = 0.0
         self._debt = 0.0  # CPU time that checks have taken and that has not been slept for
@@ -41,7 +41,7 @@ class RateLimit:
         self._debt = max(0.0, self._debt - (now - self._at) * BUSY_SHARE) + cost
         self._at = now
         if whole:
-            self._whole, self._last, self._hurry = cost, now, False
+            self._whole, self._last, self._hurry = cost, now, ""
 
     @property
     def interval(self) -> float:
@@ -50,9 +50,14 @@ class RateLimit:
             return max(SOON_S, self._whole / SOON_SHARE)
         return max(self.rescan_s, self._whole / SHARE)
 
-    def hurry(self) -> None:
+    def hurry(self, by: str) -> None:
         """A notification may concern more knobs than were checked."""
-        self._hurry = True
+        self._hurry = self._hurry or by
+
+    @property
+    def reason(self) -> str:
+        """Why everything is checked now."""
+        return f"a look at everything after {self._hurry}" if self._hurry else "a look at everything"
 
     def whole_at(self) -> float:
         """When everything is checked again."""

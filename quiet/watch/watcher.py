@@ -116,10 +116,10 @@ class Watcher:
             if pending.knobs is None:
                 self._check({CPUS}, pending.by)  # quick, and often what it is about
             elif pending.renew:
-                self._rate.hurry()
+                self._rate.hurry(pending.by)
             self._check(pending.knobs, pending.by, renew=pending.renew)
         elif now >= self._rate.whole_at():
-            self._check(None, "a look at everything", renew=True)
+            self._check(None, self._rate.reason, renew=True)
         if self._ledger.open and self._options.repair and now >= self._rate.repair_at():
             self._repair()
         return ""

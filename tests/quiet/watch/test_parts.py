@@ -108,10 +108,12 @@ def test_news_are_looked_at_soon_until_too_many_have_come() -> None:
 def test_a_look_at_everything_follows_a_devices_news() -> None:
     kept = rate_limit.RateLimit(60.0)
     kept.checked(rate_limit.spent() - 0.001, 100.0, True)
-    kept.hurry()
+    kept.hurry("bind virtio0")
     assert kept.whole_at() == 100.0 + rate_limit.SOON_S
+    assert kept.reason == "a look at everything after bind virtio0"
     kept.checked(rate_limit.spent() - 0.001, 102.0, True)
     assert kept.whole_at() >= 160
+    assert kept.reason == "a look at everything"
 
 
 def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
