@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 
@@ -13,8 +14,7 @@ class Files(Reader):
 
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs want it."""
-        self._only_inside(path)
-        fd = os.open(self.root + path, os.O_WRONLY | os.O_CLOEXEC | (0 if self.live else os.O_TRUNC))
+        fd = self.open(path, os.O_WRONLY | (0 if self.live else os.O_TRUNC))
         try:
             os.write(fd, value.encode("utf-8", "surrogateescape") + b"\n")
         finally:
@@ -26,29 +26,37 @@ class Files(Reader):
 
     def mkdir(self, path: str) -> None:
         """Make a directory (a cgroup, on a live host)."""
-        os.mkdir(self.root + path)
+        with self.place(path, follow=False) as place:
+            os.mkdir(place)
 
     def symlink(self, path: str, to: str) -> None:
         """Make a symbolic link."""
-        os.symlink(to, self.root + path)
+        with self.place(path, follow=False) as place:
+            os.symlink(to, place)
 
     def create(self, path: str, text: str) -> None:
         """Make a file, whole or not at all; one that is there is replaced."""
-        with open(f"{self.root}{path}.new", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.rename(f"{self.root}{path}.new", self.root + path)
+        with self.place(path, follow=False) as place:
+            new = f"{place}.new"
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(new)  # of one that was killed
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+                os.fchmod(fd, 0o644)  # whatever the umask
+                file.write(text)
+                file.flush()
+                os.fsync(fd)
+            os.rename(new, place)
 
     def unlink(self, path: str) -> None:
         """Remove a file or a link."""
-        os.unlink(self.root + path)
+        with self.place(path, follow=False) as place:
+            os.unlink(place)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty directory (a cgroup's own files do not count)."""
-        os.rmdir(self.root + path)
-
-    def _only_inside(self, path: str) -> None:
-        if not self.live and not os.path.realpath(self.root + path).startswith(os.path.realpath(self.root) + "/"):
-            raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
+        with self.place(path, follow=False) as place:
+            os.rmdir(place)
 
     def _only_live(self) -> None:
         if not self.live:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import struct
@@ -32,7 +33,7 @@ class Holder(Files):
         self.release(name)
         opened = [self._forgetful(name, value)]
         try:
-            opened.append(os.open(self.root + HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+            opened.append(self.open(HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             held, record = opened
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
@@ -75,7 +76,7 @@ class Holder(Files):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)  # where it was started by this very process
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.root + HELD + name)
+            self.unlink(HELD + name)
 
     def _forgetful(self, name: str, value: int) -> int:
         """The open file that keeps the value: "timestamps" is a socket whose packets get time stamps."""
@@ -86,8 +87,11 @@ class Holder(Files):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
                 made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMP, value)
                 return made.detach()
-        self._only_inside(f"/dev/{name}")
-        device = os.open(f"{self.root}/dev/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        with self.place(f"/dev/{name}") as place:
+            mode = os.stat(place).st_mode
+            if self.root and (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
+                raise OSError(errno.EINVAL, "a device of this host in a recorded tree")
+            device = os.open(place, os.O_WRONLY | os.O_CLOEXEC | (os.O_NONBLOCK if self.root else 0))
         try:
             os.write(device, struct.pack("i", value))
         except OSError:
@@ -110,7 +114,7 @@ class Holder(Files):
     def _is_held(self, name: str, output: str) -> bool:
         if name == TIMESTAMPS:
             return self.live and stat.S_ISSOCK(os.stat(output).st_mode)
-        return os.path.samefile(output, f"{self.root}/dev/{name}")
+        return os.path.samestat(os.stat(output), self.stat(f"/dev/{name}"))
 
     def _leave_cgroups(self, pid: int) -> None:
         """Move a process to the root of each hierarchy: a session or service that ends must not wait for it."""

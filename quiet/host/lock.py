@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +28,8 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
 
     folder = reader.root + FOLDER
     try:
-        os.makedirs(folder, 0o755, exist_ok=True)
-        fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        make_folders(reader, FOLDER)
+        fd = reader.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except PermissionError:
         raise Refused(
             "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
@@ -51,3 +52,11 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def make_folders(reader: Reader, path: str) -> None:
+    """Make a directory and those above it. Raises OSError."""
+    for folder in (path[:end] for end, letter in enumerate(f"{path}/") if letter == "/" and end):
+        with contextlib.suppress(FileExistsError), reader.place(folder, follow=False) as place:
+            os.mkdir(place, 0o755)
+            os.chmod(place, 0o755)  # noqa: S103 - whatever the umask: anybody may read what is applied

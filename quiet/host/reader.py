@@ -7,55 +7,54 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import struct
 from collections.abc import Callable
 
 from quiet.errors import UsageError
+from quiet.host.root import Root
 
 ANSWERS = "/run/quiet-recorded"  # in a recorded tree, what its kernel had answered
 HELD = "/run/quiet/held."  # one record for each device file that a process holds open for us
 FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
 _PAGE = 4096
+_MOST = 64 << 20  # bytes of a file in a recorded tree
 # one value a file, made in one go: less than a page is all of it (filesystems/sysfs.rst), and thousands are read
 _ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 
 
-class Reader:
+class Reader(Root):
     """Reads the files of a live host (root "/") or of a recorded tree."""
-
-    def __init__(self, root: str = "/") -> None:
-        self.root = root.rstrip("/")
-        if not root or (self.root and not os.path.isdir(self.root)):
-            raise UsageError(f"--root {root}: no such directory; give the folder that holds sys/ and proc/")
-
-    @property
-    def live(self) -> bool:
-        """Whether this is the running machine, not a recorded one."""
-        return not self.root
 
     def text(self, path: str) -> str | None:
         """The stripped content of a file, or None when it is absent or cannot be read."""
         try:
-            fd = os.open(self.root + path, os.O_RDONLY | os.O_CLOEXEC)
+            return self.data(path).decode("utf-8", "surrogateescape").strip("\0 \t\n")
         except OSError:
-            return None
+            return "" if self._is_empty_link(path) else None
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a file. Raises OSError; UsageError when a recorded tree has more of it than a kernel would."""
+        fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            parts = []
+            parts, size = [], 0
             while more := os.read(fd, _CHUNK):  # /proc gives a page at a time at most, whatever is asked for
                 parts.append(more)
+                size += len(more)
                 if len(more) < _PAGE and path.startswith(_ONE_VALUE):
                     break
-        except OSError:
-            return None
+                if size > _MOST and self.root:
+                    raise UsageError(f"--root {self.root}: {path} is larger than {_MOST >> 20} MiB; no host has such")
         finally:
             os.close(fd)
-        return b"".join(parts).decode("utf-8", "surrogateescape").strip("\0 \t\n")
+        return b"".join(parts)
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, sorted; empty when there is none."""
         try:
-            return sorted(os.listdir(self.root + path))
+            with self.place(path) as place:
+                return sorted(os.listdir(place))
         except OSError:
             return []
 
@@ -67,7 +66,7 @@ class Reader:
     def at(self, path: str, offset: int, size: int) -> bytes | None:
         """`size` bytes at an offset, of a device file such as a CPU's registers; None when they cannot be read."""
         try:
-            fd = os.open(self.root + path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = self.open(path, os.O_RDONLY)
         except OSError:
             return None
         try:
@@ -83,7 +82,7 @@ class Reader:
 
         Not one by one: a file that stays open, because somebody was interrupted between two, keeps its folder there.
         """
-        fd = os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         size = os.sysconf("SC_PAGE_SIZE")
         found = []
         try:
@@ -99,7 +98,7 @@ class Reader:
         import fcntl
 
         try:
-            fd = os.open(self.root + HELD + name, os.O_RDONLY | os.O_CLOEXEC)
+            fd = self.open(HELD + name, os.O_RDONLY)
         except OSError:
             return None
         try:
@@ -115,27 +114,52 @@ class Reader:
     def link(self, path: str) -> str | None:
         """Where a symbolic link points to; None when it is none."""
         try:
-            return os.readlink(self.root + path)
+            with self.place(path, follow=False) as place:
+                return os.readlink(place)
         except OSError:
             return None
 
     def pin(self, path: str) -> int:
         """A descriptor that reads nothing and keeps the file's name in the kernel's memory; -1 when it is not there."""
         try:
-            return os.open(self.root + path, os.O_PATH | os.O_CLOEXEC)
+            with self.place(path) as place:
+                return os.open(place, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             return -1
 
     def inode(self, path: str) -> int:
         """The number of a file or folder, which in sysfs no other one gets again; 0 when it is not there."""
         try:
-            return os.stat(self.root + path).st_ino
+            return self.stat(path).st_ino
         except OSError:
             return 0
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory is there."""
-        return os.path.exists(self.root + path)
+        try:
+            self.stat(path)
+        except OSError:
+            return self._is_empty_link(path)
+        return True
+
+    def _is_empty_link(self, path: str) -> bool:
+        """Whether a recorded tree has a link to /dev/null there, as systemd masks units: the tree has no devices."""
+        return bool(self.root) and self.link(path) == os.devnull
+
+    def is_entry(self, path: str) -> bool:
+        """Whether something has this name, be it a link that leads nowhere."""
+        try:
+            self.stat(path, follow=False)
+        except OSError:
+            return False
+        return True
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a directory is there."""
+        try:
+            return stat.S_ISDIR(self.stat(path).st_mode)
+        except OSError:
+            return False
 
     def asked(self, name: str, ask: Callable[[], str | None]) -> str | None:
         """An answer of the kernel that no file gives; a recorded tree has it as one (ANSWERS/NAME)."""
@@ -144,6 +168,6 @@ class Reader:
     def writable(self, path: str) -> bool:
         """Whether the kernel offers the file for writing at all (its mode, not this process's rights)."""
         try:
-            return bool(os.stat(self.root + path).st_mode & 0o200)
+            return bool(self.stat(path).st_mode & 0o200)
         except OSError:
             return False

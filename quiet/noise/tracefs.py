@@ -44,7 +44,7 @@ def mount(reader: Reader) -> str:
 
 def check(reader: Reader) -> None:
     """Raises NoTraceError when no instance can be made here, with why."""
-    if not os.access(f"{reader.root}{mount(reader)}/instances", os.W_OK):
+    if not reader.access(f"{mount(reader)}/instances", os.W_OK):
         raise NoTraceError("tracing needs root")
 
 

@@ -40,10 +40,10 @@ class Recording(Reader):
         """As Reader.text, kept with the file's mode."""
         content = super().text(path)
         with contextlib.suppress(OSError):  # it went away just now: tasks do
-            mode = os.stat(self.root + path).st_mode & 0o777
+            mode = self.stat(path).st_mode & 0o777
             if content is not None:
                 self.files[path] = (content, mode)
-            elif not os.access(self.root + path, os.R_OK, effective_ids=True):
+            elif not self.access(path, os.R_OK):
                 self.closed.add(path)
         return content
 
@@ -87,24 +87,25 @@ class Recording(Reader):
 
     def seen(self, path: str) -> bool:
         """Whether a file or folder exists; kept without its content, also when this user may not read it."""
-        if os.path.isdir(self.root + path):
+        exists = super().exists(path)
+        if self.is_folder(path):
             self.folders.add(path)
-        elif os.path.exists(self.root + path):
+        elif exists:
             self.files.setdefault(path, ("", 0o444))
-        return os.path.exists(self.root + path)
+        return exists
 
     def _is_regular(self, path: str) -> bool:
         try:
-            return stat.S_ISREG(os.stat(self.root + path).st_mode)
+            return stat.S_ISREG(self.stat(path).st_mode)
         except OSError:
             return False
 
     def _keep(self, path: str) -> None:
-        if os.path.isdir(self.root + path):
+        if self.is_folder(path):
             self.folders.add(path)
-        elif path not in self.files and os.access(self.root + path, os.R_OK, effective_ids=True):
+        elif path not in self.files and self.access(path, os.R_OK):
             with contextlib.suppress(OSError):
-                self.files[path] = ("", os.stat(self.root + path).st_mode & 0o777)
+                self.files[path] = ("", self.stat(path).st_mode & 0o777)
 
 
 class RecordReceipt(NamedTuple):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
+from quiet.host.lock import make_folders
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import parse_requested
 from quiet.machine.facts import CPU, Facts
@@ -64,7 +65,7 @@ def installed(reader: Reader) -> Installed | None:
         return None
     head = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# ") and ": " in line)
     files = tuple(line[4:] for line in lines if line.startswith("#   /"))
-    return Installed(head.get("profile", "unknown"), head.get("cpus"), os.path.lexists(reader.root + LINK), files)
+    return Installed(head.get("profile", "unknown"), head.get("cpus"), reader.link(LINK) is not None, files)
 
 
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
@@ -105,7 +106,7 @@ def remove(host: Host) -> ServiceReceipt:
     if service is None:
         _check_name(host)
         return ServiceReceipt(None, (), (), False)
-    if not os.access(host.root + systemd_unit.FOLDER, os.W_OK):
+    if not host.access(systemd_unit.FOLDER, os.W_OK):
         raise Refused(_TAKES_ROOT)
     ran = host.live and host.exists(_RUNNING)
     active = ran and _succeeds(host, f"is-active {NAME}")
@@ -139,7 +140,7 @@ def _succeeds(host: Host, command: str) -> bool:
 def _check_systemd(host: Host) -> None:
     if host.live and not host.exists(_RUNNING):
         raise Refused("this host was not booted by systemd; let what starts services here run `quiet apply` at boot")
-    if not host.live and not any(os.path.lexists(host.root + path) for path in _SYSTEMD):
+    if not host.live and not any(host.is_entry(path) for path in _SYSTEMD):
         raise Refused(f"there is no systemd in {host.root}")
 
 
@@ -147,12 +148,12 @@ def _check_name(host: Reader) -> None:
     """Another's unit of this name is not ours to replace, nor is a mask, which is an administrator's word."""
     for folder in systemd_unit.FOLDERS:
         path = f"{folder}/{NAME}"
-        if not os.path.lexists(host.root + path) or (path == UNIT and installed(host)):
+        if not host.is_entry(path) or (path == UNIT and installed(host)):
             continue
-        if os.path.islink(host.root + path) and os.readlink(host.root + path) == "/dev/null":
+        if host.link(path) == "/dev/null":
             raise Refused(f"{path} masks {NAME}; `systemctl unmask {NAME}` lifts that")
         raise Refused(f"{path} is there already and was not made by quiet; it was left alone")
-    if os.path.lexists(host.root + AFTER) and not (host.text(AFTER) or "").startswith(MARK):
+    if host.is_entry(AFTER) and not (host.text(AFTER) or "").startswith(MARK):
         raise Refused(f"{AFTER} is there already and was not made by quiet; it was left alone")
 
 
@@ -209,59 +210,39 @@ def _with_folders(host: Host, files: Iterable[str], known: Iterable[str]) -> lis
 
 def _make(host: Host, made: Iterable[str], files: Mapping[str, str], known: Iterable[str]) -> None:
     """Make them in order; when one fails, those that are new go again. The unit is first: it names all others."""
-    places = [(path, _place(host, path)) for path in made]
     new: list[str] = []
     try:
-        for path, place in places:
+        for path in made:
             if path not in known:
                 new.append(path)
-            _write(place, path, files.get(path))
+            _write(host, path, files.get(path))
     except OSError:
         _remove(host, new)
         raise
 
 
-def _write(place: str, path: str, content: str | None) -> None:
+def _write(host: Host, path: str, content: str | None) -> None:
     if path.endswith("/"):
-        if not os.path.isdir(place):
-            os.mkdir(place)
-            os.chmod(place, _FOR_ALL)  # whatever the umask
-        return
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(place + ".new")  # of one that was killed
-    if content is None:
-        os.symlink(UNIT, place + ".new")
-    else:
-        fd = os.open(place + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-            os.fchmod(fd, 0o644)
-            file.write(content)
-            file.flush()
-            os.fsync(fd)
-    os.rename(place + ".new", place)
+        make_folders(host, path.rstrip("/"))
+    elif content is not None:
+        host.create(path, content)
+    elif host.link(path) != UNIT:
+        with contextlib.suppress(FileNotFoundError):
+            host.unlink(path)
+        host.symlink(path, UNIT)
 
 
 def _remove(host: Host, files: Iterable[str]) -> tuple[str, ...]:
     """Remove our files, the last first; a folder only when it is empty."""
     gone = []
     for path in reversed([*files]):
-        place = _place(host, path)
         if path.endswith("/"):
-            if not os.path.isdir(place) or os.listdir(place):
+            if not host.is_folder(path) or host.names(path):
                 continue
-            os.rmdir(place)
-        elif os.path.islink(place) if path == LINK else (host.text(path) or "").startswith(MARK):
-            os.unlink(place)
+            host.rmdir(path)
+        elif host.link(path) is not None if path == LINK else (host.text(path) or "").startswith(MARK):
+            host.unlink(path)
         else:
             continue
         gone.append(path)
     return tuple(gone)
-
-
-def _place(host: Host, path: str) -> str:
-    """The path below the root; a recorded tree may hold links that lead out of it."""
-    place = host.root + path.rstrip("/")
-    top = os.path.realpath(host.root or "/").rstrip("/")
-    if not f"{os.path.realpath(os.path.dirname(place))}/".startswith(f"{top}/"):
-        raise UsageError(f"--root {host.root}: {path} leads out of the tree")
-    return place

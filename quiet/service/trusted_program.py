@@ -20,14 +20,14 @@ _LINKS = 40  # as many as the kernel follows
 
 def others(reader: Reader) -> tuple[str, str] | None:
     """A path that another user than root can change, and who that is; None when only root can."""
-    if not os.path.lexists(reader.root + sys.executable):
+    if not reader.is_entry(sys.executable):
         return None  # a tree of another machine, which gets its own
     looked: set[str] = set()
     for path in _paths(reader):
         for place in _way(reader, path):
             if place not in looked:
                 looked.add(place)
-                if who := _who(reader.root + place):
+                if who := _who(reader, place):
                     return place, who
     return None
 
@@ -42,12 +42,15 @@ def _paths(reader: Reader) -> Iterator[str]:
         yield folder
         for name in reader.names(folder):  # what it needs, and the .pth files that lead elsewhere
             yield f"{folder}/{name}"
-    yield package
-    for folder, _, files in os.walk(reader.root + package):
-        inside = folder[len(reader.root) :]
-        yield inside
-        for name in files:
-            yield f"{inside}/{name}"
+    yield from _below(reader, package)
+
+
+def _below(reader: Reader, path: str) -> Iterator[str]:
+    """A file or folder, and all that is in it; links are not followed."""
+    yield path
+    if reader.link(path) is None:
+        for name in reader.names(path):
+            yield from _below(reader, f"{path}/{name}")
 
 
 def _way(reader: Reader, path: str) -> Iterator[str]:
@@ -72,10 +75,10 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
         rest += [each for each in to.split("/") if each not in ("", ".")][::-1]
 
 
-def _who(place: str) -> str:
+def _who(reader: Reader, place: str) -> str:
     """Who besides root can write there; "" for none."""
     try:
-        found = os.stat(place)
+        found = reader.stat(place)
     except OSError:
         return ""  # what is not there is made in its folder, which was looked at
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # names that are there stay their owners'

@@ -60,8 +60,8 @@ class Journal:
     """The writing side; use it under `locked`."""
 
     def __init__(self, reader: Reader) -> None:
-        self._path = reader.root + _FILE
-        self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._reader = reader
+        self._fd = reader.open(_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         end = os.fstat(self._fd).st_size
         if end and os.pread(self._fd, 1, end - 1) != b"\n":
             os.write(self._fd, b"\n")  # a writer was killed in the middle of a line
@@ -119,7 +119,8 @@ class Journal:
 
     def remove(self) -> None:
         """End: nothing is applied."""
-        os.unlink(self._path)
+        with self._reader.place(_FILE, follow=False) as place:
+            os.unlink(place)
 
     def _add(self, item: Mapping[str, object]) -> None:
         import json

@@ -71,7 +71,7 @@ def _find(name: str) -> str:
 def in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
     with locked(host, _PATIENCE_S):  # also tells who may not
-        fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = host.open(_USERS, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
         yield fd

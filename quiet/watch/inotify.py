@@ -46,8 +46,9 @@ class Inotify:
         if len(self._paths) >= _MOST:
             self.left_out += 1
             return
-        name = os.fsencode(self._reader.root + path)
-        number = int(self._libc.inotify_add_watch(self._fd, name, ctypes.c_uint32(mask | DELETE_SELF)))
+        with self._reader.place(path) as place:
+            name = os.fsencode(place)
+            number = int(self._libc.inotify_add_watch(self._fd, name, ctypes.c_uint32(mask | DELETE_SELF)))
         if number < 0:
             self.left_out += 1
             return

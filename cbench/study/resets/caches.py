@@ -23,17 +23,16 @@ class CachesReset(Reset):
     kind: ClassVar[str] = "drop-caches"
 
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
-        path = reader.root + DROP
-        if not os.path.exists(path):
+        if not reader.exists(DROP):
             return f"this kernel has no {DROP}"
-        return "" if os.access(path, os.W_OK) else f"{DROP} is not writable: dropping caches needs root"
+        return "" if reader.access(DROP, os.W_OK) else f"{DROP} is not writable: dropping caches needs root"
 
     def perform(self, run: int, context: ResetContext) -> Facts:
         reader = context.reader
         before, cached = _dropped(reader), _cached(reader)
         os.sync()
         try:
-            with open(reader.root + DROP, "w") as file:
+            with open(reader.open(DROP, os.O_WRONLY), "w") as file:
                 file.write("3\n")
         except OSError as error:
             raise ResetError(f"{DROP}: {error.strerror}: dropping caches needs root") from None

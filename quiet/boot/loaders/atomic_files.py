@@ -12,6 +12,7 @@ from quiet.host.reader import Reader
 
 _NEW = ".quiet-new"  # no boot loader reads such a name
 _LABEL = "security.selinux"
+_LINKS = 40  # as many as the kernel follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Disk:
         """A file as it is; None when it is not there. Raises Refused when it cannot be read."""
         self.reader.text(path)  # a reader that records the host remembers what it was asked for
         try:
-            fd = os.open(self._real(path), os.O_RDONLY | os.O_CLOEXEC)
+            fd = self.reader.open(path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except PermissionError:
@@ -55,22 +56,25 @@ class Disk:
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
         """Write a file whole or not at all, to the disk itself; mode and owner as `like` has them, `times` too."""
         real = self._real(path)
-        new = real + _NEW
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
-                os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, where nothing is to be like
-            with contextlib.suppress(PermissionError):
-                os.fchmod(fd, like.mode if like else 0o644)
-            with contextlib.suppress(OSError):  # without SELinux there is none
-                os.setxattr(fd, _LABEL, os.getxattr(real, _LABEL))
-            if like and times:
-                os.utime(fd, ns=(like.atime_ns, like.mtime_ns))
-            os.fsync(fd)
-        os.replace(new, real)
-        self._sync(os.path.dirname(real))
+        with self.reader.place(real, follow=False) as place:
+            new = place + _NEW
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(new)  # of one that was killed
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with open(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                with contextlib.suppress(PermissionError, OSError):  # FAT has no owners
+                    os.fchown(fd, like.uid, like.gid) if like else None  # the caller's own, where nothing is to be like
+                with contextlib.suppress(PermissionError):
+                    os.fchmod(fd, like.mode if like else 0o644)
+                with contextlib.suppress(OSError):  # without SELinux there is none
+                    os.setxattr(fd, _LABEL, os.getxattr(place, _LABEL))
+                if like and times:
+                    os.utime(fd, ns=(like.atime_ns, like.mtime_ns))
+                os.fsync(fd)
+            os.replace(new, place)
+            self._sync(os.path.dirname(place))
 
     def restore(self, path: str, saved: Saved | None) -> None:
         """Restore a file; None: it did not exist."""
@@ -82,11 +86,11 @@ class Disk:
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is as good."""
         real = self._real(path)
-        if not os.path.lexists(real):
+        if not self.reader.is_entry(real):
             return  # a disk that cannot be written says so even then
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(real)
-            self._sync(os.path.dirname(real))
+        with contextlib.suppress(FileNotFoundError), self.reader.place(real, follow=False) as place:
+            os.unlink(place)
+            self._sync(os.path.dirname(place))
 
     def clean(self, path: str) -> None:
         """Remove what a killed `save` left beside a file."""
@@ -101,7 +105,8 @@ class Disk:
         """The names in a folder, sorted; empty when there is none. Raises Refused when it cannot be read."""
         self.reader.names(folder)  # for a recording
         try:
-            return sorted(os.listdir(self.reader.root + folder))
+            with self.reader.place(folder) as place:
+                return sorted(os.listdir(place))
         except PermissionError:
             raise Refused(f"{folder} cannot be read: run it with sudo") from None
         except OSError:
@@ -109,37 +114,40 @@ class Disk:
 
     def torn(self, path: str) -> bool:
         """Whether a killed `save` left something beside a file."""
-        return os.path.exists(self._real(path) + _NEW)
+        return self.reader.exists(self._real(path) + _NEW)
 
     def make_folders(self, path: str) -> list[str]:
         """Make the folders of a file that are missing; returns them, the outer ones first."""
         missing = self.missing_folders(path)
         for folder in missing:
-            if os.path.lexists(self._real(folder)):
+            if self.reader.is_entry(folder):
                 raise NotADirectoryError(errno.ENOTDIR, "a file stands there, not a folder")
-            os.mkdir(self._real(folder), 0o755)
+            with self.reader.place(folder, follow=False) as place:
+                os.mkdir(place, 0o755)
         return missing
 
     def missing_folders(self, path: str) -> list[str]:
         """The folders of a file that are missing, the outer ones first."""
         found = []
         folder = os.path.dirname(path)
-        while folder not in ("", "/") and not os.path.isdir(self._real(folder)):
+        while folder not in ("", "/") and not self.reader.is_folder(folder):
             found.append(folder)
             folder = os.path.dirname(folder)
         return found[::-1]
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder that we made, unless it is in use."""
-        with contextlib.suppress(OSError):
-            os.rmdir(self._real(path))
+        with contextlib.suppress(OSError), self.reader.place(path, follow=False) as place:
+            os.rmdir(place)
 
     def _real(self, path: str) -> str:
-        root = self.reader.root
-        real = os.path.realpath(root + path)
-        if root and not real.startswith(os.path.realpath(root) + "/"):
-            raise OSError(errno.EXDEV, f"{path} leads out of the tree")  # a recording may hold absolute links
-        return real
+        """The file itself where a link leads to it, which is kept. Raises OSError."""
+        for _ in range(_LINKS):
+            to = self.reader.link(path)
+            if to is None:
+                return path
+            path = os.path.join(os.path.dirname(path), to)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
     def _sync(self, folder: str) -> None:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -283,9 +283,10 @@ def test_a_tree_whose_links_lead_out_of_it_is_not_written_to(quiet: Quiet, root:
     (root / LINK).parent.symlink_to(tmp_path / "outside")
     before = listing(root)
     done = quiet("install-service", "--root", root)
-    assert done.code == 2
-    assert "leads out of the tree" in done.err
+    assert done.code == 3
+    assert "the service was not installed" in done.err
     assert listing(root) == before
+    assert not [*(tmp_path / "outside").iterdir()]
 
 
 @pytest.mark.parametrize("command", ["install", "remove"])

@@ -144,6 +144,7 @@ def test_a_file_tells_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path:
 
 def test_watching_leaves_no_file_open(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, {f"proc/{n}": "1" for n in range(20)})))
+    assert reader.exists("/proc/0")  # from then on it keeps the tree open
     before = len(os.listdir("/proc/self/fd"))
     files = inotify.Inotify(reader)
     for n in range(20):

@@ -1,0 +1,109 @@
+"""Paths below a root: those of a live host as they are, those of a recorded tree never outside of it.
+
+A tree may come from a stranger. Its links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular
+files and directories are opened: a FIFO would block, a device would act. Every access to files goes through here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quiet.errors import UsageError
+
+_OPENAT2 = 437  # the same number on every architecture (include/uapi/asm-generic/unistd.h)
+_IN_ROOT = 0x10 | 0x02  # RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS (include/uapi/linux/openat2.h)
+
+
+class Root:
+    """A live host (root "/") or a recorded tree."""
+
+    _fd = -1  # of the tree, once it is needed
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = root.rstrip("/")
+        if not root or (self.root and not os.path.isdir(self.root)):
+            raise UsageError(f"--root {root}: no such directory; give the folder that holds sys/ and proc/")
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+
+    @property
+    def live(self) -> bool:
+        """Whether this is the running machine, not a recorded one."""
+        return not self.root
+
+    def open(self, path: str, flags: int, mode: int = 0o644) -> int:
+        """Open a file (open(2)); with O_CREAT a link in its place is not followed. Raises OSError."""
+        flags |= os.O_CLOEXEC
+        if not self.root:
+            return os.open(path, flags, mode)
+        create = bool(flags & os.O_CREAT)
+        with self.place(path, follow=not create) as place:
+            try:
+                regular = stat.S_ISREG(os.stat(place, follow_symlinks=not create).st_mode)
+            except FileNotFoundError:
+                regular = create
+            if not regular:
+                raise OSError(errno.EINVAL, "not a regular file", self.root + path)
+            return os.open(place, flags | os.O_NONBLOCK | os.O_NOCTTY | (os.O_NOFOLLOW if create else 0), mode)
+
+    def stat(self, path: str, follow: bool = True) -> os.stat_result:
+        """What is known of a file (stat(2), lstat(2)). Raises OSError."""
+        if not self.root:
+            return os.stat(path, follow_symlinks=follow)
+        with self.place(path, follow) as place:
+            return os.stat(place, follow_symlinks=follow)
+
+    def access(self, path: str, mode: int) -> bool:
+        """Whether this process may read (os.R_OK) or write (os.W_OK) what is there."""
+        try:
+            with self.place(path) as place:
+                return os.access(place, mode, effective_ids=True)
+        except OSError:
+            return False
+
+    @contextmanager
+    def place(self, path: str, follow: bool = True) -> Iterator[str]:
+        """A path for system calls that stands for this one below the root. Raises OSError.
+
+        `follow`: the file that the path leads to, which exists; otherwise the entry of that name in its directory,
+        which may be a link, or not exist.
+        """
+        if not self.root:
+            yield path
+            return
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if not follow and name in ("", ".", ".."):
+            raise OSError(errno.EINVAL, "not the path of a file", self.root + path)
+        fd = self._inside(path if follow else folder or "/")
+        try:
+            yield f"/proc/self/fd/{fd}" if follow else f"/proc/self/fd/{fd}/{name}"
+        finally:
+            os.close(fd)
+
+    def _inside(self, path: str) -> int:
+        """A descriptor (O_PATH) of what a path leads to inside the tree."""
+        import ctypes  # slow to load, and not needed on a live host
+
+        if self._fd < 0:
+            self._fd = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _IN_ROOT)  # struct open_how: flags, mode, resolve
+        try:
+            name = os.fsencode(path)
+        except UnicodeEncodeError:
+            name = b"\0"
+        if b"\0" in name:
+            raise OSError(errno.EINVAL, "not a path", self.root + path)
+        fd = int(ctypes.CDLL(None, use_errno=True).syscall(_OPENAT2, self._fd, name, how, len(how)))
+        if fd >= 0:
+            return fd
+        number = ctypes.get_errno()
+        if number == errno.ENOSYS:
+            raise UsageError("--root: needs openat2(2), which this kernel (before Linux 5.6) or sandbox does not have")
+        raise OSError(number, os.strerror(number), self.root + path)
