@@ -26,7 +26,6 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
     import fcntl
     import time
 
-    folder = reader.root + FOLDER
     try:
         make_folders(reader, FOLDER)
         fd = reader.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -35,7 +34,9 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
             "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
         ) from None
     except OSError as error:
-        raise Refused(f"the journal's folder {folder} cannot be used: {error.strerror}; nothing was changed") from None
+        raise Refused(
+            f"the journal's folder cannot be used: {error.filename}: {error.strerror}; nothing was changed"
+        ) from None
     try:
         while True:
             try:

@@ -6,17 +6,20 @@ files and directories are opened: a FIFO would block, a device would act. Every 
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
 import os
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from quiet.errors import UsageError
 
 _OPENAT2 = 437  # the same number on every architecture (include/uapi/asm-generic/unistd.h)
-_IN_ROOT = 0x10 | 0x02  # RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS (include/uapi/linux/openat2.h)
+# struct open_how: flags, mode, resolve with RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS (include/uapi/linux/openat2.h)
+_HOW = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, 0x10 | 0x02)
 
 
 class Root:
@@ -43,22 +46,33 @@ class Root:
         flags |= os.O_CLOEXEC
         if not self.root:
             return os.open(path, flags, mode)
-        create = bool(flags & os.O_CREAT)
-        with self.place(path, follow=not create) as place:
+        flags |= os.O_NONBLOCK | os.O_NOCTTY
+        if not flags & os.O_CREAT:
+            fd = self._inside(path)
             try:
-                regular = stat.S_ISREG(os.stat(place, follow_symlinks=not create).st_mode)
-            except FileNotFoundError:
-                regular = create
-            if not regular:
-                raise OSError(errno.EINVAL, "not a regular file", self.root + path)
-            return os.open(place, flags | os.O_NONBLOCK | os.O_NOCTTY | (os.O_NOFOLLOW if create else 0), mode)
+                if not stat.S_ISREG(os.fstat(fd).st_mode):
+                    raise OSError(errno.EINVAL, "not a regular file", self.root + path)
+                return os.open(f"/proc/self/fd/{fd}", flags)
+            finally:
+                os.close(fd)
+        with self.place(path, follow=False) as place:
+            with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISREG(os.lstat(place).st_mode):
+                    raise OSError(errno.EINVAL, "not a regular file", self.root + path)
+            return os.open(place, flags | os.O_NOFOLLOW, mode)
 
     def stat(self, path: str, follow: bool = True) -> os.stat_result:
         """What is known of a file (stat(2), lstat(2)). Raises OSError."""
         if not self.root:
             return os.stat(path, follow_symlinks=follow)
-        with self.place(path, follow) as place:
-            return os.stat(place, follow_symlinks=follow)
+        if not follow:
+            with self.place(path, follow=False) as place:
+                return os.lstat(place)
+        fd = self._inside(path)
+        try:
+            return os.fstat(fd)
+        finally:
+            os.close(fd)
 
     def access(self, path: str, mode: int) -> bool:
         """Whether this process may read (os.R_OK) or write (os.W_OK) what is there."""
@@ -89,21 +103,24 @@ class Root:
 
     def _inside(self, path: str) -> int:
         """A descriptor (O_PATH) of what a path leads to inside the tree."""
-        import ctypes  # slow to load, and not needed on a live host
-
         if self._fd < 0:
             self._fd = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _IN_ROOT)  # struct open_how: flags, mode, resolve
-        try:
-            name = os.fsencode(path)
-        except UnicodeEncodeError:
-            name = b"\0"
-        if b"\0" in name:
-            raise OSError(errno.EINVAL, "not a path", self.root + path)
-        fd = int(ctypes.CDLL(None, use_errno=True).syscall(_OPENAT2, self._fd, name, how, len(how)))
+        call, last_error = _openat2()
+        fd = call(_OPENAT2, self._fd, os.fsencode(path), _HOW, len(_HOW)) if "\0" not in path else -1
         if fd >= 0:
             return fd
-        number = ctypes.get_errno()
+        number = last_error() or errno.EINVAL
         if number == errno.ENOSYS:
             raise UsageError("--root: needs openat2(2), which this kernel (before Linux 5.6) or sandbox does not have")
         raise OSError(number, os.strerror(number), self.root + path)
+
+
+@functools.cache
+def _openat2() -> tuple[Callable[..., int], Callable[[], int]]:
+    """The system call, and its error number."""
+    import ctypes  # slow to load, and not needed on a live host
+
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    call.restype = ctypes.c_int
+    return call, ctypes.get_errno
