@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests import CHECKOUT
-from tests.trees import hybrid, plant
 
 QUIET_OPENERS = {
     *("quiet.host.root", "quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.host.lock"),
