@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from quiet import cpulist
 from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.lock import make_folders
@@ -20,7 +21,7 @@ from quiet.machine.facts import CPU, Facts
 from quiet.service import systemd_unit, trusted_program
 from quiet.service.systemd_unit import MARK, NAME
 from quiet.settings import journal
-from quiet.settings.profile import Profile
+from quiet.settings.profile import Profile, parse
 
 UNIT = f"{systemd_unit.FOLDER}/{NAME}"
 AFTER = f"{systemd_unit.FOLDER}/{systemd_unit.AFTER}"
@@ -78,8 +79,8 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
     _check_name(host)
     if not trust:
         _check_program(host)
-    _check_cpus(host, profile, cpus)
-    source, files = _profile(host, profile.source)
+    cpus = _check_cpus(host, profile, cpus)
+    source, files = _profile(host, profile, trust)
     old = installed(host)
     known = old.files if old else ()
     files[AFTER] = systemd_unit.after(host)
@@ -167,20 +168,20 @@ def _check_program(host: Reader) -> None:
         )
 
 
-def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> None:
-    """A choice that fails now would fail after the next boot, unseen."""
-    if cpus is not None:
-        parse_requested(cpus, "--cpus")
+def _check_cpus(host: Host, profile: Profile, cpus: str | None) -> str | None:
+    """The choice in the kernel's notation; one that fails now would fail after the next boot, unseen."""
     if host.exists(CPU):
         profile.choose(Facts(host), cpus)
+    return cpulist.format(parse_requested(cpus, "--cpus")) if cpus is not None else None
 
 
-def _profile(host: Host, source: str) -> tuple[str, dict[str, str]]:
+def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, str]]:
     """Where the service finds the profile, and the copy to make for that: path and content.
 
     Root will act on it at each boot, so it has to be root's, and there as early. A file in /etc is used where it is,
     and a change of it counts from the next boot on; any other is copied there.
     """
+    source = profile.source
     if not os.path.isabs(source):
         return source, {}
     if not source.isprintable():
@@ -189,11 +190,19 @@ def _profile(host: Host, source: str) -> tuple[str, dict[str, str]]:
     path = inside if inside.startswith("/etc/") else f"{PROFILES}/{os.path.basename(source)}"
     there = host.text(path)
     if path == inside and not (there or "").startswith(MARK):
+        if (untrusted := trusted_program.who_can_change(host, [path])) and not trust:
+            place, who = untrusted
+            raise Refused(
+                f"root would act on {path} at each boot, and {who} can change {place}; make it root's "
+                "(chown root:root, chmod 644), or allow it with --trust-program"
+            )
         return path, {}
     if there is not None and not there.startswith(MARK):
         raise Refused(f"{path} is there already and was not made by quiet; give that one, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
+    if parse(content, profile.source) != profile:
+        raise Refused(f"{source} was changed while it was read; try again")
     return path, {path: content if content.startswith(MARK) else f"{MARK}\n{content}"}
 
 

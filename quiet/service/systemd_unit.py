@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 import quiet
+from quiet.errors import UsageError
 from quiet.host.reader import Reader
 
 NAME, AFTER = "quiet.service", "quiet-after.target"
@@ -104,6 +105,8 @@ def _is_after_target(unit: str) -> bool:
 
 def word(text: str) -> str:
     """One word of a unit's file, quoted (systemd.syntax(7)); % begins a specifier."""
+    if not text.isprintable():
+        raise UsageError(f"{text!r}: a unit cannot hold such a word")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
 
 

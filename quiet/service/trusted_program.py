@@ -10,7 +10,7 @@ import site
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import quiet
 from quiet.host.reader import Reader
@@ -19,15 +19,24 @@ _LINKS = 40  # as many as the kernel follows
 
 
 def others(reader: Reader) -> tuple[str, str] | None:
-    """A path that another user than root can change, and who that is; None when only root can."""
+    """A path of this program that another user than root can change, and who that is; None when only root can."""
     if not reader.is_entry(sys.executable):
         return None  # a tree of another machine, which gets its own
+    return who_can_change(reader, _paths(reader))
+
+
+def who_can_change(reader: Reader, paths: Iterable[str]) -> tuple[str, str] | None:
+    """The first of these paths, or on the way to them, that another user than root can change, and who that is.
+
+    In a recorded tree the owner of the tree stands for root.
+    """
+    owner = reader.stat("/").st_uid if reader.root else 0
     looked: set[str] = set()
-    for path in _paths(reader):
+    for path in paths:
         for place in _way(reader, path):
             if place not in looked:
                 looked.add(place)
-                if who := _who(reader, place):
+                if who := _who(reader, place, owner):
                     return place, who
     return None
 
@@ -75,14 +84,14 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
         rest += [each for each in to.split("/") if each not in ("", ".")][::-1]
 
 
-def _who(reader: Reader, place: str) -> str:
-    """Who besides root can write there; "" for none."""
+def _who(reader: Reader, place: str, owner: int) -> str:
+    """Who besides root (user `owner`) can write there; "" for none."""
     try:
         found = reader.stat(place)
     except OSError:
         return ""  # what is not there is made in its folder, which was looked at
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # names that are there stay their owners'
-    if found.st_uid:
+    if found.st_uid != owner:
         return _user(found.st_uid)
     if found.st_mode & stat.S_IWOTH and not sticky:
         return "everybody"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from quiet.noise import budgets
 from quiet.noise.budgets import Budgets
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
+_MOST = 1 << 18  # bytes of a profile
 _SECTIONS = {
     "": ("name", "summary", "cpus", "knobs", "services", "noise", "boot"),
     "cpus": ("isolated", "housekeeping", "max_cores"),
@@ -59,20 +61,35 @@ def bundled() -> list[str]:
 
 def load(name: str) -> Profile:
     """Read a bundled profile by its name, or a file by its path. Raises UsageError naming file and key."""
-    import tomllib
-
     own = "/" in name or name.endswith(".toml")
     path = name if own else os.path.join(_FOLDER, name + ".toml")
     try:
-        with open(path, "rb") as file:
-            data = tomllib.load(file)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise UsageError(f"profile {name!r}: not a regular file")
+            text = file.read(_MOST + 1).decode()
     except FileNotFoundError:
         known = ", ".join(bundled())
         hint = "no such file" if own else f"no such profile; there are: {known}; or give the path of your own file"
         raise UsageError(f"profile {name}: {hint}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"profile {name}: {error}") from None
-    return check(data, f"profile {name}", os.path.abspath(path) if own else name)
+    return parse(text, os.path.abspath(path) if own else name, name)
+
+
+def parse(text: str, source: str, label: str = "") -> Profile:
+    """A profile from its text; `source`: where it came from. Raises UsageError naming it and the key."""
+    import tomllib
+
+    label = f"profile {label or source}"
+    if len(text) > _MOST:
+        raise UsageError(f"{label}: more than {_MOST >> 10} KiB; no profile is that long")
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number with too many digits
+        raise UsageError(f"{label}: {error}") from None
+    return check(data, label, source)
 
 
 def check(data: Mapping[str, object], label: str, name: str) -> Profile:
@@ -146,6 +163,8 @@ def _text(table: Mapping[str, object], section: str, key: str, default: str, lab
     if not isinstance(value, str):
         where = f"{section}.{key}" if section else key
         raise UsageError(f"{label}: key '{where}' must be a text in quotes, not {value!r}")
+    if not value.isprintable():
+        raise UsageError(f"{label}: key '{section}{'.' if section else ''}{key}' holds control characters: {value!r}")
     return value
 
 

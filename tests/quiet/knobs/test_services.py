@@ -104,6 +104,9 @@ def test_no_known_service_is_a_critical_one(service: services.Service) -> None:
     ("lists", "said"),
     [
         ({"stop": ["ssh.service"]}, "ssh.service is never stopped: it is how you get in"),
+        ({"stop": ["nftables.service"]}, "nftables.service is never stopped: it guards the network"),
+        ({"stop": ["fail2ban.service"]}, "fail2ban.service is never stopped: it guards this host"),
+        ({"stop": ["chronyd.service"]}, "chronyd.service is never stopped: the clock drifts without it"),
         ({"stop": ["docker.service"]}, "docker.service is never stopped: it runs other people's work"),
         ({"stop": ["systemd-journald.service"]}, "a part of systemd itself"),
         ({"stop": ["cron"]}, "'cron' is no unit's name; it ends with one of .service, .timer, .socket, .path"),

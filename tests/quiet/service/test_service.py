@@ -8,13 +8,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from quiet.errors import Refused
+from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
-from quiet.service import service
+from quiet.service import service, systemd_unit
 from quiet.settings.profile import load
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
@@ -191,6 +192,45 @@ def test_a_profile_in_etc_is_used_where_it_is_and_stays(quiet: Quiet, root: Path
     assert done["files"] == [f"/{UNIT}", f"/{AFTER}", f"/{LINK}"]
     quiet("remove-service", "--root", root)
     assert listing(root) == before
+
+
+def open_to_all(path: Path) -> None:
+    path.chmod(0o666)
+
+
+def link_to_a_user(path: Path) -> None:
+    theirs = plant(path.parents[2], {"home/user/site.toml": MINE}) / "home/user/site.toml"
+    theirs.chmod(0o666)
+    path.unlink()
+    path.symlink_to("../../home/user/site.toml")
+
+
+def in_an_open_folder(path: Path) -> None:
+    path.parent.chmod(0o777)
+
+
+@pytest.mark.parametrize("change", [open_to_all, link_to_a_user, in_an_open_folder])
+def test_a_profile_in_etc_that_others_can_change_is_refused_until_it_is_trusted(
+    quiet: Quiet, root: Path, change: Callable[[Path], None]
+) -> None:
+    change(plant(root, {"etc/quiet/site.toml": MINE}) / "etc/quiet/site.toml")
+    before = listing(root)
+    command = ("install-service", "--profile", root / "etc/quiet/site.toml", "--root", root)
+    done = quiet(*command)
+    assert (done.code, "everybody can change" in done.err) == (3, True)
+    assert listing(root) == before
+    assert quiet(*command, "--trust-program").code == 0
+
+
+def test_the_cpus_in_the_unit_are_in_the_kernels_notation(quiet: Quiet, root: Path) -> None:
+    assert quiet("install-service", "--cpus", "2,\n3", "--root", root).code == 0
+    assert start(root)[-2:] == ["--cpus", "2-3"]
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\x1bb", "a\x7f"])
+def test_a_word_of_a_unit_holds_no_control_character(text: str) -> None:
+    with pytest.raises(UsageError, match="a unit cannot hold such a word"):
+        systemd_unit.word(text)
 
 
 def test_somebody_elses_profile_of_that_name_is_not_written_over(quiet: Quiet, root: Path, mine: Path) -> None:

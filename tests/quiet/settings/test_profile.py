@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -124,3 +125,23 @@ def test_what_this_kernel_could_not_do_with_a_parameter_is_not_missing(tmp_path:
     cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
     wanted = ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1"]
     assert list(profile.load("bench").missing_boot(facts, cpus)) == wanted
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a=" + "[" * 5000, "{a=" * 5000, "max=" + "9" * 10_000, "x = 1\n" * 100_000, 'name = "a\\u001b]0;title\\u0007"'],
+    ids=["deep list", "deep table", "long number", "long file", "terminal escape"],
+)
+def test_a_hostile_profile_is_one_line_that_names_it(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=re.escape(f"profile {path}: ")) as refused:
+        profile.load(str(path))
+    assert "\x1b" not in str(refused.value)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/zero", "/dev/full", "FIFO"])
+def test_a_profile_is_a_regular_file(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "FIFO")
+    with pytest.raises(UsageError, match="not a regular file"):
+        profile.load(str(tmp_path / path))
