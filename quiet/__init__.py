@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from quiet.console import emit as emit
     from quiet.console import emit_json as emit_json
     from quiet.console import enter as enter
+    from quiet.console import one_line as one_line
+    from quiet.console import printable as printable
     from quiet.console import save as save
     from quiet.cpulist import CpuSet as CpuSet
     from quiet.errors import Incomplete as Incomplete
@@ -83,7 +85,7 @@ if TYPE_CHECKING:
     load_profile = _profile.load
 
 _HOMES = {
-    "console": "check_savable emit emit_json ended=exit_code_of enter save",
+    "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable save",
     "cpulist": "CpuSet format=format_cpus parse=parse_cpus parse_mask=parse_cpu_mask",
     "errors": "Incomplete QuietError Refused UsageError",
     "host.host": "Host",

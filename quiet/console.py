@@ -9,15 +9,43 @@ from collections.abc import Callable
 
 from quiet.errors import QuietError, UsageError
 
-_USAGE, _INTERRUPTED = 2, 130
+_USAGE, INTERRUPTED = 2, 130
+_LONGEST = 480  # characters of a message
+_STEERING = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    for codes in (
+        range(9),
+        range(11, 32),
+        range(127, 160),
+        (0x61C, 0x200E, 0x200F),
+        range(0x2028, 0x202F),
+        range(0x2066, 0x206A),
+    )
+    for code in codes
+}
 
 
 def emit(text: str) -> None:
     """Write to stdout; a reader that has gone ends the command without a word, as it ends others."""
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text))
     except BrokenPipeError:
         raise OutputGone from None
+
+
+def printable(text: str) -> str:
+    """The text with every character that steers a terminal written out, such as \\x1b; not line breaks and tabs.
+
+    A profile, a store or a recorded machine may come from a stranger. The characters are the control characters of
+    ISO 6429 and those that reorder what is shown (Unicode Standard Annex #9).
+    """
+    return text if text.isprintable() else text.translate(_STEERING)
+
+
+def one_line(text: str) -> str:
+    """The text as one printable line of at most `_LONGEST` characters, without its middle when it is longer."""
+    line = printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 105]} ... {line[-100:]}"
 
 
 def emit_json(shape: object) -> None:
@@ -49,7 +77,10 @@ def save(path: str, text: str, option: str) -> None:
     beside = f"{path}.{os.getpid()}.new"
     temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # a pipe, a terminal
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
+        # a link that was laid in its place is not followed
+        new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
+        with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
         if temporary != path:
             os.replace(temporary, path)
@@ -68,8 +99,7 @@ def enter(app: Callable[..., object], name: str) -> None:
 
 def ended(call: Callable[[], object], name: str) -> int:
     """The exit code of a call; every expected error of it is one line on stderr."""
-    if sys.stdout is None:  # closed by whoever started this: nothing is to be said
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale without UTF-8 lacks letters: no reason to end
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -88,16 +118,30 @@ def ended(call: Callable[[], object], name: str) -> int:
         _say(f"{name}: error: {where}{error.strerror or error}")
         return _USAGE
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except Exception as error:
         return _usage(error, name)
     return code if isinstance(code, int) else 0
 
 
+def _open_streams() -> None:
+    """Where whoever started this closed stdin, stdout or stderr: nothing is read or said there.
+
+    The numbers are taken, so that no file that is opened later gets them and what is said lands in it.
+    """
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
 def _usage(error: Exception, name: str) -> int:
     """Typer's own errors; its classes moved between versions, so they are known by what they can do."""
     if type(error).__name__ == "Abort":
-        return _INTERRUPTED
+        return INTERRUPTED
     words = getattr(error, "format_message", None)
     if words is None:
         raise error
@@ -111,4 +155,4 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
+    sys.stderr.write(one_line(line) + "\n")

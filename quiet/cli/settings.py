@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from quiet.console import emit_json
+from quiet.console import emit_json, one_line
 from quiet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def plan(profile: str = "bench", cpus: str | None = None, root: str = "/", as_js
     planned, state = plan_now(reader, load(profile), cpus)
     if state is None and (other := journal.load(reader)):
         applied = f"{other.profile} on CPUs {cpulist.format(other.cpus.isolated)}"
-        sys.stderr.write(f"quiet: note: {applied} is applied now; restore it before you apply this plan\n")
+        sys.stderr.write(
+            one_line(f"quiet: note: {applied} is applied now; restore it before you apply this plan") + "\n"
+        )
     if as_json:
         from quiet.cli import json_output
 

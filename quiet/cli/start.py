@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from quiet.console import ended, enter
+from quiet.console import INTERRUPTED, ended, enter
 
 # the module in quiet.cli, its function, and the options that it takes
 _PLAIN = {
@@ -39,11 +39,14 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def main() -> None:
-    """The entry point."""
+    """The entry point. Ctrl-C while Python still loads ends it as it ends other programs."""
     gc.set_threshold(50_000)  # loading makes no garbage, and looking for some takes a tenth of a short command
-    call = plain(sys.argv[1:])
+    try:
+        call = plain(sys.argv[1:])
+        if call is None:
+            from quiet.cli.app import app
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     if call is not None:
         sys.exit(ended(call, "quiet"))
-    from quiet.cli.app import app
-
     enter(app, "quiet")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from quiet import cpulist
-from quiet.console import emit, emit_json
+from quiet.console import emit, emit_json, one_line, printable
 from quiet.knobs.registry import BY_NAME
 from quiet.targets import value_types
 
@@ -29,7 +29,7 @@ def out(text: str = "") -> None:
         from rich.console import Console
         from rich.text import Text
 
-        parts = text.split("**")
+        parts = printable(text).split("**")
         line = Text()
         for number, part in enumerate(parts):
             line.append(part, style="bold" if number % 2 else "")
@@ -53,7 +53,7 @@ def counted(number: int, noun: str) -> str:
 
 def note(text: str) -> None:
     """A message beside the result, to stderr."""
-    sys.stderr.write(f"quiet: {text}\n")
+    sys.stderr.write(f"quiet: {one_line(text)}\n")
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:

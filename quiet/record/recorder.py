@@ -134,7 +134,8 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
             profile = load(name)
             boot_plan.make(reader, BootRequest(profile.name, profile.boot, profile.choose(facts)))
     try:
-        with open(file, "xb") as archive:
+        mode = 0o666 if redacted else 0o600  # what only root may read is not for others either
+        with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
             _write(reader, archive, file, redacted)
     except FileExistsError:
         raise UsageError(f"{file}: exists already; give another name") from None

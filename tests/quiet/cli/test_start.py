@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from quiet.cli.start import plain
+from tests.trees import machine, plant
 
 
 @pytest.mark.parametrize(
@@ -40,3 +45,29 @@ def test_anything_but_plain_options_is_left_to_typer(arguments: tuple[str, ...])
 )
 def test_plain_options_are_called_directly(arguments: tuple[str, ...]) -> None:
     assert plain(arguments) is not None
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed: str) -> None:
+    plant(tmp_path, machine(4))
+    command = f"{sys.executable} -m quiet plan --root {tmp_path}"
+    whole = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, text=True, check=False)
+    assert done.returncode == whole.returncode
+    assert done.stdout == ("" if ">&-" in closed.split() else whole.stdout)
+
+
+@pytest.mark.parametrize("module", ["quiet.cli.settings", "quiet.cli.app"])
+def test_ctrl_c_while_it_loads_ends_it_without_a_traceback(module: str) -> None:
+    code = (
+        "import importlib.abc, sys\n"
+        "from quiet.cli import start\n"
+        "class Pressed(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "start.main()\n"
+    )
+    word = "plan" if module.endswith("settings") else "apply"
+    done = subprocess.run([sys.executable, "-c", code, word], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -1,0 +1,52 @@
+"""What both commands say: nothing in it steers a terminal, and a message is one line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from quiet.console import one_line, printable, save
+from quiet.errors import QuietError
+from tests.quiet.commands import Quiet
+from tests.trees import machine, plant
+
+STEERING = ["\x1b]0;title\x07", "\x9b31m", "\x7f", "\u202egnp.exe", "\u2066", "\r", "\b"]
+
+
+@pytest.mark.parametrize("text", STEERING)
+def test_what_steers_a_terminal_is_written_out(text: str) -> None:
+    assert printable(f"a {text} b").isprintable()
+    assert printable(f"a {text} b").startswith("a \\")
+
+
+def test_other_text_stays_as_it_is() -> None:
+    text = "naïve 日本語 │ ┄\n\tµs"
+    assert printable(text) == text
+
+
+def test_a_message_is_one_line_of_bounded_length() -> None:
+    assert one_line("a\nb\x1b") == "a\\nb\\x1b"
+    assert len(one_line("profile " + "x" * 10_000_000 + ": unknown")) < 500
+    assert one_line("profile " + "x" * 10_000 + ": unknown").endswith("x: unknown")
+
+
+@pytest.mark.parametrize("option", ["--profile", "--cpus", "--root"])
+def test_whatever_the_argument_the_error_is_one_short_line(quiet: Quiet, tmp_path: Path, option: str) -> None:
+    plant(tmp_path, machine(4))
+    for value in ("a\nb\x1b[2J", "x" * 1_000_000):
+        done = quiet("plan", *(() if option == "--root" else ("--root", tmp_path)), option, value)
+        assert done.code == 2
+        assert done.err.count("\n") == 1
+        assert len(done.err) <= 500
+        assert done.err[:-1].isprintable()
+
+
+def test_a_link_where_a_file_is_written_first_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("victim")
+    (tmp_path / f"out.html.{os.getpid()}.new").symlink_to(victim)
+    with pytest.raises(QuietError, match=r"--output .*out\.html: File exists"):
+        save(str(tmp_path / "out.html"), "text", "--output")
+    assert victim.read_text() == "victim"
