@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test check bench benchmarks kmod kernel lock clean
+.PHONY: help setup lab-setup demo thesis test check fuzz bench benchmarks kmod kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
 export PYTHONDONTWRITEBYTECODE :=
@@ -47,6 +47,10 @@ check: setup ## style, types and the fast tests (about 2 minutes)
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
 	@$(PYTEST) -m 'not lab and not slow'
+
+# SECONDS_LEFT=60 for a shorter run, SEED=N for the same cases again.
+fuzz: setup ## damaged and hostile input for both commands, for 10 minutes; prints what broke a rule, and the counts
+	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS_LEFT),600) $(if $(SEED),--seed $(SEED))
 
 bench: setup ## measure on this machine: quiet it first when root is possible, and put everything back after
 	@if [ "$$(id -u)" = 0 ]; then as_root=(); elif sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(none); fi; \
