@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import resource
 import signal
@@ -30,11 +31,12 @@ class Outcome(NamedTuple):
 
 def execute(program: str, arguments: Sequence[str], folder: Path) -> Outcome:
     """Run `quiet` or `cbench` in a folder; it writes to files there that are read afterwards."""
-    return _forked(lambda: _become(program, arguments), folder)
+    return _forked(lambda ending: _become(program, arguments, ending), folder)
 
 
-def _forked(call: Callable[[], NoReturn], folder: Path) -> Outcome:
-    out, err = folder / "stdout", folder / "stderr"
+def _forked(call: Callable[[Callable[[], object]], NoReturn], folder: Path) -> Outcome:
+    out, err, loaded = folder / "stdout", folder / "stderr", folder / "modules"
+    known = set(sys.modules)
     pid = os.fork()
     if pid == 0:
         os.chdir(folder)
@@ -43,7 +45,7 @@ def _forked(call: Callable[[], NoReturn], folder: Path) -> Outcome:
         for number, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        call()
+        call(lambda: loaded.write_text("\n".join(sys.modules.keys() - known)))
     began, interrupted, hung = time.monotonic(), False, False
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         time.sleep(0.002)
@@ -58,12 +60,15 @@ def _forked(call: Callable[[], NoReturn], folder: Path) -> Outcome:
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
+    for name in loaded.read_text().split() if loaded.exists() else ():  # the next cases need not load them again
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
     texts = (path.read_bytes()[: 1 << 22].decode(errors="replace") for path in (out, err))
     return Outcome(code, *texts, interrupted, hung)
 
 
-def _become(program: str, arguments: Sequence[str]) -> NoReturn:
-    """In the child: what the installed command does. The modules are loaded already."""
+def _become(program: str, arguments: Sequence[str], ending: Callable[[], object]) -> NoReturn:
+    """In the child: what the installed command does. The modules are loaded already, as far as they were needed."""
     code = 70
     try:
         sys.argv = [program, *arguments]
@@ -85,6 +90,7 @@ def _become(program: str, arguments: Sequence[str]) -> NoReturn:
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
+        ending()
     finally:
         os._exit(code)
 
