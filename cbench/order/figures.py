@@ -102,7 +102,7 @@ def with_intervals(made: OrderResult) -> list[tuple[str, OrderTest]]:
 def cases(made: OrderResult) -> str:
     """How many tests there are of each case, and without intervals."""
     every = [test.case for test in made.tests.values()]
-    inside = "both medians inside" if made.intervals.case == "algorithm" else "a median inside"
+    inside = "a median inside" if made.published else "both medians inside"
     names = {1: "1: intervals apart", 2: f"2: overlap, {inside}", 3: "3: overlap, otherwise", None: "no intervals"}
     shown = [case for case in (1, 2, 3, None) if case or every.count(None)][::-1]
 

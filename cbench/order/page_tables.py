@@ -19,7 +19,7 @@ def tests(made: OrderResult) -> Table:
     head = (
         "test",
         "n",
-        Cell("p", "" if made.by_chi2 else "chi-squared"),
+        Cell("p", "" if made.published else "chi-squared"),
         Cell("ε²", "η²"),
         Cell("Δ median", "Δ mean"),
         "median fixed",
@@ -32,7 +32,7 @@ def tests(made: OrderResult) -> Table:
         (
             name,
             Cell(f"{test.n_fixed:,} + {test.n_random:,}", f"{test.failed:,} failed" if test.failed else ""),
-            Cell(marked(made.deciding_p(test), test.significant), "" if made.by_chi2 else chance(test.p)),
+            Cell(marked(made.deciding_p(test), test.significant), "" if made.published else chance(test.p)),
             Cell(number(test.epsilon2, "{:.3f}"), number(test.eta2, "{:.3f}")),
             Cell(number(test.delta_pct_median, "{:+.2f} %"), number(test.delta_pct_mean, "{:+.2f} %")),
             _median(test, "fixed"),

@@ -24,7 +24,7 @@ from cbench.order.result import (
     PowerRule,
     PredecessorEffect,
 )
-from cbench.order.stats import ci_overlap, median_ci, pairwise, power
+from cbench.order.stats import median_ci, pairwise, power
 from cbench.order.stats.analysis import Analysis, SeriesResult
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
@@ -61,9 +61,9 @@ def summarize(
     """The whole result. `delta`: the shift in % for which runs are counted; `meaning`: of metrics by their names."""
     rules, meaning = found.rules, meaning or {}
     tested = sum(result.test is not None for result in found.results)
-    corrected = rules.alpha / max(tested, 1)
+    corrected, published = rules.alpha / max(tested, 1), rules.published
     inside, order_matters = _within(found)
-    level_of_test = corrected if rules.correction != multiple_testing.NONE else rules.alpha
+    level_of_test = rules.alpha if published else corrected
     tests = {
         result.name: _test(trials, found, result, level_of_test, delta, yes, meaning.get(result.name))
         for result, yes in zip(found.results, inside, strict=True)
@@ -73,9 +73,11 @@ def summarize(
         alpha=rules.alpha,
         alpha_bonferroni=corrected,
         correction=rules.correction,
-        intervals=IntervalRule(rules.interval, found.level, rules.case),
-        null=rules.null,
-        failures=rules.failures,
+        intervals=IntervalRule(
+            *(("published", found.level, "tool") if published else ("exact", found.level, "algorithm"))
+        ),
+        null="chi2" if published else "permutation",
+        failures="published" if published else rules.failures,
         design=_design(found, (*warnings, *_blocked(found), *verdict.not_compared(tests))),
         tests=tests,
         power=PowerRule(delta, POWER),
@@ -181,8 +183,8 @@ def _test(
     within: tuple[bool, bool, bool],
     meaning: MetricMeaning | None,
 ) -> OrderTest:
-    rule, level = found.rules.interval, found.level
-    fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
+    published, level = found.rules.published, found.level
+    fixed, random = (part.interval(level, published) for part in (result.fixed, result.random))
     apart = power.spread(result.fixed.values, result.random.values)
     each_order = min(result.fixed.values.size, result.random.values.size)
     seen = power.detectable(apart, each_order, alpha, POWER)
@@ -211,9 +213,9 @@ def _test(
         cov_random=_known(result.random.deviation / result.random.mean) if result.random.mean else None,
         ci_fixed=None if fixed is None else (fixed.low, fixed.high),
         ci_random=None if random is None else (random.low, random.high),
-        ci_needs=_needs(result, rule, level),
-        case=result.case(found.rules.case, rule, level),
-        gap=None if fixed is None or random is None else ci_overlap.gap(fixed, random),
+        ci_needs=_needs(result, level, published),
+        case=None if fixed is None or random is None else median_ci.case(fixed, random, published),
+        gap=None if fixed is None or random is None else median_ci.gap(fixed, random),
         position_p=None if position is None else position.test.p,
         position=None if position is None else _grouped(position, int),
         predecessor_p=None if before is None else before.test.p,
@@ -238,12 +240,12 @@ def _alike(result: SeriesResult) -> bool:
     return bool(ends) and bool(min(ends) == max(ends))
 
 
-def _needs(result: SeriesResult, rule: str, level: float) -> int | None:
+def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
     """How many results an interval takes, where there are some in an order, but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
-    if all(median_ci.ranks(size, level, rule) for size in sizes):
+    if all(median_ci.ranks(size, level, published) for size in sizes):
         return None
-    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, rule))
+    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, published))
 
 
 def _grouped(found: Grouped, named: Callable[[int], int | str | None]) -> LabelTest:
@@ -260,11 +262,10 @@ def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
 def _across(trials: Trials, found: Analysis) -> OrderComparison:
     """Pairs of tests with one metric."""
     bounds = []
-    for random in (False, True):
-        each = [result.interval(random, found.rules.interval, found.level) for result in found.results]
-        bounds.append(
-            ([nan if one is None else one.low for one in each], [nan if one is None else one.high for one in each])
-        )
+    for samples in ([result.fixed for result in found.results], [result.random for result in found.results]):
+        intervals = [sample.interval(found.level, found.rules.published) for sample in samples]
+        lows = [nan if each is None else each.low for each in intervals]
+        bounds.append((lows, [nan if each is None else each.high for each in intervals]))
     groups: dict[str, list[int]] = {}
     for number in range(len(trials.names)):
         groups.setdefault(trials.metrics[number] if trials.metrics else "", []).append(number)

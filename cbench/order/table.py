@@ -135,16 +135,14 @@ def _interval(ends: tuple[float, float] | None) -> str:
 
 def _legend(made: OrderResult) -> list[str]:
     rule, tests = made.intervals, made.tests.values()
-    level = f"p < {made.alpha:g}"
-    by = {"bonferroni": f"p < {made.alpha_bonferroni:.3g} (Bonferroni)", "none": f"{level}, not corrected"}
-    significant = by.get(made.correction, f"{level} after {made.corrected_by}")
-    null = "chi-squared" if made.by_chi2 else "permutation"
+    significant, null, inside = f"p < {made.alpha_bonferroni:.3g} (Bonferroni)", "permutation", "both medians"
+    if made.published:
+        significant, null, inside = f"p < {made.alpha:g}, not corrected", "chi-squared", "a median"
     lines = [
         f"● significant: {significant}; fixed against random order by Kruskal and Wallis, p by {null}. ε²: size of the "
         "effect, from 0 to 1. Δ: (fixed - random)/fixed."
     ]
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
-    inside = "both medians" if rule.case == "algorithm" else "a median"
     if any(test.case for test in tests):
         lines.append(
             f"fixed, random: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "

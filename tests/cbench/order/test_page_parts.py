@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from cbench.order import analyze, page_study, page_tables
-from cbench.order.options import OrderOptions
+from cbench.order.analyze import OrderOptions
 from cbench.order.page_study import StudyFacts
 from cbench.order.result import OrderResult
-from cbench.report.page import Cell, Table, render
+from cbench.report.page import Cell, Table
 from cbench.report.text import mark
 from cbench.study.example import EXAMPLE
 from cbench.study.orders import plan
 from cbench.study.store import Ended, Header, StudyStore
 from quiet.errors import UsageError
-from tests.cbench.order.pages import Outline, analysed, study
+from tests.cbench.order.pages import Outline, analysed, paged, study
 
 NAMES = ["a", "b", "c"]
 HOST = {"cpu": "Model <7>", "kernel": "6.12", "virtual": True, "governor": "performance"}
@@ -52,21 +52,20 @@ def test_every_test_is_named_however_many_there_are(many: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"correction": "holm"}, "after Holm"),
-        ({"correction": "none"}, "not corrected"),
-        ({"correction": "bh"}, "after Benjamini and Hochberg"),
-        ({"intervals": "normal"}, "by normal ranks"),
-        ({"case": "prose"}, "at least one median lies inside"),
-        ({"level": "99"}, "99 %"),
+        ({}, "after Bonferroni"),
+        ({}, "below it by the chi-squared distribution"),
+        ({"published": True}, "not corrected"),
+        ({"published": True}, "by published ranks"),
+        ({"published": True}, "at least one median lies inside"),
         ({"alpha": 0.01}, "p &lt; 0.01"),
     ],
 )
 def test_the_legend_says_by_which_definitions_the_table_was_made(changes: dict[str, Any], said: str) -> None:
-    assert said in render("order/legend.html", result=analysed(study(["a"]), **changes)[0])
+    assert said in paged(study(["a"]), **changes)
 
 
-def test_symbols_and_words_of_the_table_are_explained(made: OrderResult) -> None:
-    found = Outline(render("order/legend.html", result=made))
+def test_symbols_and_words_of_the_table_are_explained() -> None:
+    found = Outline(paged(study(NAMES)))
     explained = found.text("dt") + found.text("dd")
     assert all(word in explained for word in ("ε²", "η²", "Δ", "●", "○", "case", "median", "drift", "?", "runs for"))
 
