@@ -1,4 +1,4 @@
-"""Means and medians of bootstrap samples: n values drawn with replacement from n values, as often as wanted."""
+"""Sums of bootstrap samples: n values drawn with replacement from n values, as often as wanted."""
 
 from __future__ import annotations
 
@@ -33,27 +33,6 @@ def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values
         places = rng.integers(0, row.size, size=(stop - start, row.size), dtype=np.uint32)
         found[start:stop] = row[places].sum(axis=1)
     return found
-
-
-def medians(row: Values, replicates: int, rng: np.random.Generator) -> Values:
-    """The medians of `replicates` bootstrap samples, without the samples.
-
-    The k-th smallest of a sample is the value at floor(n U), U the k-th smallest of n uniform numbers, which is a beta
-    variable; the next one is the smallest of the n - k that remain above it (L. Devroye, Non-Uniform Random Variate
-    Generation (1986), chapter V, section 2).
-    """
-    ordered, n = np.sort(row), row.size
-    k = (n + 1) // 2
-    lower = rng.beta(k, n + 1 - k, size=replicates)
-    low = ordered[_places(lower, n)]
-    if n % 2:
-        return low
-    upper = lower + (1 - lower) * -np.expm1(np.log1p(-rng.random(replicates)) / (n - k))
-    return low / 2 + ordered[_places(upper, n)] / 2
-
-
-def _places(uniform: Values, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    return np.minimum((uniform * n).astype(np.intp), n - 1)
 
 
 def rounding(n: int, middle: float, scale: float) -> float:

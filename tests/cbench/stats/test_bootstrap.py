@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import comb, factorial
+from math import factorial
 
 import numpy as np
 import pytest
@@ -101,20 +101,3 @@ def test_means_and_spreads_of_the_sums_are_those_of_bootstrap_samples(n: int) ->
 @pytest.mark.parametrize("replicates", [1, 2, 63, 64, 65, 1000])
 def test_there_are_as_many_sums_as_are_wanted(replicates: int) -> None:
     assert bootstrap.sums(np.ones(300), replicates, generator(0)).tolist() == [300.0] * replicates
-
-
-@pytest.mark.parametrize("n", [3, 4, 5, 6])
-def test_medians_come_as_often_as_in_all_resamples(n: int) -> None:
-    row = np.array([0.0, 1, 4, 9, 25, 49])[:n]
-    chances: dict[float, float] = {}
-    for each, chance in multinomial(n).items():
-        middle = float(np.median(np.repeat(row, each)))
-        chances[middle] = chances.get(middle, 0) + chance
-    assert fits(bootstrap.medians(row[::-1].copy(), REPLICATES, generator(n)), chances) > 1e-4
-
-
-def test_the_median_of_an_odd_number_is_at_each_value_with_its_binomial_chance() -> None:
-    n, k = 101, 51
-    upto = [sum(comb(n, j) * (i / n) ** j * (1 - i / n) ** (n - j) for j in range(k, n + 1)) for i in range(n + 1)]
-    chances = {float(i): upto[i + 1] - upto[i] for i in range(n)}
-    assert fits(bootstrap.medians(np.arange(n, dtype=float), REPLICATES, generator(9)), chances) > 1e-4
