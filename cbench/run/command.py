@@ -107,8 +107,8 @@ def run(
     from cbench.run import run as command
     from cbench.run import table
 
-    options = command.run_options(
-        workloads,
+    options = command.RunOptions(
+        workloads=workloads,
         trials=trials,
         cpus=cpu or [],
         warmup=warmup,

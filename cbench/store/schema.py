@@ -106,11 +106,6 @@ def number(value: int) -> int | str:
     return value if -_BITS <= value < _BITS else str(value)
 
 
-def integer(stored: int | str) -> int:
-    """As it was."""
-    return int(stored)
-
-
 def compact(content: object) -> str:
     return json.dumps(content, separators=(",", ":"), default=_plain)
 
@@ -160,7 +155,7 @@ def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]
 def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
     """The trial of a row of COLUMNS, and its counts."""
     each = dict(zip(COLUMNS, row, strict=True))
-    content: dict[str, Any] = {name: integer(each[name]) for name in NUMBERS}
+    content: dict[str, Any] = {name: int(each[name]) for name in NUMBERS}
     content |= {"valid": bool(each["valid"]), "migrated": bool(each["migrated"])}
     content |= {name: each[name] for name in ("context_switches", "page_faults")}
     content["interrupts"] = json.loads(each["interrupts"]) if each["interrupts"] else {}

@@ -195,7 +195,7 @@ def test_a_workloads_number_is_that_of_cbench_run(tmp_path: Path) -> None:
     assert counter is not None
     measured = Workloads(parsed, counter.name, tmp_path, lambda _: None)
     ours = min(measured.trial(parsed.tests[0], 0, 0, 0).values[""][0] for _ in range(6))
-    options = whole.run_options(["hash"], trials=1, warmup="0", params=["n=20000"], trace=False)
+    options = whole.RunOptions(workloads=["hash"], trials=1, warmup="0", params=["n=20000"], trace=False)
     theirs = [whole.measure(options).results[0] for _ in range(6)]
     assert {each.params["n"] for each in theirs} == {20_000}
     assert ours == pytest.approx(min(each.trials[0] for each in theirs), rel=0.5)
