@@ -11,8 +11,7 @@ from typing import Any
 from cbench.study import model
 from cbench.study.instruments import perf_record
 from cbench.study.instruments import registry as instruments
-from cbench.study.instruments.instrument import LAST, SAMPLES
-from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.instrument import LAST, NO_CALL_GRAPH, SAMPLES, Sampling
 from cbench.study.model import Metric, Study, Test
 from cbench.study.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
 from cbench.study.process import process_tags
@@ -205,7 +204,7 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
     ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
     if len(ways) > 1:
         raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
-    return next((replace(each, call_graph=each.call_graph or perf_record.NO_CALL_GRAPH) for each in ways), None)
+    return next((replace(each, call_graph=each.call_graph or NO_CALL_GRAPH) for each in ways), None)
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:

@@ -21,7 +21,7 @@ from cbench.measure.runner import variables
 from cbench.model import PLAIN, Workload
 from cbench.study.hooks import AS_IS, Held
 from cbench.study.model import Study, StudyCounter, Test
-from cbench.study.records import Ended, Facts
+from cbench.study.records import Ended, StoredFacts
 from cbench.workloads import registry, selection, user_code
 from quiet import QuietError, UsageError, isolated_cpus
 
@@ -38,10 +38,8 @@ def find(test: Test, folder: str) -> Workload:
     return Workload(test.workload, function, "", registry.USER_PARAMETERS, library=str(path), enters_kernel=None)
 
 
-def choose(study: Study, wanted: str) -> StudyCounter | None:
-    """The counter of the study's workloads, None where it has none. Raises UsageError where it cannot be had."""
-    if not any(test.workload for test in study.tests):
-        return None
+def choose(wanted: str) -> StudyCounter:
+    """The counter of a study's workloads. Raises UsageError where it cannot be had."""
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
     return StudyCounter(counter.name, counter.unit, counter.why)
@@ -95,7 +93,7 @@ class Workloads:
                 self._told.add(line)
                 self._tell(line)
         one, counter = results[0].trials[0], results[0].session.counter
-        facts: Facts = {
+        facts: StoredFacts = {
             "cpu": cpu,
             "counter": counter.name,
             "unit": counter.unit,

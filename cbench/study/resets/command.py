@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from cbench.study.resets.reset import Facts, Reset, ResetContext
+from cbench.study.records import StoredFacts
+from cbench.study.resets.reset import Reset, ResetContext
 from cbench.toml_table import TomlTable
 
 
@@ -15,7 +16,7 @@ class NoReset(Reset):
 
     kind: ClassVar[str] = "none"
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         return {}
 
 
@@ -34,7 +35,7 @@ class CommandReset(Reset):
     def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
         return super(CommandReset, cls).parse(table, timeout_s, settle_s).needs("command", table)
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         done = self.execute(self.command, context, run)
         if self.check:
             self.execute(self.check, context, run)

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from cbench.results import JsonValue
 from cbench.study.process.process_tags import RESET, ProcessTags
 from cbench.study.process.run_command import Execution, run_checked
+from cbench.study.records import StoredFacts
 from cbench.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
 """There where systemd is the first process (sd_booted(3))."""
-Facts = dict[str, JsonValue]
 
 
 class ResetError(QuietError):
@@ -63,7 +62,7 @@ class Reset:
     def prepare(self) -> None:
         """Once, before any run."""
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         """Do it before a run, and return what shows that it was done. Raises ResetError, CommandError."""
         raise NotImplementedError
 
