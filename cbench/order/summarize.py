@@ -150,7 +150,7 @@ def _predecessors(trials: Trials, found: Analysis) -> tuple[PredecessorEffect, .
 
     Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
     """
-    rows = [(result.name, result.after) for result in found.results if result.after is not None]
+    rows = [(result.name, result.predecessor) for result in found.results if result.predecessor is not None]
     if not rows:
         return ()
     h = np.concatenate([after.h for _, after in rows])

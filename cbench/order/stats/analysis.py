@@ -69,8 +69,7 @@ class SeriesResult:
     delta_mean: float | None
     delta_median: float | None
     position: within_run_effects.Grouped | None
-    predecessor: within_run_effects.Grouped | None
-    after: within_run_effects.Matrix | None
+    predecessor: within_run_effects.AgainstOthers | None
     first: within_run_effects.LabelEffect | None
     drift: within_run_effects.Drift | None
     p_permutation: float | None
@@ -172,14 +171,13 @@ def _series(name: str, every: _Columns, number: int) -> SeriesResult:
         test = of_sorted([fixed_part.values, random_part.values])
     if test is not None:
         p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
-    places = first = drift = None
-    against: tuple[within_run_effects.Grouped | None, within_run_effects.Matrix | None] = None, None
+    places = against = first = drift = None
     if position is not None and inside.size:
         ordered = within_run_effects.Ordered.of(inside)
         places = within_run_effects.grouped(ordered, position[random])
         first = within_run_effects.first_trial(ordered, position[random])
         if before is not None:
-            against = within_run_effects.against_others(ordered, before[random]) or against
+            against = within_run_effects.against_others(ordered, before[random])
     if run is not None and trials.timed and value.size:
         away = value - np.where(random, random_part.median, fixed_part.median)
         drift = within_run_effects.drift(away, run) if np.isfinite(away).all() else None
@@ -191,7 +189,7 @@ def _series(name: str, every: _Columns, number: int) -> SeriesResult:
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
-        *against,
+        against,
         first,
         drift,
         p_permutation,

@@ -6,7 +6,7 @@ open. A pair changes when fixed and random order say different things of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,47 +51,34 @@ def across(
 
     `most`: how many pairs are named; those that are reversed come first, then by number.
     """
-    fixed, random = (
-        (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
-        for low, high in (bounds_fixed, bounds_random)
-    )
-    pairs = count = turned = 0
-    named: list[Changed] = []
+    fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))
+    missing = np.isnan(fixed[0]) | np.isnan(random[0])
+    pairs = changed = turned = 0
+    opposites: list[Changed] = []
+    others: list[Changed] = []
     for members in groups:
-        at = np.array([each for each in members if not _missing(each, fixed, random)], dtype=np.intp)
+        at = np.array([number for number in members if not missing[number]], dtype=np.intp)
         pairs += at.size * (at.size - 1) // 2
-        own: list[Changed] = []
-        for a, said, also in _rows(at, fixed, random):
-            differ = np.flatnonzero(said[1] != also)
-            opposite = said[1][differ] * also[differ] < 0
-            count += differ.size
-            turned += int(opposite.sum())
-            # Rows come by number: behind `most` named pairs only one that is reversed can still come to the fore.
-            plain = differ[~opposite][:most] if len(own) < most else differ[:0]
-            for i in (*differ[opposite][:most], *plain):
-                own.append(Changed(int(a), int(said[0][i]), int(said[1][i]), int(also[i])))
-            if len(own) > 4 * most:
-                own = _foremost(own, most)
-        named = _foremost(named + own, most)
-    return Across(pairs, count, turned, tuple(named))
+        own_opposites: list[Changed] = []
+        own_others: list[Changed] = []
+        for place, a in enumerate(at.tolist()):
+            rest = at[place + 1 :]
+            by_fixed, by_random = (_against(a, rest, *ends) for ends in (fixed, random))
+            changed += int(np.count_nonzero(by_fixed != by_random))
+            opposite = by_fixed * by_random < 0
+            for named, which in ((own_opposites, opposite), (own_others, (by_fixed != by_random) & ~opposite)):
+                for i in np.flatnonzero(which)[: most - len(named)].tolist():  # rows come by number
+                    named.append(Changed(a, int(rest[i]), int(by_fixed[i]), int(by_random[i])))
+            turned += int(np.count_nonzero(opposite))
+        opposites += own_opposites
+        others += own_others
+    named = sorted(opposites, key=_by_number)[:most]
+    return Across(pairs, changed, turned, (*named, *sorted(others, key=_by_number)[: most - len(named)]))
 
 
-def _rows(
-    at: NDArray[np.intp], fixed: tuple[Bounds, Bounds], random: tuple[Bounds, Bounds]
-) -> Iterator[tuple[int, tuple[NDArray[np.intp], NDArray[np.int8]], NDArray[np.int8]]]:
-    """For each series those after it, what the fixed order says of it against each, and what the random order does."""
-    for i in range(at.size - 1):
-        rest = at[i + 1 :]
-        yield int(at[i]), (rest, _against(at[i], rest, *fixed)), _against(at[i], rest, *random)
+def _against(a: int, rest: NDArray[np.intp], low: Bounds, high: Bounds) -> NDArray[np.int8]:
+    return np.asarray((low[a] > high[rest]).astype(np.int8) - (high[a] < low[rest]).astype(np.int8))
 
 
-def _against(one: np.intp, rest: NDArray[np.intp], low: Bounds, high: Bounds) -> NDArray[np.int8]:
-    return np.asarray((low[one] > high[rest]).astype(np.int8) - (high[one] < low[rest]).astype(np.int8))
-
-
-def _missing(number: int, *bounds: tuple[Bounds, Bounds]) -> bool:
-    return any(bool(np.isnan(low[number])) for low, _ in bounds)
-
-
-def _foremost(named: list[Changed], most: int) -> list[Changed]:
-    return sorted(named, key=lambda pair: (not pair.reversed, pair.a, pair.b))[:most]
+def _by_number(pair: Changed) -> tuple[int, int]:
+    return pair.a, pair.b
