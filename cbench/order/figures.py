@@ -1,8 +1,8 @@
 """The figures of an order-dependence report that compare fixed with random order, as SVG texts.
 
 As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
-and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5), bars of cases (6). A few tests
-are named, one to a line; of more each is a point of a curve, and of very many only as many as can be seen.
+and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one to
+a line; of more each is a point of a curve, and of very many only as many as can be seen.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ Number = Callable[[OrderTest], float | None]
 def p_values(made: OrderResult) -> str:
     """The p-values of the decision in increasing order, with the level of one test and that of the family."""
 
-    def draw(axes: Any) -> None:
-        curve = _sorted(axes, made, made.deciding_p, "p (logarithmic)", log=True)
+    def levels(axes: Any, curve: bool) -> None:
         lines = axes.axhline if curve else axes.axvline
         lines(made.alpha, color=GREY, linestyle="--", linewidth=1, label=f"{made.alpha:g}, for one test")
         if made.alpha_bonferroni != made.alpha:
@@ -38,33 +37,28 @@ def p_values(made: OrderResult) -> str:
         axis = axes.yaxis if curve else axes.xaxis
         axis.set_major_formatter(lambda value, _place: f"{value:.0e}" if value < 0.01 else f"{value:g}")
         axis.set_minor_formatter(lambda _value, _place: "")
-        _legend(axes)
 
-    return svg("p", draw, 0.2 + _height(made, made.deciding_p))
+    return _sorted("p", made, made.deciding_p, "p (logarithmic)", levels, log=True)
 
 
 def effects(made: OrderResult) -> str:
     """Effect sizes in increasing order, of the lowest p last."""
+    most = max((test.epsilon2 for test in made.tests.values() if test.epsilon2 is not None), default=0.0)
 
-    def draw(axes: Any) -> None:
-        most = max((number for _, _, number in _known(made, _epsilon2)), default=0)
-        limits = (-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
-        set_limits = axes.set_ylim if _sorted(axes, made, _epsilon2, "effect size ε²") else axes.set_xlim
-        set_limits(*limits)
-        _legend(axes)
+    def limits(axes: Any, curve: bool) -> None:
+        set_limits = axes.set_ylim if curve else axes.set_xlim
+        set_limits(-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
 
-    return svg("effect", draw, _height(made, _epsilon2))
+    return _sorted("effect", made, lambda test: test.epsilon2, "effect size ε²", limits)
 
 
 def deltas(made: OrderResult) -> str:
     """Differences of the medians in increasing order."""
 
-    def draw(axes: Any) -> None:
-        line = axes.axhline if _sorted(axes, made, _delta, "Δ of the medians, %") else axes.axvline
-        line(0, color=GREY, linewidth=0.8)
-        _legend(axes)
+    def zero(axes: Any, curve: bool) -> None:
+        (axes.axhline if curve else axes.axvline)(0, color=GREY, linewidth=0.8)
 
-    return svg("delta", draw, _height(made, _delta))
+    return _sorted("delta", made, lambda test: test.delta_pct_median, "Δ of the medians, %", zero)
 
 
 def intervals(made: OrderResult) -> str:
@@ -99,70 +93,41 @@ def with_intervals(made: OrderResult) -> list[tuple[str, OrderTest]]:
     return [(name, test) for name, test in made.by_p() if test.case and test.median_fixed]
 
 
-def cases(made: OrderResult) -> str:
-    """How many tests there are of each case, and without intervals."""
-    every = [test.case for test in made.tests.values()]
-    inside = "a median inside" if made.published else "both medians inside"
-    names = {1: "1: intervals apart", 2: f"2: overlap, {inside}", 3: "3: overlap, otherwise", None: "no intervals"}
-    shown = [case for case in (1, 2, 3, None) if case or every.count(None)][::-1]
+def _sorted(
+    key: str, made: OrderResult, number: Number, label: str, finish: Callable[[Any, bool], None], log: bool = False
+) -> str:
+    """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards."""
+    every = [(name, test, number(test)) for name, test in made.tests.items()]
+    known = sorted(
+        ((value, name, test.significant) for name, test, value in every if value is not None), key=lambda each: each[:2]
+    )
+    curve = len(known) > MOST_NAMED
 
     def draw(axes: Any) -> None:
-        counts = [every.count(case) for case in shown]
-        colors = [{1: DARK, None: FAINT}.get(case, GREY) for case in shown]
-        bars = axes.barh([names[case] for case in shown], counts, color=colors, height=0.6)
-        shares = [f"{count:,} ({100 * count / max(len(every), 1):.0f} %)" for count in counts]
-        axes.bar_label(bars, shares, padding=4)
-        axes.set(xlabel="tests")
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.margins(x=0.25)
+        values = np.array([max(value, LOWEST_P) if log else value for value, _, _ in known], dtype=np.float64)
+        yes = np.array([significant for _, _, significant in known], dtype=bool)
+        places = np.arange(1, values.size + 1)
+        if curve and places.size > MOST_POINTS:
+            some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
+            places, values, yes = places[some], values[some], yes[some]
+        for which, filled, word in ((~yes, False, "no difference shown"), (yes, True, "significant")):
+            if which.any():
+                x, y = (places[which], values[which]) if curve else (values[which], places[which] - 1)
+                dots(axes, x, y, filled, DARK if filled else GREY, label=word)
+        if curve:
+            axes.set(xlabel="tests, sorted", ylabel=label)
+            axes.set_yscale("log" if log else "linear")
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        else:
+            _names(axes, [name for _, name, _ in known])
+            axes.set(xlabel=label)
+            axes.set_xscale("log" if log else "linear")
+            axes.invert_yaxis() if log else None
+        finish(axes, curve)
+        _legend(axes)
 
-    return svg("cases", draw, 0.7 + 0.32 * len(shown))
-
-
-def _epsilon2(test: OrderTest) -> float | None:
-    return test.epsilon2
-
-
-def _delta(test: OrderTest) -> float | None:
-    return test.delta_pct_median
-
-
-def _known(made: OrderResult, number: Number) -> list[tuple[str, OrderTest, float]]:
-    """Names, tests and numbers, in increasing order."""
-    every = [(name, test, number(test)) for name, test in made.tests.items()]
-    found = [(name, test, value) for name, test, value in every if value is not None]
-    return sorted(found, key=lambda item: (item[2], item[0]))
-
-
-def _height(made: OrderResult, number: Number) -> float:
-    many = len(_known(made, number))
-    return 1.0 + 0.21 * max(many, 2) if many <= MOST_NAMED else 2.8
-
-
-def _sorted(axes: Any, made: OrderResult, number: Number, label: str, log: bool = False) -> bool:
-    """Draw what is known in increasing order; whether it is a curve, whose values are upwards."""
-    known = _known(made, number)
-    values = np.array([max(each, LOWEST_P) if log else each for _, _, each in known], dtype=np.float64)
-    yes = np.array([test.significant for _, test, _ in known], dtype=bool)
-    curve = len(known) > MOST_NAMED
-    places = np.arange(1, values.size + 1)
-    if curve and places.size > MOST_POINTS:
-        some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
-        places, values, yes = places[some], values[some], yes[some]
-    for which, filled, word in ((~yes, False, "no difference shown"), (yes, True, "significant")):
-        if which.any():
-            x, y = (places[which], values[which]) if curve else (values[which], places[which] - 1)
-            dots(axes, x, y, filled, DARK if filled else GREY, label=word)
-    if curve:
-        axes.set(xlabel="tests, sorted", ylabel=label)
-        axes.set_yscale("log" if log else "linear")
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-    else:
-        _names(axes, [name for name, _, _ in known])
-        axes.set(xlabel=label)
-        axes.set_xscale("log" if log else "linear")
-        axes.invert_yaxis() if log else None
-    return curve
+    height = 2.8 if curve else 1.0 + 0.21 * max(len(known), 2)
+    return svg(key, draw, height + 0.2 if log else height)
 
 
 def _names(axes: Any, names: list[str]) -> None:

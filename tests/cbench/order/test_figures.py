@@ -95,12 +95,6 @@ def test_intervals_name_each_test_with_its_case(few: Any) -> None:
     assert "case 1: apart" in written
 
 
-def test_the_bars_of_cases_count_every_test(few: Any) -> None:
-    counts = [int(text.split()[0]) for text in texts(plots_order.cases(few[0])) if text.endswith("%)")]
-    assert len(counts) == 3
-    assert sum(counts) == len(FEW)
-
-
 def test_the_matrix_marks_the_predecessor_that_disturbs(few: Any) -> None:
     made = few[0]
     significant = [(each.test, each.after) for each in made.predecessors if each.significant]

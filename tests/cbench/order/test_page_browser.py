@@ -73,7 +73,7 @@ def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
 def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], DESKTOP)
     figures = browser.value(TEXTS)
-    assert len(figures) == 8
+    assert len(figures) == 7
     for texts in figures:
         assert texts
         for text, _, left, top, right, bottom, width, height in texts:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cbench.order import analyze, page_study, page_tables
+from cbench.order import analyze, page, page_study
 from cbench.order.analyze import OrderOptions
 from cbench.order.page_study import StudyFacts
 from cbench.order.result import OrderResult
@@ -39,14 +39,14 @@ def said(made: OrderResult) -> str:
     return "\n".join(f"{name}: {fact}" for name, fact in page_study.rows(made, StudyFacts("x")))
 
 
-@pytest.mark.parametrize("many", [page_tables.MOST_ROWS, page_tables.MOST_ROWS + 50])
+@pytest.mark.parametrize("many", [page.MOST_ROWS, page.MOST_ROWS + 50])
 def test_every_test_is_named_however_many_there_are(many: int) -> None:
     names = [f"test {number}" for number in range(many)]
     one = study(names, n=2)
     made = analysed({key: one[key] for key in ("test", "order", "value")})[0]
-    rest = page_tables.rest(made)
-    assert (rest is not None) == (many > page_tables.MOST_ROWS)
-    assert {row[0] for row in (*page_tables.tests(made).rows, *(rest.rows if rest else ()))} == set(names)
+    rest = page.rest(made)
+    assert (rest is not None) == (many > page.MOST_ROWS)
+    assert {row[0] for row in (*page.tests(made).rows, *(rest.rows if rest else ()))} == set(names)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_symbols_and_words_of_the_table_are_explained() -> None:
 
 
 def test_a_result_that_is_significant_is_marked_by_more_than_a_colour(made: OrderResult) -> None:
-    table = page_tables.tests(made)
+    table = page.tests(made)
     (row,) = [row for row, yes in zip(table.rows, table.marked, strict=True) if yes]
     assert row[0] == "a"
     assert isinstance(row[2], Cell)
@@ -81,14 +81,14 @@ def test_a_result_that_is_significant_is_marked_by_more_than_a_colour(made: Orde
 
 def test_medians_have_their_unit(made: OrderResult) -> None:
     tests = {name: replace(made.tests[name], unit=unit) for name, unit in (("a", "µs"), ("b", "<b>"), ("c", None))}
-    found = cells(page_tables.tests(replace(made, tests=tests)))
+    found = cells(page.tests(replace(made, tests=tests)))
     assert [text.partition(" ")[2] for text, small in found if small.startswith("[")] == ["µs"] * 2 + ["<b>"] * 2 + [
         ""
     ] * 2
 
 
 def test_intervals_that_do_not_exist_are_said() -> None:
-    found = cells(page_tables.tests(analysed(study(NAMES, n=1))[0]))
+    found = cells(page.tests(analysed(study(NAMES, n=1))[0]))
     assert [small for _, small in found].count("no interval below n = 6") == 6
 
 
@@ -96,17 +96,17 @@ def test_failed_trials_are_counted() -> None:
     columns = study(NAMES)
     columns["value"][:4] = [None] * 4
     made = analysed(columns)[0]
-    assert {"1 failed", "2 failed"} <= {small for _, small in cells(page_tables.tests(made))}
+    assert {"1 failed", "2 failed"} <= {small for _, small in cells(page.tests(made))}
     assert "4 of 72 values; a failed trial counts as missing" in said(made)
 
 
 def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_are_any() -> None:
-    table = page_tables.predecessors(analysed(study(NAMES, n=60))[0])
+    table = page.predecessors(analysed(study(NAMES, n=60))[0])
     assert table.rows
     assert all(table.marked)
     none = analysed(study(NAMES) | {"value": [7.0] * 72})[0]
     assert none.significant_pairs == "0 of 9"
-    assert [str(row[-1])[-1] for row in page_tables.predecessors(none).rows] == ["○"] * 5
+    assert [str(row[-1])[-1] for row in page.predecessors(none).rows] == ["○"] * 5
 
 
 def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_counted() -> None:
@@ -124,17 +124,17 @@ def test_pairs_of_tests_whose_order_changes_are_all_there() -> None:
     names = [f"t{number}" for number in range(60)]
     columns = study(names, n=8, shift=0.5)
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
-    first, rest = page_tables.across(made)
+    first, rest = page.across(made)
     assert (made.across.changed, made.across.pairs) == (len(first.rows) + len(rest.rows), 1770)
-    assert len(first.rows) == page_tables.MOST_NAMED < made.across.changed
+    assert len(first.rows) == page.MOST_NAMED < made.across.changed
 
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
     columns = study(["a"])
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
     assert not made.across.pairs
-    assert not page_tables.predecessors(made).rows
-    assert not page_tables.first_trials(made).rows
+    assert not page.predecessors(made).rows
+    assert not page.first_trials(made).rows
     assert "the data do not say in which order the runs came" in said(made)
 
 
