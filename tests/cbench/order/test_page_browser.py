@@ -108,7 +108,7 @@ def test_the_picture_shows_the_verdict_and_every_figure(browser: Browser, pages:
     assert pixels.shape[1] == width
     assert count(pixels, VERDICT) > 100
     boxes = browser.value(BOXES)
-    assert len(boxes) == 8
+    assert len(boxes) == 7
     for left, top, right, bottom in boxes:
         part = pixels[int(top) : int(bottom), max(int(left), 0) : min(int(right), width)]
         inked = (part < 250).any(axis=2).mean()
