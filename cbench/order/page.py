@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cbench.order import figures, figures_within, page_study
+from cbench.order import figures, page_study
 from cbench.order.page_study import StudyFacts
 from cbench.order.result import WITHIN, Order, OrderResult, OrderTest, Within
 from cbench.report.page import Cell, Figure, Table, render
@@ -101,7 +101,7 @@ def _positions(made: OrderResult) -> Figure | None:
     places = "each place" if every else "the places where it was most often"
     return Figure(
         "position",
-        figures_within.positions(made, list(tests)),
+        figures.positions(made, list(tests)),
         "Median by position",
         f"Each test's median at {places} in the random runs, against the middle one of these medians."
         + _foremost(len(tests)),
@@ -113,11 +113,11 @@ def _positions(made: OrderResult) -> Figure | None:
 def _matrix(made: OrderResult) -> Figure | None:
     if not made.predecessors:
         return None
-    tests, most = len({each.test for each in made.predecessors}), figures_within.MOST_CELLS
+    tests, most = len({each.test for each in made.predecessors}), figures.MOST_CELLS
     all_named = len(made.predecessors) == made.pairs
     return Figure(
         "matrix",
-        figures_within.matrix(made),
+        figures.matrix(made),
         "Which test disturbs which",
         "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
         "the test's other trials; ● significant (Holm over all pairs), hatched: "
@@ -134,7 +134,7 @@ def _drift(made: OrderResult, trials: Trials) -> Figure | None:
         return None
     return Figure(
         "drift",
-        figures_within.drift(made, trials, list(tests)),
+        figures.drift(made, trials, list(tests)),
         "Values by run, in time",
         "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
         + _foremost(len(tests)),
@@ -149,7 +149,7 @@ def _significant(tests: Sequence[OrderTest], effect: Within) -> str:
 
 
 def _foremost(many: int) -> str:
-    most = figures_within.MOST_PANELS
+    most = figures.MOST_PANELS
     return f" The {most} tests with the smallest p of {many:,}." if many > most else ""
 
 

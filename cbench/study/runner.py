@@ -16,9 +16,8 @@ from cbench.study.process.process_tags import ProcessTag, ProcessTags
 from cbench.study.process.run_command import MOST_OUTPUT, CommandError, run_checked
 from cbench.study.records import Ended, StoredFacts, StoredRun
 from cbench.study.resets import reboot
-from cbench.study.resets.command import NoReset
 from cbench.study.resets.reboot import RebootReset
-from cbench.study.resets.reset import ResetContext, ResetError
+from cbench.study.resets.reset import NoReset, ResetContext, ResetError
 from cbench.study.store import StudyStore
 from quiet import QuietError
 

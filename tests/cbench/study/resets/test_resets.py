@@ -16,10 +16,9 @@ from cbench.study.process.process_tags import ProcessTags
 from cbench.study.process.run_command import CommandError
 from cbench.study.records import StoredFacts
 from cbench.study.resets.caches import CachesReset
-from cbench.study.resets.command import CommandReset, NoReset
 from cbench.study.resets.cool_down import CoolDownReset
 from cbench.study.resets.processes import ProcessesReset
-from cbench.study.resets.reset import SYSTEMD_RUNNING, Reset, ResetContext, ResetError
+from cbench.study.resets.reset import SYSTEMD_RUNNING, CommandReset, NoReset, Reset, ResetContext, ResetError
 from cbench.study.resets.service import ServiceReset
 from quiet.host.reader import Reader
 from tests.cbench.study.running import order, rows, study, written
