@@ -210,6 +210,6 @@ def _timeline(connection: sqlite3.Connection, series: int, begin: tuple[Any, int
 def _trials(connection: sqlite3.Connection, series: int, timeline: Timeline) -> tuple[Stored, ...]:
     found = []
     for position, *row in connection.execute(TRIALS, (series,)):
-        trial, counts = unpack(tuple(row))
-        found.append(Stored(position, trial, counts, timeline.of(trial.begin)))
+        trial = unpack(tuple(row))
+        found.append(Stored(position, trial, timeline.of(trial.begin)))
     return tuple(found)
