@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cbench.order.stats.pairwise import OrderComparison
 from cbench.order.stats.within_run_effects import LabelEffect
 from cbench.results import KEY, LEFT_OUT
 
@@ -155,27 +156,6 @@ class PredecessorEffect:
     p: float
     p_holm: float
     significant: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedPair:
-    """What each order says of test `a` against test `b`: below, above or cannot tell."""
-
-    a: str
-    b: str
-    fixed: str
-    random: str
-
-
-@dataclass(frozen=True, slots=True)
-class OrderComparison:
-    """Comparisons of two tests that change with the order, `reversed` of them into their opposite."""
-
-    pairs: int
-    changed: int
-    reversed: int
-    left_off: int
-    named: tuple[ChangedPair, ...]
 
 
 @dataclass(frozen=True, slots=True)

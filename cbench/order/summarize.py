@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from cbench.order import verdict
 from cbench.order.result import (
-    ChangedPair,
     IntervalRule,
     LabelMedian,
     LabelTest,
-    OrderComparison,
     OrderDesign,
     OrderResult,
     OrderTest,
@@ -259,7 +257,7 @@ def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.argsort(-sizes, kind="stable")[:NAMED_GROUPS]
 
 
-def _across(trials: Trials, found: Analysis) -> OrderComparison:
+def _across(trials: Trials, found: Analysis) -> pairwise.OrderComparison:
     """Pairs of tests with one metric."""
     bounds = []
     for samples in ([result.fixed for result in found.results], [result.random for result in found.results]):
@@ -269,13 +267,7 @@ def _across(trials: Trials, found: Analysis) -> OrderComparison:
     groups: dict[str, list[int]] = {}
     for number in range(len(trials.names)):
         groups.setdefault(trials.metrics[number] if trials.metrics else "", []).append(number)
-    made = pairwise.across(bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
-    say = {pairwise.BELOW: "below", pairwise.OPEN: "cannot tell", pairwise.ABOVE: "above"}
-    named = tuple(
-        ChangedPair(trials.names[each.a], trials.names[each.b], say[each.fixed], say[each.random])
-        for each in made.first
-    )
-    return OrderComparison(made.pairs, made.changed, made.reversed, made.changed - len(named), named)
+    return pairwise.across(trials.names, bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
 
 
 def _known(value: float) -> float | None:

@@ -13,40 +13,38 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Bounds = NDArray[np.float64]
-BELOW, OPEN, ABOVE = -1, 0, 1
+WORDS = {-1: "below", 0: "cannot tell", 1: "above"}
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """What each order says of series `a` against series `b`: BELOW, OPEN or ABOVE."""
+class ChangedPair:
+    """What each order says of test `a` against test `b`, one of WORDS."""
 
-    a: int
-    b: int
-    fixed: int
-    random: int
-
-    @property
-    def reversed(self) -> bool:
-        """Whether the orders say the opposite of each other."""
-        return self.fixed * self.random < 0
+    a: str
+    b: str
+    fixed: str
+    random: str
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
-    """`pairs` that could be compared, of which `changed` change, `reversed` of them into their opposite."""
+class OrderComparison:
+    """Comparisons of two tests: `pairs` that could be compared, of which `changed` change with the order, `reversed` of
+    them into their opposite. `left_off`: how many of these are not `named`."""
 
     pairs: int
     changed: int
     reversed: int
-    first: tuple[Changed, ...]
+    left_off: int
+    named: tuple[ChangedPair, ...]
 
 
 def across(
+    names: Sequence[str],
     bounds_fixed: tuple[ArrayLike, ArrayLike],
     bounds_random: tuple[ArrayLike, ArrayLike],
     groups: Sequence[Sequence[int]],
     most: int = 1000,
-) -> Across:
+) -> OrderComparison:
     """Lower and upper ends of each series in both orders (NaN: none). Series are compared within `groups`.
 
     `most`: how many pairs are named; those that are reversed come first, then by number.
@@ -54,31 +52,25 @@ def across(
     fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))
     missing = np.isnan(fixed[0]) | np.isnan(random[0])
     pairs = changed = turned = 0
-    opposites: list[Changed] = []
-    others: list[Changed] = []
+    found: list[tuple[bool, int, int, int, int]] = []  # whether it is not reversed, a, b, what each order says
     for members in groups:
         at = np.array([number for number in members if not missing[number]], dtype=np.intp)
         pairs += at.size * (at.size - 1) // 2
-        own_opposites: list[Changed] = []
-        own_others: list[Changed] = []
+        room = {True: most, False: most}
         for place, a in enumerate(at.tolist()):
             rest = at[place + 1 :]
             by_fixed, by_random = (_against(a, rest, *ends) for ends in (fixed, random))
-            changed += int(np.count_nonzero(by_fixed != by_random))
             opposite = by_fixed * by_random < 0
-            for named, which in ((own_opposites, opposite), (own_others, (by_fixed != by_random) & ~opposite)):
-                for i in np.flatnonzero(which)[: most - len(named)].tolist():  # rows come by number
-                    named.append(Changed(a, int(rest[i]), int(by_fixed[i]), int(by_random[i])))
+            differs = by_fixed != by_random
+            changed += int(np.count_nonzero(differs))
             turned += int(np.count_nonzero(opposite))
-        opposites += own_opposites
-        others += own_others
-    named = sorted(opposites, key=_by_number)[:most]
-    return Across(pairs, changed, turned, (*named, *sorted(others, key=_by_number)[: most - len(named)]))
+            for plain, which in ((False, opposite), (True, differs & ~opposite)):
+                named = np.flatnonzero(which)[: room[plain]].tolist()  # rows come by number
+                room[plain] -= len(named)
+                found += [(plain, a, int(rest[i]), int(by_fixed[i]), int(by_random[i])) for i in named]
+    first = [ChangedPair(names[a], names[b], WORDS[x], WORDS[y]) for _, a, b, x, y in sorted(found)[:most]]
+    return OrderComparison(pairs, changed, turned, changed - len(first), tuple(first))
 
 
 def _against(a: int, rest: NDArray[np.intp], low: Bounds, high: Bounds) -> NDArray[np.int8]:
     return np.asarray((low[a] > high[rest]).astype(np.int8) - (high[a] < low[rest]).astype(np.int8))
-
-
-def _by_number(pair: Changed) -> tuple[int, int]:
-    return pair.a, pair.b
