@@ -34,7 +34,8 @@ def compare_command(
     """Is B faster than A, slower, or the same? With the interval of the ratio and a test, process by process."""
     from cbench.compare import result, table
 
-    show(result.compared(a, b, result.options(headline, level, margin, clean_only)), as_json, table.comparisons)
+    compared = result.compare(a, b, headline=headline, level=level, margin=margin, clean_only=clean_only)
+    show(compared, as_json, table.comparisons)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -156,8 +156,8 @@ def stored(tmp_path: Path) -> Path:
     header = Header("order", "the <study>", 5, source, str(tmp_path), ("sort", "hash", "both"), HOST)
     with StudyStore.create(path, header, plan("interleaved", 3, 2, 5)) as store:
         for run, (quiet, lost) in enumerate(((True, 0.01), (False, 2.5))):
-            noise = {"cpus": {"3": {"lost_pct": lost}}}
-            store.begin_run(run, {}, {"boot_id": f"boot {run}", "quiet": {"quiet": quiet, "drift": [], "noise": noise}})
+            verified = {"quiet": quiet, "drift": [], "cpus": {"3": {"lost_pct": lost}}}  # as host_check.look() has it
+            store.begin_run(run, {}, {"boot_id": f"boot {run}", "quiet": verified})
             store.add(Ended(run, 0, 0, 1, 2, None, 0, b"", b"", {"": (1.5, "1.5")}, {}))
             store.end_run(run)
         store.end_run(2, "not reset: it did not boot")
