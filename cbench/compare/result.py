@@ -81,12 +81,12 @@ class CompareResult:
 def share(text: str) -> float:
     """ "1%" or "0.01"; UsageError for what is no share between 0 and 1."""
     try:
-        found = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
-        found = math.nan
-    if not 0 < found < 1:
+        value = math.nan
+    if not 0 < value < 1:
         raise UsageError(f"--margin {text!r}: a share such as 1% or 0.01")
-    return found
+    return value
 
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
@@ -210,45 +210,45 @@ def _test(a: TestSample, b: TestSample, options: CompareOptions) -> ComparedTest
     many = all(side.trials - side.polluted >= LEAST for side in (a, b))
     headline = ("floor" if exact else "median") if options.headline == AUTO else options.headline
     try:
-        found = compare_samples(
+        comparison = compare_samples(
             a.processes, b.processes, headline, options.alpha, options.margin, quantum, exact and many
         )
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    remarks = notes(a, b, found)
-    if options.headline == AUTO and headline == "median" and found.by_process:
-        remarks += _steadier(a, b, found, options)
-    interval, test = found.interval, found.test
+    remarks = notes(a, b, comparison)
+    if options.headline == AUTO and headline == "median" and comparison.by_process:
+        remarks += _steadier(a, b, comparison, options)
+    interval, test = comparison.interval, comparison.test
     return ComparedTest(
         test=a.name if a.name == b.name else f"{a.name} / {b.name}",
         unit=a.unit,
-        headline=found.headline,
-        by="process" if found.by_process else "trial",
-        a=_side(a, found.a, found.spread_a),
-        b=_side(b, found.b, found.spread_b),
-        ratio=found.ratio,
+        headline=comparison.headline,
+        by="process" if comparison.by_process else "trial",
+        a=_side(a, comparison.a, comparison.spread_a),
+        b=_side(b, comparison.b, comparison.spread_b),
+        ratio=comparison.ratio,
         interval=None if interval is None else (interval.low, interval.high),
         interval_level=None if interval is None else interval.level,
-        difference=found.difference,
+        difference=comparison.difference,
         p=None if test is None else test.p,
         u=None if test is None else test.u,
         p_from=None if test is None else "permutations" if test.exact else "normal approximation",
-        detectable=found.detectable,
-        outcome=found.outcome,
-        verdict=verdict(a, b, found, options.margin),
+        detectable=comparison.detectable,
+        outcome=comparison.outcome,
+        verdict=verdict(a, b, comparison, options.margin),
         notes=tuple(remarks),
     )
 
 
-def _steadier(a: TestSample, b: TestSample, found: Comparison, options: CompareOptions) -> list[str]:
+def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
     """Whether the processes' floors agree so much better than their medians that they would tell more."""
-    if found.difference is not None:
+    if comparison.difference is not None:
         return []
     try:
         floors = compare_samples(a.processes, b.processes, "floor", options.alpha)
     except NoHeadline:
         return []
-    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (found, floors))
+    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (comparison, floors))
     if not medians or lowest * STEADIER > medians:
         return []
     much = f"{medians / lowest:,.0f} times less than the medians" if lowest else "not at all, unlike the medians"

@@ -34,46 +34,46 @@ MOST_JOINED = 30
 Number = Callable[[OrderTest], float | None]
 
 
-def p_values(made: OrderResult) -> str:
+def p_values(result: OrderResult) -> str:
     """The p-values of the decision in increasing order, with the level of one test and that of the family."""
 
     def levels(axes: Any, curve: bool) -> None:
         lines = axes.axhline if curve else axes.axvline
-        lines(made.alpha, color=GREY, linestyle="--", linewidth=1, label=f"{made.alpha:g}, for one test")
-        if made.alpha_bonferroni != made.alpha:
-            label = f"{made.alpha_bonferroni:.2g}, for all (Bonferroni)"
-            lines(made.alpha_bonferroni, color=DARK, linestyle=":", linewidth=1.4, label=label)
+        lines(result.alpha, color=GREY, linestyle="--", linewidth=1, label=f"{result.alpha:g}, for one test")
+        if result.alpha_bonferroni != result.alpha:
+            label = f"{result.alpha_bonferroni:.2g}, for all (Bonferroni)"
+            lines(result.alpha_bonferroni, color=DARK, linestyle=":", linewidth=1.4, label=label)
         (axes.set_ylim if curve else axes.set_xlim)(None, 1.6)
         axis = axes.yaxis if curve else axes.xaxis
         axis.set_major_formatter(lambda value, _place: f"{value:.0e}" if value < 0.01 else f"{value:g}")
         axis.set_minor_formatter(lambda _value, _place: "")
 
-    return _sorted("p", made, made.deciding_p, "p (logarithmic)", levels, log=True)
+    return _sorted("p", result, result.deciding_p, "p (logarithmic)", levels, log=True)
 
 
-def effects(made: OrderResult) -> str:
+def effects(result: OrderResult) -> str:
     """Effect sizes in increasing order, of the lowest p last."""
-    most = max((test.epsilon2 for test in made.tests.values() if test.epsilon2 is not None), default=0.0)
+    most = max((test.epsilon2 for test in result.tests.values() if test.epsilon2 is not None), default=0.0)
 
     def limits(axes: Any, curve: bool) -> None:
         set_limits = axes.set_ylim if curve else axes.set_xlim
         set_limits(-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
 
-    return _sorted("effect", made, lambda test: test.epsilon2, "effect size ε²", limits)
+    return _sorted("effect", result, lambda test: test.epsilon2, "effect size ε²", limits)
 
 
-def deltas(made: OrderResult) -> str:
+def deltas(result: OrderResult) -> str:
     """Differences of the medians in increasing order."""
 
     def zero(axes: Any, curve: bool) -> None:
         (axes.axhline if curve else axes.axvline)(0, color=GREY, linewidth=0.8)
 
-    return _sorted("delta", made, lambda test: test.delta_pct_median, "Δ of the medians, %", zero)
+    return _sorted("delta", result, lambda test: test.delta_pct_median, "Δ of the medians, %", zero)
 
 
-def intervals(made: OrderResult) -> str:
+def intervals(result: OrderResult) -> str:
     """The medians' intervals of both orders in % of the fixed median, the smallest p-values first."""
-    tests = with_intervals(made)[:MOST_NAMED][::-1]
+    tests = with_intervals(result)[:MOST_NAMED][::-1]
 
     def draw(axes: Any) -> None:
         for place, (_, test) in enumerate(tests):
@@ -98,16 +98,16 @@ def intervals(made: OrderResult) -> str:
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
 
 
-def with_intervals(made: OrderResult) -> list[tuple[str, OrderTest]]:
+def with_intervals(result: OrderResult) -> list[tuple[str, OrderTest]]:
     """The tests that the figure of intervals can show, the smallest p-values first."""
-    return [(name, test) for name, test in made.by_p() if test.case and test.median_fixed]
+    return [(name, test) for name, test in result.by_p() if test.case and test.median_fixed]
 
 
 def _sorted(
-    key: str, made: OrderResult, number: Number, label: str, finish: Callable[[Any, bool], None], log: bool = False
+    key: str, result: OrderResult, number: Number, label: str, finish: Callable[[Any, bool], None], log: bool = False
 ) -> str:
     """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards."""
-    every = [(name, test, number(test)) for name, test in made.tests.items()]
+    every = [(name, test, number(test)) for name, test in result.tests.items()]
     known = sorted(
         ((value, name, test.significant) for name, test, value in every if value is not None), key=lambda each: each[:2]
     )
@@ -153,11 +153,11 @@ def _legend(axes: Any) -> None:
         axes.figure.legend(loc="outside upper left", ncols=2, fontsize=8)
 
 
-def positions(made: OrderResult, names: Sequence[str]) -> str:
+def positions(result: OrderResult, names: Sequence[str]) -> str:
     """Medians by the position in the random runs, in % of their own median; the first six names."""
 
     def panel(axes: Any, name: str) -> None:
-        test = made.tests[name].position
+        test = result.tests[name].position
         assert test is not None
         places = [group.label + 1 for group in test.groups if isinstance(group.label, int)]
         joined = len(places) == test.labels <= MOST_JOINED
@@ -167,7 +167,7 @@ def positions(made: OrderResult, names: Sequence[str]) -> str:
             axes.plot(places, values, "-", color=RANDOM, linewidth=1)
         dots(axes, places, values, True, RANDOM, "D")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.set(xlabel="position in the run", ylabel=unit, title=_titled(name, made.tests[name], "position"))
+        axes.set(xlabel="position in the run", ylabel=unit, title=_titled(name, result.tests[name], "position"))
         axes.margins(y=0.15)
 
     return panels("position", panel, names[:MOST_PANELS])
@@ -181,15 +181,15 @@ def _relative(values: Sequence[float]) -> tuple[list[float], str]:
     return [100 * (value - base) / abs(base) for value in values], "%"
 
 
-def matrix(made: OrderResult) -> str:
+def matrix(result: OrderResult) -> str:
     """Which test disturbs which: the median after each predecessor against the rest, in %; clearest effects if many."""
-    clearest = sorted(made.predecessors, key=lambda each: (each.p_holm, each.p))
+    clearest = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
     measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
-    tests = [name for name in made.tests if name in measured]
+    tests = [name for name in result.tests if name in measured]
     inside = [each for each in clearest if each.test in measured]
     before = list(dict.fromkeys(each.after for each in inside))[:MOST_CELLS]
     place: dict[str, int] = {}
-    for number, name in enumerate(made.tests):
+    for number, name in enumerate(result.tests):
         place.setdefault(name, number)
         place.setdefault(name.rpartition(":")[0], number)  # a metric's name stands behind that of its test
     before.sort(key=lambda name: (name is not None, place.get(name or "", len(place)), name or ""))
@@ -224,7 +224,7 @@ def matrix(made: OrderResult) -> str:
     return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 3), BROAD)
 
 
-def drift(made: OrderResult, trials: Trials, names: Sequence[str]) -> str:
+def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
     """Values over the runs in time, both orders; the first six names."""
     number = {name: each for each, name in enumerate(trials.names)}
     wanted = {number[name]: name for name in names[:MOST_PANELS]}
@@ -240,8 +240,8 @@ def drift(made: OrderResult, trials: Trials, names: Sequence[str]) -> str:
             dots(axes, trials.run[some] + 1, trials.value[some], not random, color, shape, label)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
-        unit = made.tests[name].unit
-        title = _titled(name, made.tests[name], "drift")
+        unit = result.tests[name].unit
+        title = _titled(name, result.tests[name], "drift")
         axes.set(xlabel="run, in time", ylabel=shortened(unit, 12) if unit else "value", title=title)
 
     return panels("drift", panel, names[:MOST_PANELS], legend=True)

@@ -20,69 +20,69 @@ EFFECTS = ("p position", "p predecessor", "p drift")
 NAMED = 3
 
 
-def page(about: StudyFacts, made: OrderResult, trials: Trials) -> str:
+def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
     """The whole page: the same bytes for the same data."""
-    changed, changed_rest = across(made)
+    changed, changed_rest = across(result)
     return render(
         "order/order.html",
         study=about,
-        study_rows=page_study.rows(made, about),
-        result=made,
-        tests=tests(made),
-        rest=rest(made),
-        orders=_orders(made),
-        positions=_positions(made),
-        first_trials=first_trials(made),
-        predecessors=predecessors(made),
-        matrix=_matrix(made),
-        drift=_drift(made, trials),
+        study_rows=page_study.rows(result, about),
+        result=result,
+        tests=tests(result),
+        rest=rest(result),
+        orders=_orders(result),
+        positions=_positions(result),
+        first_trials=first_trials(result),
+        predecessors=predecessors(result),
+        matrix=_matrix(result),
+        drift=_drift(result, trials),
         across=changed,
         across_rest=changed_rest,
     )
 
 
-def _orders(made: OrderResult) -> list[Figure]:
-    tested = [(name, test) for name, test in made.by_p() if test.p is not None]
+def _orders(result: OrderResult) -> list[Figure]:
+    tested = [(name, test) for name, test in result.by_p() if test.p is not None]
     if not tested:
         return []
-    p = {name: made.deciding_p(test) or 0.0 for name, test in tested}
+    p = {name: result.deciding_p(test) or 0.0 for name, test in tested}
     many = len(tested)
-    below = sum(each < made.alpha for each in p.values())
-    family = sum(each < made.alpha_bonferroni for each in p.values())
+    below = sum(each < result.alpha for each in p.values())
+    family = sum(each < result.alpha_bonferroni for each in p.values())
     sizes = [(name, test.epsilon2) for name, test in tested if test.epsilon2 is not None]
     moved = [(name, test.delta_pct_median) for name, test in tested if test.delta_pct_median is not None]
     shown = [
         Figure(
             "p",
-            figures.p_values(made),
+            figures.p_values(result),
             "p-values, sorted",
             "How likely such a difference between the orders is by chance alone; filled: significant.",
-            f"{family:,} of {many:,} are below {made.alpha_bonferroni:.2g}, {below:,} below {made.alpha:g}. "
+            f"{family:,} of {many:,} are below {result.alpha_bonferroni:.2g}, {below:,} below {result.alpha:g}. "
             + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
         Figure(
             "effect",
-            figures.effects(made),
+            figures.effects(result),
             "Effect sizes, sorted",
             "The share of the variance of ranks that the order explains, from 0 to 1.",
             _some("Largest", [f"{_short(name)} ({size:.3f})" for name, size in _largest(sizes)]),
         ),
         Figure(
             "delta",
-            figures.deltas(made),
+            figures.deltas(result),
             "Differences of the medians, sorted",
             "(fixed - random)/fixed: below 0 the random order has the larger values.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
-    if drawn := figures.with_intervals(made):
+    if drawn := figures.with_intervals(result):
         named = min(len(drawn), figures.MOST_NAMED)
         shown.append(
             Figure(
                 "intervals",
-                figures.intervals(made),
+                figures.intervals(result),
                 "Medians with their intervals",
-                f"Intervals at {100 * made.intervals.level:.4g} %, the smallest p on top.",
+                f"Intervals at {100 * result.intervals.level:.4g} %, the smallest p on top.",
                 f"The {named:,} of {many:,} tests with the smallest p." if named < many else "",
             )
         )
@@ -93,48 +93,48 @@ def _largest(numbers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted(numbers, key=lambda item: -abs(item[1]))
 
 
-def _positions(made: OrderResult) -> Figure | None:
-    tests = {name: test.position for name, test in made.by_p("position") if test.position}
+def _positions(result: OrderResult) -> Figure | None:
+    tests = {name: test.position for name, test in result.by_p("position") if test.position}
     if not tests:
         return None
     every = all(len(each.groups) == each.labels for each in tests.values())
     places = "each place" if every else "the places where it was most often"
     return Figure(
         "position",
-        figures.positions(made, list(tests)),
+        figures.positions(result, list(tests)),
         "Median by position",
         f"Each test's median at {places} in the random runs, against the middle one of these medians."
         + _foremost(len(tests)),
-        _significant([made.tests[name] for name in tests], "position"),
+        _significant([result.tests[name] for name in tests], "position"),
         broad=True,
     )
 
 
-def _matrix(made: OrderResult) -> Figure | None:
-    if not made.predecessors:
+def _matrix(result: OrderResult) -> Figure | None:
+    if not result.predecessors:
         return None
-    tests, most = len({each.test for each in made.predecessors}), figures.MOST_CELLS
-    all_named = len(made.predecessors) == made.pairs
+    tests, most = len({each.test for each in result.predecessors}), figures.MOST_CELLS
+    all_named = len(result.predecessors) == result.pairs
     return Figure(
         "matrix",
-        figures.matrix(made),
+        figures.matrix(result),
         "Which test disturbs which",
         "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
         "the test's other trials; ● significant (Holm over all pairs), hatched: "
         + ("never happened." if all_named else "not among those with the smallest p.")
         + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
-        f"Significant: {made.significant_pairs} pairs.",
+        f"Significant: {result.significant_pairs} pairs.",
         broad=True,
     )
 
 
-def _drift(made: OrderResult, trials: Trials) -> Figure | None:
-    tests = {name: test for name, test in made.by_p("drift") if test.n_fixed + test.n_random}
+def _drift(result: OrderResult, trials: Trials) -> Figure | None:
+    tests = {name: test for name, test in result.by_p("drift") if test.n_fixed + test.n_random}
     if trials.run is None or not trials.timed or not tests:
         return None
     return Figure(
         "drift",
-        figures.drift(made, trials, list(tests)),
+        figures.drift(result, trials, list(tests)),
         "Values by run, in time",
         "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
         + _foremost(len(tests)),
@@ -161,26 +161,26 @@ def _short(name: str) -> str:
     return shortened(name, 40)
 
 
-def tests(made: OrderResult) -> Table:
+def tests(result: OrderResult) -> Table:
     """The tests with the smallest p, with all their numbers."""
-    shown = made.by_p()[:MOST_ROWS]
+    shown = result.by_p()[:MOST_ROWS]
     head = (
         "test",
         "n",
-        Cell("p", "" if made.published else "chi-squared"),
+        Cell("p", "" if result.published else "chi-squared"),
         Cell("ε²", "η²"),
         Cell("Δ median", "Δ mean"),
         "median fixed",
         "median random",
         "case",
         *EFFECTS,
-        f"runs for {made.power.delta_pct:g} %",
+        f"runs for {result.power.delta_pct:g} %",
     )
     rows = [
         (
             name,
             Cell(f"{test.n_fixed:,} + {test.n_random:,}", f"{test.failed:,} failed" if test.failed else ""),
-            Cell(marked(made.deciding_p(test), test.significant), "" if made.published else chance(test.p)),
+            Cell(marked(result.deciding_p(test), test.significant), "" if result.published else chance(test.p)),
             Cell(number(test.epsilon2, "{:.3f}"), number(test.eta2, "{:.3f}")),
             Cell(number(test.delta_pct_median, "{:+.2f} %"), number(test.delta_pct_mean, "{:+.2f} %")),
             _median(test, "fixed"),
@@ -194,24 +194,24 @@ def tests(made: OrderResult) -> Table:
     return Table(head, rows, [test.significant for _, test in shown])
 
 
-def rest(made: OrderResult) -> Table | None:
+def rest(result: OrderResult) -> Table | None:
     """The other tests in short, if there are more than fit."""
     rows = [
         (
             name,
-            f"{chance(made.deciding_p(test))} {mark(test.significant)}",
+            f"{chance(result.deciding_p(test))} {mark(test.significant)}",
             number(test.delta_pct_median, "{:+.2f} %"),
             number(test.case, "{}"),
             *(_effect(test, effect) for effect in WITHIN),
         )
-        for name, test in made.by_p()[MOST_ROWS:]
+        for name, test in result.by_p()[MOST_ROWS:]
     ]
     return Table(("test", "p", "Δ median", "case", *EFFECTS), rows) if rows else None
 
 
-def predecessors(made: OrderResult) -> Table:
+def predecessors(result: OrderResult) -> Table:
     """What ran right before, the clearest effects first."""
-    every = sorted(made.predecessors, key=lambda each: (each.p_holm, each.p))
+    every = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
     shown = [each for each in every if each.significant][:MOST_NAMED] or every[:FIRST]
     rows = [
         (
@@ -230,9 +230,9 @@ def predecessors(made: OrderResult) -> Table:
     return Table(head, rows, [each.significant for each in shown], names=2)
 
 
-def first_trials(made: OrderResult) -> Table:
+def first_trials(result: OrderResult) -> Table:
     """Being the first of a run against all other positions, smallest p first."""
-    every = [(name, test.first_trial) for name, test in made.tests.items() if test.first_trial]
+    every = [(name, test.first_trial) for name, test in result.tests.items() if test.first_trial]
     rows = [
         (
             name,
@@ -249,10 +249,10 @@ def first_trials(made: OrderResult) -> Table:
     )
 
 
-def across(made: OrderResult) -> tuple[Table, Table]:
+def across(result: OrderResult) -> tuple[Table, Table]:
     """Pairs of tests of which fixed and random order say different things; those that are folded away."""
     head = ("A", "against B", "fixed order: A is", "random order: A is")
-    rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in made.across.named]
+    rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)
 
 

@@ -51,14 +51,16 @@ def about(path: Path) -> StudyFacts:
     return StudyFacts(header.name or path.stem, tuple(rows))
 
 
-def rows(made: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
+def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     """Names and facts."""
-    tests = made.tests.values()
+    tests = result.tests.values()
     used = sum(test.n_fixed + test.n_random for test in tests)
     failed = sum(test.failed for test in tests)
-    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(made.design))]
+    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(result.design))]
     if failed:
-        found.append(("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[made.failures]}"))
+        found.append(
+            ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[result.failures]}")
+        )
     return [*found, *about.rows]
 
 

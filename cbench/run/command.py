@@ -118,7 +118,7 @@ def run(
         command=sys.argv,
     )
     with interruptible(kept=output is not None):
-        made = command.measure(options)
-    show(made, as_json, table.results)
-    if shortcomings(made.results):
+        result = command.measure(options)
+    show(result, as_json, table.results)
+    if shortcomings(result.results):
         raise typer.Exit(1)

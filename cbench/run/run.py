@@ -85,10 +85,10 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
                 chosen, params, cpus, isolated=isolated, options=options.how, show=bar.show, keep=keep
             )
     missing = describe.missing(results)
-    made = run_result(results, replace(host, missing=missing), options.subtract)
-    for line in [*missing, *shortcomings(made.results)]:
+    result = run_result(results, replace(host, missing=missing), options.subtract)
+    for line in [*missing, *shortcomings(result.results)]:
         tell(line)
-    return made
+    return result
 
 
 @contextmanager

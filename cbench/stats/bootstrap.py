@@ -57,13 +57,13 @@ def sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
 
 def plain_sums(row: Values, replicates: int, rng: np.random.Generator) -> Values:
     """The same by their definition: draw n places, look the values up, add them."""
-    found = np.empty(replicates)
+    totals = np.empty(replicates)
     rows = max(1, CHUNK // row.size)
     for start in range(0, replicates, rows):
         stop = min(start + rows, replicates)
         places = rng.integers(0, row.size, size=(stop - start, row.size), dtype=np.uint32)
-        found[start:stop] = row[places].sum(axis=1)
-    return found
+        totals[start:stop] = row[places].sum(axis=1)
+    return totals
 
 
 def rounding(n: int, middle: float, scale: float) -> float:
@@ -110,15 +110,15 @@ def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Valu
     """The sums of `replicates` bootstrap samples of the row, by how often each value is drawn."""
     n = row.size
     drawer = Drawer(row, max(1, CHUNK // n))
-    found = np.empty(replicates)
+    totals = np.empty(replicates)
     done = 0
     while done < replicates:
         drawn = drawer.poisson_sums(rng)
         drawn = drawn[drawn[:, 1] <= n][: replicates - done]
         missing = n - drawn[:, 1].astype(np.intp)
-        found[done : done + missing.size] = drawn[:, 0] + _more(row, missing, rng)
+        totals[done : done + missing.size] = drawn[:, 0] + _more(row, missing, rng)
         done += missing.size
-    return found
+    return totals
 
 
 def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:

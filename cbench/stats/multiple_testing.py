@@ -18,14 +18,14 @@ P = NDArray[np.float64]
 
 def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
     """p-values to compare with alpha itself, at most 1; NaN stays, and is no test."""
-    found = np.array(values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(found))
+    p = np.array(values, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(p))
     if rule == HOLM:
-        known = known[np.argsort(found[known], kind="stable")]
-        found[known] = holm_of_smallest(found[known], known.size)
+        known = known[np.argsort(p[known], kind="stable")]
+        p[known] = holm_of_smallest(p[known], known.size)
     elif rule == BONFERRONI:
-        found *= known.size
-    return np.minimum(found, 1)
+        p *= known.size
+    return np.minimum(p, 1)
 
 
 def holm_of_smallest(ranked: ArrayLike, m: int) -> P:

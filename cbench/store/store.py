@@ -116,7 +116,7 @@ class Store(Database):
     def series(self) -> list[StoredSeries]:
         """All series of all runs with their trials, in the order in which they were measured."""
         with self._reading() as connection:
-            return [series for _, found in _read(connection, trials=True) for series in found]
+            return [series for _, series_of_run in _read(connection, trials=True) for series in series_of_run]
 
     def close(self) -> None:
         """Ends the run."""
@@ -169,14 +169,14 @@ def _read(connection: sqlite3.Connection, trials: bool) -> list[tuple[Run, list[
 
 def _series_of(connection: sqlite3.Connection, run: Run) -> list[StoredSeries]:
     rows = connection.execute(SERIES, (run.number,)).fetchall()
-    found = []
+    series = []
     for key, position, workload, params, cpu, process, started, ended, facts, after, *ticks in rows:
         known = {**json.loads(facts), **json.loads(after or "{}")}
         timeline = _timeline(connection, key, (ticks[0], started), (ticks[1], ended))
         trials = _trials(connection, key, timeline)
         settings = json.loads(params)
-        found.append(StoredSeries(key, run, position, workload, settings, cpu, process, started, ended, known, trials))
-    return _marked(found)
+        series.append(StoredSeries(key, run, position, workload, settings, cpu, process, started, ended, known, trials))
+    return _marked(series)
 
 
 def _marked(series: list[StoredSeries]) -> list[StoredSeries]:
@@ -188,15 +188,15 @@ def _marked(series: list[StoredSeries]) -> list[StoredSeries]:
         if not known or each.process <= series[known[-1][-1]].process:
             known.append([])
         known[-1].append(at)
-    made = list(series)
+    result = list(series)
     for members in (members for known in tests.values() for members in known):
         params = [series[at].params for at in members]
         names = frozenset(
             name for one in params for name in one if any(name not in p or p[name] != one[name] for p in params)
         )
         for at in members:
-            made[at] = replace(series[at], varied=names)
-    return made
+            result[at] = replace(series[at], varied=names)
+    return result
 
 
 def _timeline(connection: sqlite3.Connection, series: int, begin: tuple[Any, int], end: tuple[Any, Any]) -> Timeline:
@@ -208,8 +208,8 @@ def _timeline(connection: sqlite3.Connection, series: int, begin: tuple[Any, int
 
 
 def _trials(connection: sqlite3.Connection, series: int, timeline: Timeline) -> tuple[Stored, ...]:
-    found = []
+    trials = []
     for position, *row in connection.execute(TRIALS, (series,)):
         trial = unpack(tuple(row))
-        found.append(Stored(position, trial, timeline.of(trial.begin)))
-    return tuple(found)
+        trials.append(Stored(position, trial, timeline.of(trial.begin)))
+    return tuple(trials)

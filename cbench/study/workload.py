@@ -67,10 +67,10 @@ class Workloads:
 
     def _prepared(self, test: Test) -> tuple[Workload, Mapping[str, int]]:
         name = str(Path(self._folder, test.workload)) if user_code.is_user_code(test.workload) else test.workload
-        found = selection.find([name], self._cache, self._tell)[0]
-        params = registry.parameters(found, test.params, quick=False)
-        selection.check_memory(found, params)
-        return found, params
+        workload = selection.find([name], self._cache, self._tell)[0]
+        params = registry.parameters(workload, test.params, quick=False)
+        selection.check_memory(workload, params)
+        return workload, params
 
     def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
         """One execution."""
@@ -92,30 +92,30 @@ class Workloads:
             if line not in self._told:
                 self._told.add(line)
                 self._tell(line)
-        one, counter = results[0].trials[0], results[0].session.counter
+        trial, counter = results[0].trials[0], results[0].session.counter
         facts: StoredFacts = {
             "cpu": cpu,
             "counter": counter.name,
             "unit": counter.unit,
             "params": dict(params),
-            "causes": [cause.text for cause in one.causes],
-            "polluted": one.polluted,
+            "causes": [cause.text for cause in trial.causes],
+            "polluted": trial.polluted,
             "missing": missing,
             **held.facts,
         }
-        values = {metric.name: (float(one.value), str(one.value)) for metric in test.metrics}
+        values = {metric.name: (float(trial.value), str(trial.value)) for metric in test.metrics}
         return Ended(run, position, number, begun, time.time_ns(), None, 0, b"", b"", values, facts)
 
 
 def check(test: Test, folder: str) -> tuple[str, str] | None:
     """What is wrong with a test's workload: the key of the study's file that it is about, and why."""
     try:
-        found = find(test, folder)
+        workload = find(test, folder)
     except UsageError as error:
         return "workload", str(error)
     try:
-        registry.check_settings([found], test.params)
-        registry.parameters(found, test.params, quick=False)
+        registry.check_settings([workload], test.params)
+        registry.parameters(workload, test.params, quick=False)
     except UsageError as error:
         return "params", str(error).removeprefix("--param ")
     return None

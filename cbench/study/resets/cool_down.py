@@ -86,8 +86,8 @@ def slowest_khz(reader: Reader) -> int | None:
 
 
 def _numbers(reader: Reader, paths: list[str]) -> list[int]:
-    found = []
+    numbers = []
     for path in paths:
         with contextlib.suppress(ValueError):
-            found.append(int(reader.text(path) or ""))
-    return found
+            numbers.append(int(reader.text(path) or ""))
+    return numbers
