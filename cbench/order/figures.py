@@ -226,18 +226,17 @@ def matrix(result: OrderResult) -> str:
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
     """Values over the runs in time, both orders; the first six names."""
-    number = {name: each for each, name in enumerate(trials.names)}
-    wanted = {number[name]: name for name in names[:MOST_PANELS]}
-    rows = {wanted[at]: mine for at, mine in enumerate(trials.by_series()) if at in wanted}
+    trials, slices = trials.grouped()
+    rows_of = dict(zip(trials.names, slices, strict=True))
 
     def panel(axes: Any, name: str) -> None:
         assert trials.run is not None
-        mine = rows[name]
-        mine = mine[~np.isnan(trials.value[mine])]
-        for random, color, shape, label in ((False, FIXED, "o", "fixed order"), (True, RANDOM, "D", "random order")):
-            some = mine[trials.random[mine] == random]
+        rows = rows_of[name]
+        known = ~np.isnan(trials.value[rows])
+        for random, color, marker, label in ((False, FIXED, "o", "fixed order"), (True, RANDOM, "D", "random order")):
+            some = rows.start + np.flatnonzero(known & (trials.random[rows] == random))
             some = some[:: -(-some.size // MOST_PANEL_POINTS) or 1]
-            dots(axes, trials.run[some] + 1, trials.value[some], not random, color, shape, label)
+            dots(axes, trials.run[some] + 1, trials.value[some], not random, color, marker, label)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
         unit = result.tests[name].unit

@@ -119,13 +119,13 @@ class Analysis:
 def analyze(trials: Trials, rules: AnalysisRules) -> Analysis:
     """Everything."""
     trials, slices = trials.grouped()
-    every = _Columns(trials, slices, trials.predecessors(), dropped(trials, rules))
-    found = [_series(name, every, number) for number, name in enumerate(trials.names)]
-    p = np.array([_deciding(each, rules.published) for each in found])
+    before, gone = trials.predecessors(), dropped(trials, rules)
+    series = [_series(trials, number, rows, before, gone) for number, rows in enumerate(slices)]
+    p = np.array([_deciding(each, rules.published) for each in series])
     adjusted = multiple_testing.adjusted(p, rules.correction).tolist()
     results = tuple(
         replace(each, p_adjusted=None if isnan(value) else value, significant=value < rules.alpha)
-        for each, value in zip(found, adjusted, strict=True)
+        for each, value in zip(series, adjusted, strict=True)
     )
     tested = int((~np.isnan(p)).sum())
     level = 1 - rules.alpha / max(tested, 1) if rules.published else LEVEL
@@ -143,24 +143,13 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
     return np.asarray(failed | np.isin(trials.run, np.unique(trials.run[taking])))
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    trials: Trials
-    slices: list[slice]
-    before: Codes | None
-    gone: Flags | None
-
-
-def _series(name: str, every: _Columns, number: int) -> SeriesResult:
-    trials, rows = every.trials, every.slices[number]
+def _series(trials: Trials, number: int, rows: slice, before: Codes | None, gone: Flags | None) -> SeriesResult:
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
-    run, position, before = (
-        None if each is None else each[rows] for each in (trials.run, trials.position, every.before)
-    )
+    run, position, before = (None if each is None else each[rows] for each in (trials.run, trials.position, before))
     failed_fixed = failed_random = 0
-    if every.gone is not None and every.gone[rows].any():
-        counts = ~every.gone[rows]
+    if gone is not None and gone[rows].any():
+        counts = ~gone[rows]
         failed_fixed, failed_random = (int(np.count_nonzero(each & ~counts)) for each in (fixed, random))
         random, fixed, value = random[counts], fixed[counts], value[counts]
         run, position, before = (None if each is None else each[counts] for each in (run, position, before))
@@ -182,7 +171,7 @@ def _series(name: str, every: _Columns, number: int) -> SeriesResult:
         away = value - np.where(random, random_part.median, fixed_part.median)
         drift = within_run_effects.drift(away, run) if np.isfinite(away).all() else None
     return SeriesResult(
-        name,
+        trials.names[number],
         fixed_part,
         random_part,
         test,

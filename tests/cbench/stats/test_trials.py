@@ -65,10 +65,9 @@ def test_the_metrics_of_a_trial_have_the_same_predecessor() -> None:
 
 
 @given(ROWS)
-def test_each_series_has_its_rows_in_their_order_both_ways(rows: list[tuple[int, int, int, float]]) -> None:
+def test_each_series_has_its_rows_in_their_order(rows: list[tuple[int, int, int, float]]) -> None:
     made = trials(rows)
     wanted = [[number for number, row in enumerate(rows) if row[0] == series] for series in range(4)]
-    assert [each.tolist() for each in made.by_series()] == wanted
     together, slices = made.grouped()
     assert [together.run[each].tolist() for each in slices] == [
         [rows[number][1] for number in numbers] for numbers in wanted
