@@ -176,11 +176,9 @@ def _weighted(replicates: Values, ways: list[int], q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """P and z0, acceleration a, and which quantiles of the replicates the ends are; `why`: there are none."""
+    """Which quantiles of the replicates the ends are, by z0; `why`: there are none."""
 
-    p: float
     z0: float
-    a: float
     low: float
     high: float
     why: str | None = None
@@ -191,17 +189,15 @@ def corrected(p: float, a: float, level: float) -> Corrected:
     none = float("nan")
     if not 0 < p < 1:
         share = "every" if p >= 1 else "no"
-        return Corrected(
-            p, none, a, none, none, f"{share} replicate is below the estimate: its bias cannot be corrected"
-        )
+        return Corrected(none, none, none, f"{share} replicate is below the estimate: its bias cannot be corrected")
     z0 = _NORMAL.inv_cdf(p)
     ends = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         z = z0 + _NORMAL.inv_cdf(tail)
         if a * z >= 1:
-            return Corrected(p, z0, a, none, none, f"an acceleration of {a:.3g} is too much for level {level:g}")
+            return Corrected(z0, none, none, f"an acceleration of {a:.3g} is too much for level {level:g}")
         ends.append(_NORMAL.cdf(z0 + z / (1 - a * z)))
-    return Corrected(p, z0, a, ends[0], ends[1])
+    return Corrected(z0, ends[0], ends[1])
 
 
 def share_below(replicates: Values, ties: str, rounding: float) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cbench.machine import describe
-from cbench.results import to_json
+from cbench.results import json_object, to_json
 from cbench.study.model import Study, StudyCounter
 from cbench.study.records import StoredFacts
 from cbench.study.resets import reboot
@@ -45,8 +45,8 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
 
 def described(counter: StudyCounter | None) -> StoredFacts:
     """The host, and the counter of the study's workloads."""
-    host = to_json(describe.describe(sorted(os.sched_getaffinity(0)), isolated_cpus()))
-    return {**(host if isinstance(host, dict) else {}), "counter": to_json(counter)}
+    host = json_object(describe.describe(sorted(os.sched_getaffinity(0)), isolated_cpus()))
+    return {**host, "counter": to_json(counter)}
 
 
 def counter_of(study: Study, wanted: str) -> StudyCounter | None:

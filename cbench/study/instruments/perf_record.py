@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from cbench.results import to_json
+from cbench.results import json_object
 from cbench.study.instruments.instrument import (
     DWARF,
     EVENT,
@@ -155,8 +155,7 @@ class PerfRecording:
         samples = counted(self._sampling, self._file)
         if isinstance(samples, str):
             return Reading(None, samples)
-        facts = to_json(samples)
-        return Reading(samples.samples, facts={SAMPLES: facts} if isinstance(facts, dict) else {})
+        return Reading(samples.samples, facts={SAMPLES: json_object(samples)})
 
 
 class RecordedSamples(Instrument):

@@ -1,4 +1,4 @@
-"""`cbench order analyze`: planted effects are found and named, and odd studies get a sensible answer or a clear line."""
+"""`cbench order analyze`: planted effects are found and named; odd studies get a sensible answer or a clear line."""
 
 from __future__ import annotations
 
