@@ -36,15 +36,29 @@ def tell(line: str) -> None:
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
     """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if as_json:
+        write_json(result)
+    else:
+        table(result)
+    sys.stdout.flush()
+
+
+def tell_or_json(result: object, as_json: bool, line: str) -> None:
+    """One JSON object on stdout, or a message."""
+    if as_json:
+        write_json(result)
+    else:
+        tell(line)
+
+
+def write_json(result: object) -> None:
+    """A result as one JSON object on stdout."""
     import json
 
     from cbench.results import to_json
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
-    else:
-        table(result)
+    sys.stdout.write(json.dumps(to_json(result)) + "\n")
 
 
 class TrialBar:

@@ -27,13 +27,13 @@ def to_json(value: object) -> JsonValue:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        made: dict[str, JsonValue] = {}
+        content: dict[str, JsonValue] = {}
         for each in fields(value):
             item = getattr(value, each.name)
             if LEFT_OUT in each.metadata and item == each.metadata[LEFT_OUT]:
                 continue
-            made[each.metadata.get(KEY, each.name)] = to_json(item)
-        return made
+            content[each.metadata.get(KEY, each.name)] = to_json(item)
+        return content
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -45,10 +45,10 @@ def to_json(value: object) -> JsonValue:
 
 def json_object(value: object) -> dict[str, JsonValue]:
     """to_json() of a dataclass or a mapping."""
-    made = to_json(value)
-    if not isinstance(made, dict):
+    content = to_json(value)
+    if not isinstance(content, dict):
         raise TypeError(f"{type(value).__name__} is no object in JSON")
-    return made
+    return content
 
 
 def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:

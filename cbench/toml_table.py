@@ -59,32 +59,32 @@ class TomlTable:
         return self._values.get(key)
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
-        found = self._take(key, (str,), default)
-        if choices and found not in choices:
-            raise self.error(key, f"{found!r}: one of {', '.join(choices)}")
-        if "\0" in found:
+        value = self._take(key, (str,), default)
+        if choices and value not in choices:
+            raise self.error(key, f"{value!r}: one of {', '.join(choices)}")
+        if "\0" in value:
             raise self.error(key, "has a null character in it")
-        return str(found)
+        return str(value)
 
     def number(self, key: str, default: float | None, least: float, most: float) -> float:
-        found = self._take(key, (int, float), default)
-        if not least <= found <= most:  # nan too
-            raise self.error(key, f"{found}: from {least:g} to {most:g}")
-        return float(found)
+        value = self._take(key, (int, float), default)
+        if not least <= value <= most:  # nan too
+            raise self.error(key, f"{value}: from {least:g} to {most:g}")
+        return float(value)
 
     def whole(self, key: str, default: int | None, least: int, most: int) -> int:
-        found = self._take(key, (int,), default)
-        if not least <= found <= most:
-            raise self.error(key, f"{found}: from {least:,} to {most:,}")
-        return int(found)
+        value = self._take(key, (int,), default)
+        if not least <= value <= most:
+            raise self.error(key, f"{value}: from {least:,} to {most:,}")
+        return int(value)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         return bool(self._take(key, (bool,), default))
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, or one text."""
-        found = self._take(key, (list, str), [])
-        items = [found] if isinstance(found, str) else found
+        content = self._take(key, (list, str), [])
+        items = [content] if isinstance(content, str) else content
         if wrong := [item for item in items if not isinstance(item, str)]:
             raise self.error(key, f"{wrong[0]!r} is not a text")
         if any("\0" in item for item in items):
@@ -97,13 +97,13 @@ class TomlTable:
 
     def tables(self, key: str) -> list[TomlTable]:
         """An array of tables."""
-        found = self._take(key, (list, dict), [])
-        if isinstance(found, dict):
+        content = self._take(key, (list, dict), [])
+        if isinstance(content, dict):
             raise self.error(key, f"there may be several: write [[{key}]]")
-        if wrong := [item for item in found if not isinstance(item, dict)]:
+        if wrong := [item for item in content if not isinstance(item, dict)]:
             raise self.error(key, f"{wrong[0]!r}: write it as a table, [[{key}]]")
         return [
-            TomlTable(self._file, self._lines, (*self._path, key, number), item) for number, item in enumerate(found)
+            TomlTable(self._file, self._lines, (*self._path, key, number), item) for number, item in enumerate(content)
         ]
 
     def only_tables(self, *known: str) -> None:
@@ -115,19 +115,19 @@ class TomlTable:
 
     def pairs(self, key: str, kind: type, refused: Mapping[str, str] | None = None) -> dict[str, Any]:
         """A table of names with values of one kind; `refused`: names that may not be there, and why."""
-        found = self._take(key, (dict,), {})
-        for name, value in found.items():
+        content = self._take(key, (dict,), {})
+        for name, value in content.items():
             path = (*self._path, key, name)
             if name in (refused or {}):
                 raise self.error_at(path, f"not here: {(refused or {})[name]}")
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise self.error_at(path, f"must be {KINDS[kind]}")
-        return dict(found)
+        return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
         """The same of variables that a process can have; `fitting`: whether they have to fit into this host's."""
-        found: dict[str, str] = self.pairs(key, str, refused)
-        for name, value in found.items():
+        content: dict[str, str] = self.pairs(key, str, refused)
+        for name, value in content.items():
             path = (*self._path, key, name)
             if not name or "=" in name or "\0" in name:
                 raise self.error_at((*self._path, key), f"{name!r} is no variable's name")
@@ -136,7 +136,7 @@ class TomlTable:
             size = len(os.fsencode(f"{name}={value}")) + 1
             if fitting and size > MOST_BYTES:
                 raise self.error_at(path, f"{size:,} bytes with its name: no process can have more than {MOST_BYTES:,}")
-        return found
+        return content
 
     def end(self) -> None:
         """Raises UsageError for the first key that nobody asked for."""
@@ -149,10 +149,10 @@ class TomlTable:
             if default is None:
                 raise self.error(key, "is missing")
             return default
-        found = self._values.pop(key)
-        if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
-            raise self.error(key, f"{found!r}: must be {' or '.join(KINDS[kind] for kind in kinds)}")
-        return found
+        content = self._values.pop(key)
+        if not isinstance(content, kinds) or (isinstance(content, bool) and bool not in kinds):
+            raise self.error(key, f"{content!r}: must be {' or '.join(KINDS[kind] for kind in kinds)}")
+        return content
 
 
 def lines(text: str) -> dict[Path, int]:
@@ -161,7 +161,7 @@ def lines(text: str) -> dict[Path, int]:
     For tables and keys as people write them (a header in brackets, a key at the beginning of a line); what is written
     otherwise, such as a table within braces, has the line of what holds it.
     """
-    found: dict[Path, int] = {}
+    numbers: dict[Path, int] = {}
     here: Path = ()
     counts: dict[Path, int] = {}
     fence = ""
@@ -172,21 +172,21 @@ def lines(text: str) -> dict[Path, int]:
         header = _HEADER.match(line)
         if header:
             here = _place(_names(header[2]), header[1] == "[[", counts)
-            found.setdefault(here, number)
+            numbers.setdefault(here, number)
             continue
         key = _KEY.match(line)
         if key:
-            found.setdefault((*here, *_names(key[1])), number)
+            numbers.setdefault((*here, *_names(key[1])), number)
             rest = line[key.end() :]
             fence = next((each for each in ('"""', "'''") if rest.count(each) == 1), "")
-    return found
+    return numbers
 
 
-def line_of(found: dict[Path, int], path: Path) -> int | None:
+def line_of(numbers: dict[Path, int], path: Path) -> int | None:
     """The line of a key, or of the nearest thing that it is in."""
     while path:
-        if path in found:
-            return found[path]
+        if path in numbers:
+            return numbers[path]
         path = path[:-1]
     return None
 

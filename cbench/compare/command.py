@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import sys
 from typing import Annotated
 
 import typer
+
+from cbench.command import Json
+from cbench.console import show
 
 Side = "A file of `cbench run --output`, or one of pyperf's; FILE:TEST for one workload of it."
 Headline = Annotated[
@@ -29,21 +29,13 @@ def compare_command(
         str | None, typer.Option(metavar="SHARE", help="Call B the same if it is within this of A, such as 1%.")
     ] = None,
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Is B faster than A, slower, or the same? With the interval of the ratio and a test, process by process."""
-    from cbench.compare import result
+    from cbench.compare import result, table
 
-    found = result.compared(a, b, result.options(headline, level, margin, clean_only))
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        from cbench.results import to_json
-
-        sys.stdout.write(json.dumps(to_json(found)) + "\n")
-    else:
-        from cbench.compare import table
-
-        table.comparisons(found)
+    compared = result.compare(a, b, headline=headline, level=level, margin=margin, clean_only=clean_only)
+    show(compared, as_json, table.comparisons)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -161,7 +161,7 @@ def nth_ratio(a: Sequence[Number], b: Sequence[Number], k: int) -> float:
 
 def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) -> list[float]:
     """All b/a above `low` and at most `high`."""
-    found: list[float] = []
+    ratios: list[float] = []
     start = 0
     for divisor in a:
         while start < len(b) and b[start] / divisor <= low:
@@ -170,15 +170,15 @@ def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) 
             ratio = b[at] / divisor
             if ratio > high:
                 break
-            found.append(ratio)
-    return found
+            ratios.append(ratio)
+    return ratios
 
 
 def _count(a: Sequence[Number], b: Sequence[Number], limit: float) -> int:
     """How many of all b/a are at most `limit`: for a larger a there are no fewer."""
-    found = j = 0
+    count = j = 0
     for divisor in a:
         while j < len(b) and b[j] / divisor <= limit:
             j += 1
-        found += j
-    return found
+        count += j
+    return count

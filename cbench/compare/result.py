@@ -78,24 +78,15 @@ class CompareResult:
     only_in_b: tuple[str, ...]
 
 
-def options(headline: str, level: float, margin: str | None, clean_only: bool) -> CompareOptions:
-    """From the command line; UsageError."""
-    if headline not in (AUTO, *HEADLINES):
-        raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
-    if not 50 <= level < 100:  # also for what is not a number
-        raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
-    return CompareOptions(headline, 1 - level / 100, None if margin is None else share(margin), clean_only)
-
-
 def share(text: str) -> float:
     """ "1%" or "0.01"; UsageError for what is no share between 0 and 1."""
     try:
-        found = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
-        found = math.nan
-    if not 0 < found < 1:
+        value = math.nan
+    if not 0 < value < 1:
         raise UsageError(f"--margin {text!r}: a share such as 1% or 0.01")
-    return found
+    return value
 
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
@@ -106,13 +97,12 @@ def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
         return samples, False
     chosen = tuple(each for each in samples if selection in (each.name, each.test, each.workload))
     if not chosen:
-        raise UsageError(f"{path}: no {selection!r} in it; it has {_names(samples)}")
+        raise UsageError(f"{path}: no {selection!r} in it; it has {_some([repr(each.name) for each in samples], 8)}")
     return chosen, True
 
 
-def _names(samples: Sequence[TestSample]) -> str:
-    shown = [f"{sample.name!r}" for sample in samples[:8]]
-    return ", ".join(shown) + (f" and {len(samples) - 8} more" if len(samples) > 8 else "")
+def _some(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _split(text: str) -> tuple[Path, str | None]:
@@ -136,27 +126,32 @@ def compare(
     margin: str | None = None,
     clean_only: bool = False,
 ) -> CompareResult:
-    """Whether B is faster than A, slower, or the same, as `cbench compare` reports it."""
-    return compared(os.fspath(a), os.fspath(b), options(headline, level, margin, clean_only))
+    """Whether B is faster than A, slower, or the same, as `cbench compare` reports it.
 
-
-def compared(a: str, b: str, chosen: CompareOptions) -> CompareResult:
-    """B against A, test by test. UsageError for what cannot be read or not be compared."""
+    UsageError for what cannot be read or not be compared.
+    """
+    if headline not in (AUTO, *HEADLINES):
+        raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
+    if not 50 <= level < 100:  # also for what is not a number
+        raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
+    options = CompareOptions(headline, 1 - level / 100, None if margin is None else share(margin), clean_only)
+    a, b = os.fspath(a), os.fspath(b)
     (first, one), (second, other) = load(a), load(b)
     named = one and other and len(first) == len(second) == 1
     pairs = [(first[0], second[0])] if named else pair(first, second)
     if not pairs:
-        raise UsageError(f"no test is in both: {a} has {_some(first)}; {b} has {_some(second)}")
+        has = [_some([each.name for each in side], 4) for side in (first, second)]
+        raise UsageError(f"no test is in both: {a} has {has[0]}; {b} has {has[1]}")
     fit = [(x, y) for x, y in pairs if x.like(y)]
     if not fit:
         raise UsageError(_unlike(*pairs[0]))
-    tests, skipped = _tests(fit, chosen)
+    tests, skipped = _tests(fit, options)
     used = {id(sample) for each in fit for sample in each}
     return CompareResult(
         a=a,
         b=b,
-        level=1 - chosen.alpha,
-        margin=chosen.margin,
+        level=1 - options.alpha,
+        margin=options.margin,
         comparisons=tests,
         skipped=skipped,
         other_units=tuple(_unlike(x, y) for x, y in pairs if not x.like(y)),
@@ -181,11 +176,6 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
     return pairs
 
 
-def _some(samples: Sequence[TestSample]) -> str:
-    names = [sample.name for sample in samples]
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-
-
 def _unlike(a: TestSample, b: TestSample) -> str:
     counters = a.unit == b.unit
     first, second = (
@@ -195,13 +185,13 @@ def _unlike(a: TestSample, b: TestSample) -> str:
 
 
 def _tests(
-    pairs: Sequence[tuple[TestSample, TestSample]], chosen: CompareOptions
+    pairs: Sequence[tuple[TestSample, TestSample]], options: CompareOptions
 ) -> tuple[tuple[ComparedTest, ...], tuple[str, ...]]:
     """The comparisons, and why others could not be made; UsageError where none could."""
     tests, skipped = [], []
     for a, b in pairs:
         try:
-            tests.append(_test(a, b, chosen))
+            tests.append(_test(a, b, options))
         except UsageError as error:
             skipped.append(str(error))
     if not tests:
@@ -209,8 +199,8 @@ def _tests(
     return tuple(tests), tuple(skipped)
 
 
-def _test(a: TestSample, b: TestSample, chosen: CompareOptions) -> ComparedTest:
-    if chosen.clean_only:
+def _test(a: TestSample, b: TestSample, options: CompareOptions) -> ComparedTest:
+    if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     values = {value for side in (a, b) for values in side.processes for value in values}
     if min(values) <= 0 and values != {0}:
@@ -218,47 +208,47 @@ def _test(a: TestSample, b: TestSample, chosen: CompareOptions) -> ComparedTest:
     quantum = max(a.quantum, b.quantum)
     exact = all(cycle_exact(side.clean, side.quantum) for side in (a, b))
     many = all(side.trials - side.polluted >= LEAST for side in (a, b))
-    headline = ("floor" if exact else "median") if chosen.headline == AUTO else chosen.headline
+    headline = ("floor" if exact else "median") if options.headline == AUTO else options.headline
     try:
-        found = compare_samples(
-            a.processes, b.processes, headline, chosen.alpha, chosen.margin, quantum, exact and many
+        comparison = compare_samples(
+            a.processes, b.processes, headline, options.alpha, options.margin, quantum, exact and many
         )
     except NoHeadline:
         raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
-    remarks = notes(a, b, found)
-    if chosen.headline == AUTO and headline == "median" and found.by_process:
-        remarks += _steadier(a, b, found, chosen)
-    interval, test = found.interval, found.test
+    remarks = notes(a, b, comparison)
+    if options.headline == AUTO and headline == "median" and comparison.by_process:
+        remarks += _steadier(a, b, comparison, options)
+    interval, test = comparison.interval, comparison.test
     return ComparedTest(
         test=a.name if a.name == b.name else f"{a.name} / {b.name}",
         unit=a.unit,
-        headline=found.headline,
-        by="process" if found.by_process else "trial",
-        a=_side(a, found.a, found.spread_a),
-        b=_side(b, found.b, found.spread_b),
-        ratio=found.ratio,
+        headline=comparison.headline,
+        by="process" if comparison.by_process else "trial",
+        a=_side(a, comparison.a, comparison.spread_a),
+        b=_side(b, comparison.b, comparison.spread_b),
+        ratio=comparison.ratio,
         interval=None if interval is None else (interval.low, interval.high),
         interval_level=None if interval is None else interval.level,
-        difference=found.difference,
+        difference=comparison.difference,
         p=None if test is None else test.p,
         u=None if test is None else test.u,
         p_from=None if test is None else "permutations" if test.exact else "normal approximation",
-        detectable=found.detectable,
-        outcome=found.outcome,
-        verdict=verdict(a, b, found, chosen.margin),
+        detectable=comparison.detectable,
+        outcome=comparison.outcome,
+        verdict=verdict(a, b, comparison, options.margin),
         notes=tuple(remarks),
     )
 
 
-def _steadier(a: TestSample, b: TestSample, found: Comparison, chosen: CompareOptions) -> list[str]:
+def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
     """Whether the processes' floors agree so much better than their medians that they would tell more."""
-    if found.difference is not None:
+    if comparison.difference is not None:
         return []
     try:
-        floors = compare_samples(a.processes, b.processes, "floor", chosen.alpha)
+        floors = compare_samples(a.processes, b.processes, "floor", options.alpha)
     except NoHeadline:
         return []
-    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (found, floors))
+    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (comparison, floors))
     if not medians or lowest * STEADIER > medians:
         return []
     much = f"{medians / lowest:,.0f} times less than the medians" if lowest else "not at all, unlike the medians"

@@ -10,14 +10,14 @@ from cbench.compare.result import ComparedSide, ComparedTest, CompareResult
 from cbench.compare.verdict import amount, percent
 
 
-def comparisons(found: CompareResult) -> None:
+def comparisons(result: CompareResult) -> None:
     """A table and a verdict for each test, then what was left out."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 120)
-    for side, file in (("A", found.a), ("B", found.b)):
+    for side, file in (("A", result.a), ("B", result.b)):
         console.print(escape(f"{side}: {file}"), soft_wrap=True)
-    for row in found.comparisons:
+    for row in result.comparisons:
         console.print()
         console.print(escape(f"{row.test} ({row.unit or 'unknown unit'})"), style="bold", soft_wrap=True)
         console.print(_table(row))
@@ -25,19 +25,19 @@ def comparisons(found: CompareResult) -> None:
         for note in row.notes:
             console.print(escape(f"  note: {note}"), soft_wrap=True)
     others = [
-        ("not compared", found.skipped),
-        ("compared with nothing, other units or counters", found.other_units),
-        ("only in A", found.only_in_a),
-        ("only in B", found.only_in_b),
+        ("not compared", result.skipped),
+        ("compared with nothing, other units or counters", result.other_units),
+        ("only in A", result.only_in_a),
+        ("only in B", result.only_in_b),
     ]
     left = [f"{what}: {', '.join(lines)}" for what, lines in others if lines]
     if left:
         console.print()
     for line in left:
         console.print(escape(line), soft_wrap=True)
-    if len(found.comparisons) > 1:
-        level = f"{100 * found.level:g} %"
-        console.print(f"\n{len(found.comparisons)} comparisons, each at {level} by itself", soft_wrap=True)
+    if len(result.comparisons) > 1:
+        level = f"{100 * result.level:g} %"
+        console.print(f"\n{len(result.comparisons)} comparisons, each at {level} by itself", soft_wrap=True)
 
 
 def _table(row: ComparedTest) -> Table:

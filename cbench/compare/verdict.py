@@ -31,66 +31,72 @@ def amount(value: float, sign: str = "") -> str:
     return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
 
 
-def verdict(a: TestSample, b: TestSample, found: Comparison, margin: float | None) -> str:
+def verdict(a: TestSample, b: TestSample, comparison: Comparison, margin: float | None) -> str:
     """One line: B against A."""
-    if found.difference is not None:
-        return _exact(a, b, found, margin)
-    if found.interval is None:
+    if comparison.difference is not None:
+        return _exact(a, b, comparison, margin)
+    if comparison.interval is None:
         return (
-            f"not tested: B's {found.headline} differs from A's by {percent(found.ratio)}, but one process a "
-            f"side gives no interval for a {found.headline}: compare at least 4 processes a side"
+            f"not tested: B's {comparison.headline} differs from A's by {percent(comparison.ratio)}, but one process a "
+            f"side gives no interval for a {comparison.headline}: compare at least 4 processes a side"
         )
-    interval = found.interval
+    interval = comparison.interval
     span = f"{percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)}"
-    many = f"{_counted(a, found)} and {_counted(b, found)}"
-    if found.outcome == outcomes.TOO_FEW:
+    many = f"{_counted(a, comparison)} and {_counted(b, comparison)}"
+    if comparison.outcome == outcomes.TOO_FEW:
         return (
-            f"cannot tell: B differs from A by {percent(found.ratio)} ({span}); {many} allow no higher level; "
+            f"cannot tell: B differs from A by {percent(comparison.ratio)} ({span}); {many} allow no higher level; "
             "take at least 4 and 4"
         )
     margins = None if margin is None else f"{_short(100 * margin)} %"
-    if found.outcome == outcomes.SAME:
+    if comparison.outcome == outcomes.SAME:
         apart = "" if interval.low <= 1 <= interval.high else "; a difference is shown, but lies within that"
-        return f"same within {margins}: B differs from A by {percent(found.ratio)} ({span}){apart}"
-    if found.outcome == outcomes.NOTHING:
-        least = f"one of {_short(100 * (found.detectable or 0))} % would have shown in {POWER:.0%} of such comparisons"
+        return f"same within {margins}: B differs from A by {percent(comparison.ratio)} ({span}){apart}"
+    if comparison.outcome == outcomes.NOTHING:
+        least = (
+            f"one of {_short(100 * (comparison.detectable or 0))} % would have shown in {POWER:.0%} of such comparisons"
+        )
         not_same = f"; not shown to be the same within {margins}" if margins else ""
-        return f"no difference shown: {percent(found.ratio)} ({span}), {least}{not_same}"
-    within = "" if found.by_process else ", as far as trials of one process tell"
-    return f"B is {_words(a)[found.outcome]}: {percent(found.ratio)} ({span}){within}"
+        return f"no difference shown: {percent(comparison.ratio)} ({span}), {least}{not_same}"
+    within = "" if comparison.by_process else ", as far as trials of one process tell"
+    return f"B is {_words(a)[comparison.outcome]}: {percent(comparison.ratio)} ({span}){within}"
 
 
-def _exact(a: TestSample, b: TestSample, found: Comparison, margin: float | None) -> str:
-    difference = found.difference or 0
+def _exact(a: TestSample, b: TestSample, comparison: Comparison, margin: float | None) -> str:
+    difference = comparison.difference or 0
     few = min(len(a.processes), len(b.processes)) < LEAST
-    where = f"{_constant(a, b, found, few)} is {amount(found.a)} in A"
-    if found.outcome == outcomes.EQUAL:
+    where = f"{_constant(a, b, comparison, few)} is {amount(comparison.a)} in A"
+    if comparison.outcome == outcomes.EQUAL:
         return f"equal: {where} and in B"
-    line = f"{where} and {amount(found.b)} in B: {amount(difference, '+')} {a.unit} ({percent(found.ratio)})"
+    line = f"{where} and {amount(comparison.b)} in B: {amount(difference, '+')} {a.unit} ({percent(comparison.ratio)})"
     if few:
         line += f"; {_tried(a)} in A, {_tried(b)} in B"
-    if found.outcome == outcomes.STEP:
+    if comparison.outcome == outcomes.STEP:
         return f"equal to one step of the counter ({max(a.quantum, b.quantum)}): {line}"
-    if found.outcome == outcomes.SAME:
+    if comparison.outcome == outcomes.SAME:
         return f"same within {_short(100 * (margin or 0))} %: {line}"
-    return f"B is {_words(a)[found.outcome]}, exactly: {line}"
+    return f"B is {_words(a)[comparison.outcome]}, exactly: {line}"
 
 
-def _constant(a: TestSample, b: TestSample, found: Comparison, few: bool) -> str:
+def _constant(a: TestSample, b: TestSample, comparison: Comparison, few: bool) -> str:
     """What it is that has one value on each side: with few processes their headlines alone say little."""
     if few and all(len({value for values in side.processes for value in values}) == 1 for side in (a, b)):
         return "every trial"
-    if few and found.headline == "floor" and all(outcomes.cycle_exact(side.clean, side.quantum) for side in (a, b)):
+    if (
+        few
+        and comparison.headline == "floor"
+        and all(outcomes.cycle_exact(side.clean, side.quantum) for side in (a, b))
+    ):
         return "the floor, on which all undisturbed trials are,"
-    return f"the {found.headline} of every process"
+    return f"the {comparison.headline} of every process"
 
 
 def _words(sample: TestSample) -> dict[str, str]:
     return WORDS if sample.unit in TIMES else SIZES
 
 
-def _counted(sample: TestSample, found: Comparison) -> str:
-    if found.by_process:
+def _counted(sample: TestSample, comparison: Comparison) -> str:
+    if comparison.by_process:
         return f"{len(sample.processes):,} process{'' if len(sample.processes) == 1 else 'es'}"
     return f"{sample.trials:,} trial{'' if sample.trials == 1 else 's'}"
 
@@ -105,10 +111,10 @@ def _level(level: float) -> str:
     return f"{100 * level:.4g} %"
 
 
-def notes(a: TestSample, b: TestSample, found: Comparison) -> list[str]:
+def notes(a: TestSample, b: TestSample, comparison: Comparison) -> list[str]:
     """What a reader must know of it."""
     lines = []
-    if not found.by_process:
+    if not comparison.by_process:
         which = [name for name, side in (("A", a), ("B", b)) if len(side.processes) == 1]
         lines.append(
             f"one process in {' and '.join(which)}: the spread between processes is unknown, and trials of one process "

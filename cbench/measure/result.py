@@ -12,8 +12,7 @@ from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Sessi
 from cbench.results import LEFT_OUT
 from cbench.stats import settling
 from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
-from cbench.stats.spread import Spread, by_level, spread
-from cbench.stats.summary import floor, summarise
+from cbench.stats.summary import Spread, by_level, floor, spread, summarise
 from cbench.stats.verdict import verdict
 
 SHOWN = 5

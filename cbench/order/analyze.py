@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbench.order.options import OrderOptions
 from cbench.report import figures
 from cbench.report.page import NEEDED_BY_PAGES, check_page
 from cbench.store.kind import is_store
@@ -16,6 +17,24 @@ if TYPE_CHECKING:
     from cbench.stats.trials import Trials
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderOptions:
+    """As typed; None: not given. `values`: columns of a table; `delta`: the shift in % for which runs are counted."""
+
+    data: str
+    alpha: float | None = None
+    as_published: bool = False
+    delta: float | None = None
+    values: Sequence[str] = ()
+
+    def check(self) -> None:
+        """Raises UsageError, which says what may be written."""
+        if self.delta is not None and not 0 < self.delta <= 1000:
+            raise UsageError(f"--delta {self.delta:g}: a shift in %, above 0 and at most 1000")
+        if self.alpha is not None and not 0 < self.alpha < 1:
+            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05")
 
 
 def analyzed(options: OrderOptions) -> OrderResult:
@@ -35,36 +54,55 @@ def reported(options: OrderOptions, output: str) -> OrderResult:
 
 
 def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
-    shift = options.shift
+    options.check()
     try:
-        from cbench.order import read, summarize
-        from cbench.order.stats.analysis import analyze
+        from cbench.order import summarize
+        from cbench.order.stats.analysis import AnalysisRules, analyze
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
         raise UsageError(NEEDED) from None
     path = Path(options.data)
+    rules, meaning = AnalysisRules(), {}
     if is_store(path):
         from cbench.order import read_study
 
-        said = read_study.said(path)
-        rules, meaning = options.rules(said.alpha, said.failures), said.metrics
-    else:
-        rules, meaning = options.rules(), {}
-    trials, warnings = read.read(path, options.values)
+        defaults = read_study.defaults(path)
+        rules, meaning = AnalysisRules(defaults.alpha, defaults.failures), defaults.metrics
+    rules = AnalysisRules(rules.alpha if options.alpha is None else options.alpha, rules.failures, options.as_published)
+    trials, warnings = read(path, options.values)
+    shift = 1.0 if options.delta is None else options.delta
     return summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning), trials
 
 
-def show(result: OrderResult, runs: bool = False) -> None:
-    """On the terminal. `runs`: also how many runs it takes to see the shift."""
-    from cbench.order import table
+def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
+    """The trials and warnings about them, from a study's store, OrderSage's results, a CSV or Parquet file.
 
-    table.analysis(result, runs)
+    `metrics`: names of a table's columns to read instead of `value`. Raises UsageError.
+    """
+    from cbench.order import read_ordersage
+    from cbench.tables import read as read_table
 
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    kind = "a study's store" if is_store(path) else ""
+    names: Sequence[str] = ()
+    if not kind and path.suffix.lower() not in read_table.PARQUET:
+        names = read_table.header(path)
+        if read_ordersage.is_one(names):
+            kind = "OrderSage's own results"
+        elif lacking := read_ordersage.lacking(names):
+            raise UsageError(f"{path}: like OrderSage's own results, but without the column {lacking}")
+    if kind and metrics:
+        raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {path} is {kind}")
+    if is_store(path):
+        from cbench.order import read_study
 
-def check_compared(data: str, result: OrderResult) -> None:
-    """Raises UsageError where an analysis has no answer."""
-    from cbench.order import verdict
-
-    if verdict.nothing_compared(result.tests):
-        raise UsageError(f"{data}: nothing to compare: no test has results in both orders")
+        trials, warnings = read_study.read(path)
+    else:
+        trials, warnings = read_ordersage.read(path, names) if kind else read_table.read(path, metrics)
+    if not trials.series.size:
+        raise UsageError(f"{path}: no trials in it")
+    return trials, warnings

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import sys
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cbench.command import Json
-from cbench.results import to_json
+from cbench.console import show, tell_or_json
+
+if TYPE_CHECKING:
+    from cbench.order.result import OrderResult
 
 order = typer.Typer(
     no_args_is_help=True,
@@ -27,24 +28,6 @@ Data = Annotated[
     ),
 ]
 Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole study (0.05).")]
-Correction = Annotated[
-    str | None, typer.Option(metavar="bonferroni|holm|bh|none", help="For the number of tests (bonferroni).")
-]
-Intervals = Annotated[
-    str | None, typer.Option(metavar="exact|narrowest|normal|published", help="Ranks of the median's interval (exact).")
-]
-Level = Annotated[str | None, typer.Option("--ci-level", metavar="PERCENT|bonferroni", help="Of the intervals (95).")]
-Case = Annotated[
-    str | None, typer.Option(metavar="algorithm|prose|tool", help="When medians count as inside (algorithm).")
-]
-Failures = Annotated[
-    str | None,
-    typer.Option(metavar="trial|run|published", help="What a failed trial takes with it (trial: itself alone)."),
-]
-Null = Annotated[
-    str | None,
-    typer.Option(metavar="permutation|chi2", help="Whose distribution of H gives the p that decides (permutation)."),
-]
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
 ]
@@ -62,12 +45,6 @@ def analyze_command(
     data: Data,
     *,
     alpha: Alpha = None,
-    correction: Correction = None,
-    intervals: Intervals = None,
-    level: Level = None,
-    case: Case = None,
-    failures: Failures = None,
-    null: Null = None,
     as_published: AsPublished = False,
     delta: Delta = None,
     value: Values = None,
@@ -75,21 +52,12 @@ def analyze_command(
 ) -> None:
     """Does the order change the results? Ends with 1 when it does."""
     from cbench.order import analyze
-    from cbench.order.options import OrderOptions
 
-    options = OrderOptions(
-        data, alpha, correction, intervals, level, case, failures, null, as_published, delta, value or ()
-    )
-    result = analyze.analyzed(options)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
-    else:
-        analyze.show(result, runs=delta is not None)
-    sys.stdout.flush()
-    analyze.check_compared(data, result)
-    if result.order_matters:
-        raise typer.Exit(1)
+    result = analyze.analyzed(analyze.OrderOptions(data, alpha, as_published, delta, value or ()))
+    from cbench.order import table  # which needs numpy, as analyzed() reports
+
+    show(result, as_json, partial(table.analysis, runs=delta is not None))
+    _end(data, result)
 
 
 @order.command("report")
@@ -98,12 +66,6 @@ def report_command(
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
     alpha: Alpha = None,
-    correction: Correction = None,
-    intervals: Intervals = None,
-    level: Level = None,
-    case: Case = None,
-    failures: Failures = None,
-    null: Null = None,
     as_published: AsPublished = False,
     delta: Delta = None,
     value: Values = None,
@@ -111,14 +73,19 @@ def report_command(
 ) -> None:
     """The analysis as one HTML page that opens offline and prints. Ends with 1 when the order matters."""
     from cbench.order import analyze
-    from cbench.order.options import OrderOptions
 
-    options = OrderOptions(
-        data, alpha, correction, intervals, level, case, failures, null, as_published, delta, value or ()
-    )
-    result = analyze.reported(options, output)
-    _say(to_json(result) if as_json else None, as_json, f"{output} written: {result.verdict[0]}")
-    analyze.check_compared(data, result)
+    result = analyze.reported(analyze.OrderOptions(data, alpha, as_published, delta, value or ()), output)
+    tell_or_json(result, as_json, f"{output} written: {result.verdict[0]}")
+    _end(data, result)
+
+
+def _end(data: str, result: OrderResult) -> None:
+    """Raises UsageError for an analysis without an answer, and Exit with 1 where the order matters."""
+    from cbench.order import verdict
+    from quiet import UsageError
+
+    if verdict.nothing_compared(result.tests):
+        raise UsageError(f"{data}: nothing to compare: no test has results in both orders")
     if result.order_matters:
         raise typer.Exit(1)
 
@@ -147,8 +114,8 @@ def run_command(
 
     start = lifecycle.StartStudy(study, output)
     with table.StudyBar() as bar:
-        made = start.run(bar.show)
-    _say(made, as_json, table.finished(made))
+        status = start.run(bar.show)
+    tell_or_json(status, as_json, table.finished(status))
 
 
 @order.command("resume")
@@ -158,8 +125,8 @@ def resume_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
 
     resume = lifecycle.ResumeStudy(data)
     with table.StudyBar() as bar:
-        made = resume.run(bar.show)
-    _say(made, as_json, table.finished(made))
+        status = resume.run(bar.show)
+    tell_or_json(status, as_json, table.finished(status))
 
 
 @order.command("status")
@@ -167,19 +134,7 @@ def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_j
     """How far a study is; from another terminal too."""
     from cbench.study import lifecycle, table
 
-    made = lifecycle.status(data)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
-    else:
-        table.print_status(made)
-
-
-def _say(made: object, as_json: bool, line: str) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
-    else:
-        sys.stderr.write(f"cbench: {line}\n")
+    show(lifecycle.status(data), as_json, table.print_status)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,75 +1,79 @@
-"""The figures of an order-dependence report that compare fixed with random order, as SVG texts.
+"""The figures of an order-dependence report, as SVG texts.
 
 As in D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023: p-values
-and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5), bars of cases (6). A few tests
-are named, one to a line; of more each is a point of a curve, and of very many only as many as can be seen.
+and effect sizes sorted (figures 2 and 3), differences sorted (4), intervals by case (5). A few tests are named, one to
+a line; of more each is a point of a curve, and of very many only as many as can be seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from cbench.order.result import ORDERS, OrderResult, OrderTest
-from cbench.report.svg import DARK, FAINT, FIXED, GREY, RANDOM, dots, shortened, svg
+from cbench.order.result import ORDERS, OrderResult, OrderTest, Within
+from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, dots, panels, shortened, svg
+from cbench.report.text import mark
+from cbench.stats.trials import Trials
 
 MOST_NAMED = 30
 """Tests that have a line and their name each."""
 MOST_POINTS = 1200
 """Points of a curve: more of them lie on top of each other at this size."""
 LOWEST_P = 1e-300
+MOST_PANELS = 6
+MOST_CELLS = 30
+"""Rows and columns of the matrix."""
+MOST_WRITTEN = 14
+"""... of one whose numbers stand in its cells."""
+MOST_PANEL_POINTS = 600
+"""Points of one order in a panel."""
+MOST_JOINED = 30
 
 Number = Callable[[OrderTest], float | None]
 
 
-def p_values(made: OrderResult) -> str:
+def p_values(result: OrderResult) -> str:
     """The p-values of the decision in increasing order, with the level of one test and that of the family."""
 
-    def draw(axes: Any) -> None:
-        curve = _sorted(axes, made, made.deciding_p, "p (logarithmic)", log=True)
+    def levels(axes: Any, curve: bool) -> None:
         lines = axes.axhline if curve else axes.axvline
-        lines(made.alpha, color=GREY, linestyle="--", linewidth=1, label=f"{made.alpha:g}, for one test")
-        if made.alpha_bonferroni != made.alpha:
-            label = f"{made.alpha_bonferroni:.2g}, for all (Bonferroni)"
-            lines(made.alpha_bonferroni, color=DARK, linestyle=":", linewidth=1.4, label=label)
+        lines(result.alpha, color=GREY, linestyle="--", linewidth=1, label=f"{result.alpha:g}, for one test")
+        if result.alpha_bonferroni != result.alpha:
+            label = f"{result.alpha_bonferroni:.2g}, for all (Bonferroni)"
+            lines(result.alpha_bonferroni, color=DARK, linestyle=":", linewidth=1.4, label=label)
         (axes.set_ylim if curve else axes.set_xlim)(None, 1.6)
         axis = axes.yaxis if curve else axes.xaxis
         axis.set_major_formatter(lambda value, _place: f"{value:.0e}" if value < 0.01 else f"{value:g}")
         axis.set_minor_formatter(lambda _value, _place: "")
-        _legend(axes)
 
-    return svg("p", draw, 0.2 + _height(made, made.deciding_p))
+    return _sorted("p", result, result.deciding_p, "p (logarithmic)", levels, log=True)
 
 
-def effects(made: OrderResult) -> str:
+def effects(result: OrderResult) -> str:
     """Effect sizes in increasing order, of the lowest p last."""
+    most = max((test.epsilon2 for test in result.tests.values() if test.epsilon2 is not None), default=0.0)
 
-    def draw(axes: Any) -> None:
-        most = max((number for _, _, number in _known(made, _epsilon2)), default=0)
-        limits = (-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
-        set_limits = axes.set_ylim if _sorted(axes, made, _epsilon2, "effect size ε²") else axes.set_xlim
-        set_limits(*limits)
-        _legend(axes)
+    def limits(axes: Any, curve: bool) -> None:
+        set_limits = axes.set_ylim if curve else axes.set_xlim
+        set_limits(-0.02 * max(0.1, most), min(1.03, max(0.1, 1.08 * most)))
 
-    return svg("effect", draw, _height(made, _epsilon2))
+    return _sorted("effect", result, lambda test: test.epsilon2, "effect size ε²", limits)
 
 
-def deltas(made: OrderResult) -> str:
+def deltas(result: OrderResult) -> str:
     """Differences of the medians in increasing order."""
 
-    def draw(axes: Any) -> None:
-        line = axes.axhline if _sorted(axes, made, _delta, "Δ of the medians, %") else axes.axvline
-        line(0, color=GREY, linewidth=0.8)
-        _legend(axes)
+    def zero(axes: Any, curve: bool) -> None:
+        (axes.axhline if curve else axes.axvline)(0, color=GREY, linewidth=0.8)
 
-    return svg("delta", draw, _height(made, _delta))
+    return _sorted("delta", result, lambda test: test.delta_pct_median, "Δ of the medians, %", zero)
 
 
-def intervals(made: OrderResult) -> str:
+def intervals(result: OrderResult) -> str:
     """The medians' intervals of both orders in % of the fixed median, the smallest p-values first."""
-    tests = with_intervals(made)[:MOST_NAMED][::-1]
+    tests = with_intervals(result)[:MOST_NAMED][::-1]
 
     def draw(axes: Any) -> None:
         for place, (_, test) in enumerate(tests):
@@ -94,75 +98,46 @@ def intervals(made: OrderResult) -> str:
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
 
 
-def with_intervals(made: OrderResult) -> list[tuple[str, OrderTest]]:
+def with_intervals(result: OrderResult) -> list[tuple[str, OrderTest]]:
     """The tests that the figure of intervals can show, the smallest p-values first."""
-    return [(name, test) for name, test in made.by_p() if test.case and test.median_fixed]
+    return [(name, test) for name, test in result.by_p() if test.case and test.median_fixed]
 
 
-def cases(made: OrderResult) -> str:
-    """How many tests there are of each case, and without intervals."""
-    every = [test.case for test in made.tests.values()]
-    inside = "both medians inside" if made.intervals.case == "algorithm" else "a median inside"
-    names = {1: "1: intervals apart", 2: f"2: overlap, {inside}", 3: "3: overlap, otherwise", None: "no intervals"}
-    shown = [case for case in (1, 2, 3, None) if case or every.count(None)][::-1]
+def _sorted(
+    key: str, result: OrderResult, number: Number, label: str, finish: Callable[[Any, bool], None], log: bool = False
+) -> str:
+    """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards."""
+    every = [(name, test, number(test)) for name, test in result.tests.items()]
+    known = sorted(
+        ((value, name, test.significant) for name, test, value in every if value is not None), key=lambda each: each[:2]
+    )
+    curve = len(known) > MOST_NAMED
 
     def draw(axes: Any) -> None:
-        counts = [every.count(case) for case in shown]
-        colors = [{1: DARK, None: FAINT}.get(case, GREY) for case in shown]
-        bars = axes.barh([names[case] for case in shown], counts, color=colors, height=0.6)
-        shares = [f"{count:,} ({100 * count / max(len(every), 1):.0f} %)" for count in counts]
-        axes.bar_label(bars, shares, padding=4)
-        axes.set(xlabel="tests")
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.margins(x=0.25)
+        values = np.array([max(value, LOWEST_P) if log else value for value, _, _ in known], dtype=np.float64)
+        yes = np.array([significant for _, _, significant in known], dtype=bool)
+        places = np.arange(1, values.size + 1)
+        if curve and places.size > MOST_POINTS:
+            some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
+            places, values, yes = places[some], values[some], yes[some]
+        for which, filled, word in ((~yes, False, "no difference shown"), (yes, True, "significant")):
+            if which.any():
+                x, y = (places[which], values[which]) if curve else (values[which], places[which] - 1)
+                dots(axes, x, y, filled, DARK if filled else GREY, label=word)
+        if curve:
+            axes.set(xlabel="tests, sorted", ylabel=label)
+            axes.set_yscale("log" if log else "linear")
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        else:
+            _names(axes, [name for _, name, _ in known])
+            axes.set(xlabel=label)
+            axes.set_xscale("log" if log else "linear")
+            axes.invert_yaxis() if log else None
+        finish(axes, curve)
+        _legend(axes)
 
-    return svg("cases", draw, 0.7 + 0.32 * len(shown))
-
-
-def _epsilon2(test: OrderTest) -> float | None:
-    return test.epsilon2
-
-
-def _delta(test: OrderTest) -> float | None:
-    return test.delta_pct_median
-
-
-def _known(made: OrderResult, number: Number) -> list[tuple[str, OrderTest, float]]:
-    """Names, tests and numbers, in increasing order."""
-    every = [(name, test, number(test)) for name, test in made.tests.items()]
-    found = [(name, test, value) for name, test, value in every if value is not None]
-    return sorted(found, key=lambda item: (item[2], item[0]))
-
-
-def _height(made: OrderResult, number: Number) -> float:
-    many = len(_known(made, number))
-    return 1.0 + 0.21 * max(many, 2) if many <= MOST_NAMED else 2.8
-
-
-def _sorted(axes: Any, made: OrderResult, number: Number, label: str, log: bool = False) -> bool:
-    """Draw what is known in increasing order; whether it is a curve, whose values are upwards."""
-    known = _known(made, number)
-    values = np.array([max(each, LOWEST_P) if log else each for _, _, each in known], dtype=np.float64)
-    yes = np.array([test.significant for _, test, _ in known], dtype=bool)
-    curve = len(known) > MOST_NAMED
-    places = np.arange(1, values.size + 1)
-    if curve and places.size > MOST_POINTS:
-        some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
-        places, values, yes = places[some], values[some], yes[some]
-    for which, filled, word in ((~yes, False, "no difference shown"), (yes, True, "significant")):
-        if which.any():
-            x, y = (places[which], values[which]) if curve else (values[which], places[which] - 1)
-            dots(axes, x, y, filled, DARK if filled else GREY, label=word)
-    if curve:
-        axes.set(xlabel="tests, sorted", ylabel=label)
-        axes.set_yscale("log" if log else "linear")
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-    else:
-        _names(axes, [name for name, _, _ in known])
-        axes.set(xlabel=label)
-        axes.set_xscale("log" if log else "linear")
-        axes.invert_yaxis() if log else None
-    return curve
+    height = 2.8 if curve else 1.0 + 0.21 * max(len(known), 2)
+    return svg(key, draw, height + 0.2 if log else height)
 
 
 def _names(axes: Any, names: list[str]) -> None:
@@ -176,3 +151,101 @@ def _names(axes: Any, names: list[str]) -> None:
 def _legend(axes: Any) -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.figure.legend(loc="outside upper left", ncols=2, fontsize=8)
+
+
+def positions(result: OrderResult, names: Sequence[str]) -> str:
+    """Medians by the position in the random runs, in % of their own median; the first six names."""
+
+    def panel(axes: Any, name: str) -> None:
+        test = result.tests[name].position
+        assert test is not None
+        places = [group.label + 1 for group in test.groups if isinstance(group.label, int)]
+        joined = len(places) == test.labels <= MOST_JOINED
+        values, unit = _relative([group.median for group in test.groups])
+        axes.axhline(0, color=GREY, linewidth=0.8)
+        if joined:
+            axes.plot(places, values, "-", color=RANDOM, linewidth=1)
+        dots(axes, places, values, True, RANDOM, "D")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set(xlabel="position in the run", ylabel=unit, title=_titled(name, result.tests[name], "position"))
+        axes.margins(y=0.15)
+
+    return panels("position", panel, names[:MOST_PANELS])
+
+
+def _relative(values: Sequence[float]) -> tuple[list[float], str]:
+    """In % away from their median, and what that is; from 0 where this is 0."""
+    base = float(np.median(values))
+    if not base:
+        return list(values), "median"
+    return [100 * (value - base) / abs(base) for value in values], "%"
+
+
+def matrix(result: OrderResult) -> str:
+    """Which test disturbs which: the median after each predecessor against the rest, in %; clearest effects if many."""
+    clearest = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
+    measured = set(list(dict.fromkeys(each.test for each in clearest))[:MOST_CELLS])
+    tests = [name for name in result.tests if name in measured]
+    inside = [each for each in clearest if each.test in measured]
+    before = list(dict.fromkeys(each.after for each in inside))[:MOST_CELLS]
+    place: dict[str, int] = {}
+    for number, name in enumerate(result.tests):
+        place.setdefault(name, number)
+        place.setdefault(name.rpartition(":")[0], number)  # a metric's name stands behind that of its test
+    before.sort(key=lambda name: (name is not None, place.get(name or "", len(place)), name or ""))
+    cells = np.full((len(tests), len(before)), np.nan)
+    rows, columns = ({name: number for number, name in enumerate(names)} for names in (tests, before))
+    marks = np.zeros(cells.shape, dtype=bool)
+    for each in inside:
+        if each.after in columns and each.delta_pct is not None:
+            at = rows[each.test], columns[each.after]
+            cells[at], marks[at] = each.delta_pct, each.significant
+    known = np.abs(cells[~np.isnan(cells)])
+    most = float(known.max()) if known.size and known.max() else 1.0
+
+    def draw(axes: Any) -> None:
+        axes.patch.set(facecolor="white", edgecolor=FAINT, hatch="////", linewidth=0)  # seen where a cell is empty
+        image = axes.imshow(cells, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+        written = max(cells.shape) <= MOST_WRITTEN
+        for (row, column), value in np.ndenumerate(cells):
+            words = f"{round(value, 1) + 0.0:+.1f}" if written and not np.isnan(value) else ""
+            words += " ●" if marks[row, column] else ""
+            if words:
+                color = "white" if abs(value) > 0.6 * most else DARK
+                axes.text(column, row, words.strip(), ha="center", va="center", color=color, fontsize=8)
+        names = ["(begin of a run)" if name is None else shortened(name, 22) for name in before]
+        axes.set_xticks(range(len(before)), names, rotation=40, ha="right", rotation_mode="anchor")
+        axes.set_yticks(range(len(tests)), [shortened(name) for name in tests])
+        axes.set(xlabel="ran right before", ylabel="is measured")
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)
+
+    return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 3), BROAD)
+
+
+def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
+    """Values over the runs in time, both orders; the first six names."""
+    trials, slices = trials.grouped()
+    rows_of = dict(zip(trials.names, slices, strict=True))
+
+    def panel(axes: Any, name: str) -> None:
+        assert trials.run is not None
+        rows = rows_of[name]
+        known = ~np.isnan(trials.value[rows])
+        for random, color, marker, label in ((False, FIXED, "o", "fixed order"), (True, RANDOM, "D", "random order")):
+            some = rows.start + np.flatnonzero(known & (trials.random[rows] == random))
+            some = some[:: -(-some.size // MOST_PANEL_POINTS) or 1]
+            dots(axes, trials.run[some] + 1, trials.value[some], not random, color, marker, label)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.ticklabel_format(axis="y", useOffset=False)
+        unit = result.tests[name].unit
+        title = _titled(name, result.tests[name], "drift")
+        axes.set(xlabel="run, in time", ylabel=shortened(unit, 12) if unit else "value", title=title)
+
+    return panels("drift", panel, names[:MOST_PANELS], legend=True)
+
+
+def _titled(name: str, test: OrderTest, effect: Within) -> str:
+    p, significant = test.within(effect)
+    return shortened(name) if p is None else f"{shortened(name)}\n{mark(significant)} p = {p:.2g}"

@@ -4,94 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cbench.order import figures, figures_within, page_study, page_tables
+from cbench.order import figures, page_study
 from cbench.order.page_study import StudyFacts
-from cbench.order.result import OrderResult, OrderTest, Within
-from cbench.report.page import Figure, render
+from cbench.order.result import WITHIN, Order, OrderResult, OrderTest, Within
+from cbench.report.page import Cell, Figure, Table, render
 from cbench.report.svg import shortened
-from cbench.report.text import chance, mark
+from cbench.report.text import chance, mark, marked, number
 from cbench.stats.trials import Trials
 
+MOST_ROWS = 300
+"""Tests with all their numbers; the others are in a list that is folded away."""
+MOST_NAMED = 25
+FIRST = 5
+EFFECTS = ("p position", "p predecessor", "p drift")
 NAMED = 3
 
 
-def page(about: StudyFacts, made: OrderResult, trials: Trials) -> str:
+def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
     """The whole page: the same bytes for the same data."""
-    across, across_rest = page_tables.across(made)
+    changed, changed_rest = across(result)
     return render(
         "order/order.html",
         study=about,
-        study_rows=page_study.rows(made, about),
-        result=made,
-        tests=page_tables.tests(made),
-        rest=page_tables.rest(made),
-        orders=_orders(made),
-        positions=_positions(made),
-        first_trials=page_tables.first_trials(made),
-        predecessors=page_tables.predecessors(made),
-        matrix=_matrix(made),
-        drift=_drift(made, trials),
-        across=across,
-        across_rest=across_rest,
+        study_rows=page_study.rows(result, about),
+        result=result,
+        tests=tests(result),
+        rest=rest(result),
+        orders=_orders(result),
+        positions=_positions(result),
+        first_trials=first_trials(result),
+        predecessors=predecessors(result),
+        matrix=_matrix(result),
+        drift=_drift(result, trials),
+        across=changed,
+        across_rest=changed_rest,
     )
 
 
-def _orders(made: OrderResult) -> list[Figure]:
-    tested = [(name, test) for name, test in made.by_p() if test.p is not None]
+def _orders(result: OrderResult) -> list[Figure]:
+    tested = [(name, test) for name, test in result.by_p() if test.p is not None]
     if not tested:
         return []
-    p = {name: made.deciding_p(test) or 0.0 for name, test in tested}
+    p = {name: result.deciding_p(test) or 0.0 for name, test in tested}
     many = len(tested)
-    below = sum(each < made.alpha for each in p.values())
-    family = sum(each < made.alpha_bonferroni for each in p.values())
+    below = sum(each < result.alpha for each in p.values())
+    family = sum(each < result.alpha_bonferroni for each in p.values())
     sizes = [(name, test.epsilon2) for name, test in tested if test.epsilon2 is not None]
     moved = [(name, test.delta_pct_median) for name, test in tested if test.delta_pct_median is not None]
     shown = [
         Figure(
             "p",
-            figures.p_values(made),
+            figures.p_values(result),
             "p-values, sorted",
             "How likely such a difference between the orders is by chance alone; filled: significant.",
-            f"{family:,} of {many:,} are below {made.alpha_bonferroni:.2g}, {below:,} below {made.alpha:g}. "
+            f"{family:,} of {many:,} are below {result.alpha_bonferroni:.2g}, {below:,} below {result.alpha:g}. "
             + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
         Figure(
             "effect",
-            figures.effects(made),
+            figures.effects(result),
             "Effect sizes, sorted",
             "The share of the variance of ranks that the order explains, from 0 to 1.",
             _some("Largest", [f"{_short(name)} ({size:.3f})" for name, size in _largest(sizes)]),
         ),
         Figure(
             "delta",
-            figures.deltas(made),
+            figures.deltas(result),
             "Differences of the medians, sorted",
             "(fixed - random)/fixed: below 0 the random order has the larger values.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
-    if drawn := figures.with_intervals(made):
+    if drawn := figures.with_intervals(result):
         named = min(len(drawn), figures.MOST_NAMED)
         shown.append(
             Figure(
                 "intervals",
-                figures.intervals(made),
+                figures.intervals(result),
                 "Medians with their intervals",
-                f"Intervals at {100 * made.intervals.level:.4g} %, the smallest p on top.",
+                f"Intervals at {100 * result.intervals.level:.4g} %, the smallest p on top.",
                 f"The {named:,} of {many:,} tests with the smallest p." if named < many else "",
             )
         )
-    every = [test.case for test in made.tests.values()]
-    counts = [f"{case or 'no intervals'}: {every.count(case):,}" for case in (1, 2, 3, None) if case or None in every]
-    shown.append(
-        Figure(
-            "cases",
-            figures.cases(made),
-            "Cases",
-            "How the intervals of both orders lie to each other, as a number of tests; apart is the red flag.",
-            "; ".join(counts) + ".",
-        )
-    )
     return shown
 
 
@@ -99,48 +93,48 @@ def _largest(numbers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted(numbers, key=lambda item: -abs(item[1]))
 
 
-def _positions(made: OrderResult) -> Figure | None:
-    tests = {name: test.position for name, test in made.by_p("position") if test.position}
+def _positions(result: OrderResult) -> Figure | None:
+    tests = {name: test.position for name, test in result.by_p("position") if test.position}
     if not tests:
         return None
     every = all(len(each.groups) == each.labels for each in tests.values())
     places = "each place" if every else "the places where it was most often"
     return Figure(
         "position",
-        figures_within.positions(made, list(tests)),
+        figures.positions(result, list(tests)),
         "Median by position",
         f"Each test's median at {places} in the random runs, against the middle one of these medians."
         + _foremost(len(tests)),
-        _significant([made.tests[name] for name in tests], "position"),
+        _significant([result.tests[name] for name in tests], "position"),
         broad=True,
     )
 
 
-def _matrix(made: OrderResult) -> Figure | None:
-    if not made.predecessors:
+def _matrix(result: OrderResult) -> Figure | None:
+    if not result.predecessors:
         return None
-    tests, most = len({each.test for each in made.predecessors}), figures_within.MOST_CELLS
-    all_named = len(made.predecessors) == made.pairs
+    tests, most = len({each.test for each in result.predecessors}), figures.MOST_CELLS
+    all_named = len(result.predecessors) == result.pairs
     return Figure(
         "matrix",
-        figures_within.matrix(made),
+        figures.matrix(result),
         "Which test disturbs which",
         "A row is a test, a column what ran right before it; the median of these trials in % away from that of "
         "the test's other trials; ● significant (Holm over all pairs), hatched: "
         + ("never happened." if all_named else "not among those with the smallest p.")
         + (f" The {most} tests with the clearest effects of {tests:,}." if tests > most else ""),
-        f"Significant: {made.significant_pairs} pairs.",
+        f"Significant: {result.significant_pairs} pairs.",
         broad=True,
     )
 
 
-def _drift(made: OrderResult, trials: Trials) -> Figure | None:
-    tests = {name: test for name, test in made.by_p("drift") if test.n_fixed + test.n_random}
+def _drift(result: OrderResult, trials: Trials) -> Figure | None:
+    tests = {name: test for name, test in result.by_p("drift") if test.n_fixed + test.n_random}
     if trials.run is None or not trials.timed or not tests:
         return None
     return Figure(
         "drift",
-        figures_within.drift(made, trials, list(tests)),
+        figures.drift(result, trials, list(tests)),
         "Values by run, in time",
         "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
         + _foremost(len(tests)),
@@ -155,7 +149,7 @@ def _significant(tests: Sequence[OrderTest], effect: Within) -> str:
 
 
 def _foremost(many: int) -> str:
-    most = figures_within.MOST_PANELS
+    most = figures.MOST_PANELS
     return f" The {most} tests with the smallest p of {many:,}." if many > most else ""
 
 
@@ -165,3 +159,110 @@ def _some(word: str, items: Sequence[str]) -> str:
 
 def _short(name: str) -> str:
     return shortened(name, 40)
+
+
+def tests(result: OrderResult) -> Table:
+    """The tests with the smallest p, with all their numbers."""
+    shown = result.by_p()[:MOST_ROWS]
+    head = (
+        "test",
+        "n",
+        Cell("p", "" if result.published else "chi-squared"),
+        Cell("ε²", "η²"),
+        Cell("Δ median", "Δ mean"),
+        "median fixed",
+        "median random",
+        "case",
+        *EFFECTS,
+        f"runs for {result.power.delta_pct:g} %",
+    )
+    rows = [
+        (
+            name,
+            Cell(f"{test.n_fixed:,} + {test.n_random:,}", f"{test.failed:,} failed" if test.failed else ""),
+            Cell(marked(result.deciding_p(test), test.significant), "" if result.published else chance(test.p)),
+            Cell(number(test.epsilon2, "{:.3f}"), number(test.eta2, "{:.3f}")),
+            Cell(number(test.delta_pct_median, "{:+.2f} %"), number(test.delta_pct_mean, "{:+.2f} %")),
+            _median(test, "fixed"),
+            _median(test, "random"),
+            number(test.case, "{}"),
+            *(_effect(test, effect) for effect in WITHIN),
+            number(test.runs_needed, "{:,}"),
+        )
+        for name, test in shown
+    ]
+    return Table(head, rows, [test.significant for _, test in shown])
+
+
+def rest(result: OrderResult) -> Table | None:
+    """The other tests in short, if there are more than fit."""
+    rows = [
+        (
+            name,
+            f"{chance(result.deciding_p(test))} {mark(test.significant)}",
+            number(test.delta_pct_median, "{:+.2f} %"),
+            number(test.case, "{}"),
+            *(_effect(test, effect) for effect in WITHIN),
+        )
+        for name, test in result.by_p()[MOST_ROWS:]
+    ]
+    return Table(("test", "p", "Δ median", "case", *EFFECTS), rows) if rows else None
+
+
+def predecessors(result: OrderResult) -> Table:
+    """What ran right before, the clearest effects first."""
+    every = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
+    shown = [each for each in every if each.significant][:MOST_NAMED] or every[:FIRST]
+    rows = [
+        (
+            each.test,
+            "(begin of a run)" if each.after is None else each.after,
+            f"{each.n:,}",
+            f"{each.median:,.6g}",
+            f"{each.median_others:,.6g}",
+            number(each.delta_pct, "{:+.2f} %"),
+            chance(each.p),
+            marked(each.p_holm, each.significant),
+        )
+        for each in shown
+    ]
+    head = ("test", "ran right after", "n", "median", "median of its others", "difference", "p", "p after Holm")
+    return Table(head, rows, [each.significant for each in shown], names=2)
+
+
+def first_trials(result: OrderResult) -> Table:
+    """Being the first of a run against all other positions, smallest p first."""
+    every = [(name, test.first_trial) for name, test in result.tests.items() if test.first_trial]
+    rows = [
+        (
+            name,
+            f"{each.n:,}",
+            f"{each.median:,.6g}",
+            f"{each.median_others:,.6g}",
+            number(each.delta_pct, "{:+.2f} %"),
+            chance(each.p),
+        )
+        for name, each in sorted(every, key=lambda item: item[1].p)[:FIRST]
+    ]
+    return Table(
+        ("test", "n as first", "median as first", "median of its others", "difference", "p, not corrected"), rows
+    )
+
+
+def across(result: OrderResult) -> tuple[Table, Table]:
+    """Pairs of tests of which fixed and random order say different things; those that are folded away."""
+    head = ("A", "against B", "fixed order: A is", "random order: A is")
+    rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
+    return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)
+
+
+def _effect(test: OrderTest, effect: Within) -> str:
+    return marked(*test.within(effect)) + ("?" if test.doubtful(effect) else "")
+
+
+def _median(test: OrderTest, order: Order) -> str | Cell:
+    value, interval = test.median(order)
+    if value is None:
+        return "-"
+    second = f"[{interval[0]:,.6g}, {interval[1]:,.6g}]" if interval else f"no interval below n = {test.ci_needs}"
+    return Cell(f"{value:,.6g} {test.unit or ''}".strip(), second)

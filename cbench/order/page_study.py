@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,6 @@ from cbench.study import config
 from cbench.study.model import Study
 from cbench.study.store import Header, StudyStore
 
-Row = Mapping[str, Any]
 FAILURES = {
     "trial": "counts as missing, in both orders alike",
     "run": "takes its whole run with it, in both orders alike",
@@ -42,7 +41,7 @@ def about(path: Path) -> StudyFacts:
     rows = [
         ("design", f"{study.design}, {study.repetitions:,} repetitions, seed {header.seed}"),
         ("time", _times(header)),
-        ("host", _host(header.host)),
+        ("host", _host(header)),
         ("reset before each run", _reset(study)),
         ("runs", f"{len(runs):,} planned, {begun:,} begun" + (f", {lost:,} left out" if lost else "")),
     ]
@@ -52,14 +51,16 @@ def about(path: Path) -> StudyFacts:
     return StudyFacts(header.name or path.stem, tuple(rows))
 
 
-def rows(made: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
+def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     """Names and facts."""
-    tests = made.tests.values()
+    tests = result.tests.values()
     used = sum(test.n_fixed + test.n_random for test in tests)
     failed = sum(test.failed for test in tests)
-    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(made.design))]
+    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("in time", _sequence(result.design))]
     if failed:
-        found.append(("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[made.failures]}"))
+        found.append(
+            ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[result.failures]}")
+        )
     return [*found, *about.rows]
 
 
@@ -86,7 +87,8 @@ def _times(header: Header) -> str:
     return f"begun {begin:%Y-%m-%d %H:%M} UTC, took {took}"
 
 
-def _host(host: Row) -> str:
+def _host(header: Header) -> str:
+    host = header.host
     parts = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
     parts += ["virtual machine"] if host.get("virtual") else []
     parts += [f"governor {host['governor']}"] if host.get("governor") else []
@@ -100,14 +102,14 @@ def _reset(study: Study) -> str:
     return reset.kind + (f": {what}" if what else "") + settle
 
 
-def _quiet(study: Study, found: list[Any]) -> str:
+def _quiet(study: Study, found: Sequence[Mapping[str, Any] | None]) -> str:
     """What `quiet verify` said before each run, where a profile was asked for."""
     if not study.profile:
         return "no: the study asked for no profile, so it ran on the host as it was"
-    known = [each for each in found if isinstance(each, Mapping) and "quiet" in each]
+    known = [each for each in found if each and "quiet" in each]
     good = sum(bool(each["quiet"]) for each in known)
     said = f"profile {study.profile}: quiet before {good:,} of {len(found):,} runs"
-    lost = [cpu.get("lost_pct") for each in known for cpu in each.get("noise", {}).get("cpus", {}).values()]
+    lost = [cpu.get("lost_pct") for each in known for cpu in each.get("cpus", {}).values()]
     worst = max((each for each in lost if each is not None), default=None)
     said += "" if worst is None else f", at worst {worst:.3g} % of a CPU's time lost"
     drifted = sum(bool(each.get("drift")) for each in known)

@@ -59,7 +59,7 @@ class StudyDefaults:
     metrics: dict[str, MetricMeaning]
 
 
-def said(path: Path) -> StudyDefaults:
+def defaults(path: Path) -> StudyDefaults:
     """What the file of this store's study says. Raises UsageError."""
     with StudyStore.open(path, kind="order") as store:
         header = store.header()

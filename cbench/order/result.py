@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cbench.order.stats.pairwise import OrderComparison
 from cbench.order.stats.within_run_effects import LabelEffect
 from cbench.results import KEY, LEFT_OUT
 
@@ -20,7 +21,8 @@ WITHIN: tuple[Within, Within, Within] = ("position", "predecessor", "drift")
 
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
-    """By which rule (median_ci.RULES) and level medians have intervals, and by which (ci_overlap.RULES) cases."""
+    """By which rule and level medians have intervals, and by which rule cases: "exact" ranks and the "algorithm" of the
+    paper, or the "published" ones and the "tool" of OrderSage."""
 
     rule: str
     level: float
@@ -157,27 +159,6 @@ class PredecessorEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedPair:
-    """What each order says of test `a` against test `b`: below, above or cannot tell."""
-
-    a: str
-    b: str
-    fixed: str
-    random: str
-
-
-@dataclass(frozen=True, slots=True)
-class OrderComparison:
-    """Comparisons of two tests that change with the order, `reversed` of them into their opposite."""
-
-    pairs: int
-    changed: int
-    reversed: int
-    left_off: int
-    named: tuple[ChangedPair, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class OrderResult:
     """The whole analysis; `verdict`: in words, the most important line first."""
 
@@ -197,7 +178,7 @@ class OrderResult:
 
     def deciding_p(self, test: OrderTest) -> float | None:
         """The p-value on which a test's significance rests, before the correction."""
-        return test.p if self.by_chi2 else test.p_permutation
+        return test.p if self.published else test.p_permutation
 
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
         """The tests, the smallest p first, without one last. `effect`: of which p; None: of the decision."""
@@ -220,12 +201,6 @@ class OrderResult:
         return f"{'at least ' if yes == len(self.predecessors) < self.pairs else ''}{yes:,} of {self.pairs:,}"
 
     @property
-    def by_chi2(self) -> bool:
-        """Whether H is compared with the chi-squared distribution, as in the paper, and not with its own."""
+    def published(self) -> bool:
+        """Whether it is made by the definitions of OrderSage's own tool, such as p by chi-squared."""
         return self.null == "chi2"
-
-    @property
-    def corrected_by(self) -> str:
-        """The name of the correction for the number of tests."""
-        names = {"bonferroni": "Bonferroni", "holm": "Holm", "bh": "Benjamini and Hochberg"}
-        return names.get(self.correction, self.correction)

@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from cbench.order import verdict
 from cbench.order.result import (
-    ChangedPair,
     IntervalRule,
     LabelMedian,
     LabelTest,
-    OrderComparison,
     OrderDesign,
     OrderResult,
     OrderTest,
     PowerRule,
     PredecessorEffect,
 )
-from cbench.order.stats import ci_overlap, median_ci, pairwise, power
+from cbench.order.stats import median_ci, pairwise, power
 from cbench.order.stats.analysis import Analysis, SeriesResult
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
@@ -53,54 +51,56 @@ class MetricMeaning:
 @np.errstate(over="ignore", invalid="ignore")
 def summarize(
     trials: Trials,
-    found: Analysis,
+    analysis: Analysis,
     warnings: Sequence[str],
     delta: float,
     meaning: Mapping[str, MetricMeaning] | None = None,
 ) -> OrderResult:
     """The whole result. `delta`: the shift in % for which runs are counted; `meaning`: of metrics by their names."""
-    rules, meaning = found.rules, meaning or {}
-    tested = sum(result.test is not None for result in found.results)
-    corrected = rules.alpha / max(tested, 1)
-    inside, order_matters = _within(found)
-    level_of_test = corrected if rules.correction != multiple_testing.NONE else rules.alpha
+    rules, meaning = analysis.rules, meaning or {}
+    tested = sum(result.test is not None for result in analysis.results)
+    corrected, published = rules.alpha / max(tested, 1), rules.published
+    inside, order_matters = _within(analysis)
+    level_of_test = rules.alpha if published else corrected
     tests = {
-        result.name: _test(trials, found, result, level_of_test, delta, yes, meaning.get(result.name))
-        for result, yes in zip(found.results, inside, strict=True)
+        result.name: _test(trials, analysis, result, level_of_test, delta, yes, meaning.get(result.name))
+        for result, yes in zip(analysis.results, inside, strict=True)
     }
-    made = OrderResult(
+    outcome = OrderResult(
         order_matters=order_matters,
         alpha=rules.alpha,
         alpha_bonferroni=corrected,
         correction=rules.correction,
-        intervals=IntervalRule(rules.interval, found.level, rules.case),
-        null=rules.null,
-        failures=rules.failures,
-        design=_design(found, (*warnings, *_blocked(found), *verdict.not_compared(tests))),
+        intervals=IntervalRule(
+            *(("published", analysis.level, "tool") if published else ("exact", analysis.level, "algorithm"))
+        ),
+        null="chi2" if published else "permutation",
+        failures="published" if published else rules.failures,
+        design=_design(analysis, (*warnings, *_blocked(analysis), *verdict.not_compared(tests))),
         tests=tests,
         power=PowerRule(delta, POWER),
-        predecessors=_predecessors(trials, found),
-        across=_across(trials, found),
+        predecessors=_predecessors(trials, analysis),
+        across=_across(trials, analysis),
     )
     if _extreme(trials):
-        made = _finite(made)
-    return replace(made, verdict=tuple(verdict.verdict(made)))
+        outcome = _finite(outcome)
+    return replace(outcome, verdict=tuple(verdict.verdict(outcome)))
 
 
-def _within(found: Analysis) -> tuple[list[tuple[bool, bool, bool]], bool]:
+def _within(analysis: Analysis) -> tuple[list[tuple[bool, bool, bool]], bool]:
     """For each series whether position, predecessor and drift are significant; and whether the order matters at all."""
-    correction, alpha = found.rules.correction, found.rules.alpha
+    correction, alpha = analysis.rules.correction, analysis.rules.alpha
     p = {
-        "position": [nan if each.position is None else each.position.test.p for each in found.results],
-        "predecessor": [nan if each.predecessor is None else each.predecessor.test.p for each in found.results],
-        "drift": [nan if each.drift is None else each.drift.p for each in found.results],
+        "position": [nan if each.position is None else each.position.test.p for each in analysis.results],
+        "predecessor": [nan if each.predecessor is None else each.predecessor.test.p for each in analysis.results],
+        "drift": [nan if each.drift is None else each.drift.p for each in analysis.results],
     }
     passed = {name: multiple_testing.significant(values, alpha, correction) for name, values in p.items()}
-    order_matters = found.order_matters
-    if not any(result.fixed.values.size or result.fixed.failed for result in found.results):
+    order_matters = analysis.order_matters
+    if not any(result.fixed.values.size or result.fixed.failed for result in analysis.results):
         # Nothing to compare with: whether the order matters is what position and predecessor say, one family.
         together = multiple_testing.significant([*p["position"], *p["predecessor"]], alpha, correction)
-        passed["position"], passed["predecessor"] = together[: len(found.results)], together[len(found.results) :]
+        passed["position"], passed["predecessor"] = together[: len(analysis.results)], together[len(analysis.results) :]
         order_matters = bool(together.any())
     return list(zip(*(each.tolist() for each in passed.values()), strict=True)), order_matters
 
@@ -111,30 +111,30 @@ def _extreme(trials: Trials) -> bool:
     return bool((size > 1e150).any() or (size < 1e-150).any())
 
 
-def _finite(made: AnyResult) -> AnyResult:
+def _finite(value: AnyResult) -> AnyResult:
     """The same with None in place of numbers that are none."""
-    found: object = made
-    if is_dataclass(made) and not isinstance(made, type):
-        found = replace(made, **{each.name: _finite(getattr(made, each.name)) for each in fields(made)})
-    elif isinstance(made, Mapping):
-        found = {key: _finite(each) for key, each in made.items()}
-    elif isinstance(made, tuple):
-        found = tuple(_finite(each) for each in made)
-    elif isinstance(made, float):
-        found = _known(made)
-    return cast("AnyResult", found)
+    cleaned: object = value
+    if is_dataclass(value) and not isinstance(value, type):
+        cleaned = replace(value, **{each.name: _finite(getattr(value, each.name)) for each in fields(value)})
+    elif isinstance(value, Mapping):
+        cleaned = {key: _finite(each) for key, each in value.items()}
+    elif isinstance(value, tuple):
+        cleaned = tuple(_finite(each) for each in value)
+    elif isinstance(value, float):
+        cleaned = _known(value)
+    return cast("AnyResult", cleaned)
 
 
-def _design(found: Analysis, warnings: tuple[str, ...]) -> OrderDesign:
+def _design(analysis: Analysis, warnings: tuple[str, ...]) -> OrderDesign:
     """How the runs lay in time."""
-    runs = found.sequence
+    runs = analysis.sequence
     if runs is None:
         return OrderDesign(None, warnings)
     return OrderDesign(runs.interleaved, warnings, runs.fixed, runs.random, runs.stretches, runs.p_few)
 
 
-def _blocked(found: Analysis) -> list[str]:
-    runs = found.sequence
+def _blocked(analysis: Analysis) -> list[str]:
+    runs = analysis.sequence
     if runs is None or not runs.fixed or not runs.random or runs.interleaved:
         return []
     return [
@@ -143,12 +143,12 @@ def _blocked(found: Analysis) -> list[str]:
     ]
 
 
-def _predecessors(trials: Trials, found: Analysis) -> tuple[PredecessorEffect, ...]:
+def _predecessors(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
     """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all.
 
     Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
     """
-    rows = [(result.name, result.after) for result in found.results if result.after is not None]
+    rows = [(result.name, result.predecessor) for result in analysis.results if result.predecessor is not None]
     if not rows:
         return ()
     h = np.concatenate([after.h for _, after in rows])
@@ -157,14 +157,14 @@ def _predecessors(trials: Trials, found: Analysis) -> tuple[PredecessorEffect, .
     ranked = multiple_testing.holm_of_smallest([chi2_sf(each, 1) for each in h[foremost].tolist()], h.size)
     holm = dict(zip(foremost.tolist(), ranked.tolist(), strict=True))
     named = np.sort(foremost)
-    made = []
+    effects = []
     for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
         name, after = rows[row]
         each = after[number - int(starts[row])]
         label, p = int(after.labels[number - int(starts[row])]), holm[number]
         numbers = (each.n, each.median, each.median_others, each.delta_pct, each.p)
-        made.append(PredecessorEffect(name, _name_of(trials, label), *numbers, p, p < found.rules.alpha))
-    return tuple(made)
+        effects.append(PredecessorEffect(name, _name_of(trials, label), *numbers, p, p < analysis.rules.alpha))
+    return tuple(effects)
 
 
 def _name_of(trials: Trials, label: int) -> str | None:
@@ -174,15 +174,15 @@ def _name_of(trials: Trials, label: int) -> str | None:
 
 def _test(
     trials: Trials,
-    found: Analysis,
+    analysis: Analysis,
     result: SeriesResult,
     alpha: float,
     delta: float,
     within: tuple[bool, bool, bool],
     meaning: MetricMeaning | None,
 ) -> OrderTest:
-    rule, level = found.rules.interval, found.level
-    fixed, random = result.interval(False, rule, level), result.interval(True, rule, level)
+    published, level = analysis.rules.published, analysis.level
+    fixed, random = (part.interval(level, published) for part in (result.fixed, result.random))
     apart = power.spread(result.fixed.values, result.random.values)
     each_order = min(result.fixed.values.size, result.random.values.size)
     seen = power.detectable(apart, each_order, alpha, POWER)
@@ -211,9 +211,9 @@ def _test(
         cov_random=_known(result.random.deviation / result.random.mean) if result.random.mean else None,
         ci_fixed=None if fixed is None else (fixed.low, fixed.high),
         ci_random=None if random is None else (random.low, random.high),
-        ci_needs=_needs(result, rule, level),
-        case=result.case(found.rules.case, rule, level),
-        gap=None if fixed is None or random is None else ci_overlap.gap(fixed, random),
+        ci_needs=_needs(result, level, published),
+        case=None if fixed is None or random is None else median_ci.case(fixed, random, published),
+        gap=None if fixed is None or random is None else median_ci.gap(fixed, random),
         position_p=None if position is None else position.test.p,
         position=None if position is None else _grouped(position, int),
         predecessor_p=None if before is None else before.test.p,
@@ -238,43 +238,36 @@ def _alike(result: SeriesResult) -> bool:
     return bool(ends) and bool(min(ends) == max(ends))
 
 
-def _needs(result: SeriesResult, rule: str, level: float) -> int | None:
+def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
     """How many results an interval takes, where there are some in an order, but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
-    if all(median_ci.ranks(size, level, rule) for size in sizes):
+    if all(median_ci.ranks(size, level, published) for size in sizes):
         return None
-    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, rule))
+    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, published))
 
 
-def _grouped(found: Grouped, named: Callable[[int], int | str | None]) -> LabelTest:
-    shown = slice(None) if found.labels.size <= MOST_GROUPS else np.sort(_largest(found.sizes))
-    groups = zip(*(each[shown].tolist() for each in (found.labels, found.sizes, found.medians)), strict=True)
+def _grouped(grouped: Grouped, named: Callable[[int], int | str | None]) -> LabelTest:
+    shown = slice(None) if grouped.labels.size <= MOST_GROUPS else np.sort(_largest(grouped.sizes))
+    groups = zip(*(each[shown].tolist() for each in (grouped.labels, grouped.sizes, grouped.medians)), strict=True)
     medians = tuple(LabelMedian(named(label), n, median) for label, n, median in groups)
-    return LabelTest(found.test.h, found.doubtful, found.labels.size, medians)
+    return LabelTest(grouped.test.h, grouped.doubtful, grouped.labels.size, medians)
 
 
 def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.argsort(-sizes, kind="stable")[:NAMED_GROUPS]
 
 
-def _across(trials: Trials, found: Analysis) -> OrderComparison:
+def _across(trials: Trials, analysis: Analysis) -> pairwise.OrderComparison:
     """Pairs of tests with one metric."""
     bounds = []
-    for random in (False, True):
-        each = [result.interval(random, found.rules.interval, found.level) for result in found.results]
-        bounds.append(
-            ([nan if one is None else one.low for one in each], [nan if one is None else one.high for one in each])
-        )
+    for samples in ([result.fixed for result in analysis.results], [result.random for result in analysis.results]):
+        intervals = [sample.interval(analysis.level, analysis.rules.published) for sample in samples]
+        lows = [nan if each is None else each.low for each in intervals]
+        bounds.append((lows, [nan if each is None else each.high for each in intervals]))
     groups: dict[str, list[int]] = {}
     for number in range(len(trials.names)):
         groups.setdefault(trials.metrics[number] if trials.metrics else "", []).append(number)
-    made = pairwise.across(bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
-    say = {pairwise.BELOW: "below", pairwise.OPEN: "cannot tell", pairwise.ABOVE: "above"}
-    named = tuple(
-        ChangedPair(trials.names[each.a], trials.names[each.b], say[each.fixed], say[each.random])
-        for each in made.first
-    )
-    return OrderComparison(made.pairs, made.changed, made.reversed, made.changed - len(named), named)
+    return pairwise.across(trials.names, bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
 
 
 def _known(value: float) -> float | None:

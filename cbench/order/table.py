@@ -32,44 +32,44 @@ class Column:
     within: bool = False
 
 
-def analysis(made: OrderResult, runs: bool = False) -> None:
+def analysis(result: OrderResult, runs: bool = False) -> None:
     """The verdict, then a table of the tests; two tables of what is most important where one does not fit.
 
     `runs`: whether to say how many runs it takes to see the shift that was asked for.
     """
     console = Console(highlight=False)
-    for number_of_line, line in enumerate(made.verdict):
+    for number_of_line, line in enumerate(result.verdict):
         _say(console, line, None if number_of_line else "bold")
-    tests = list(made.tests.items())
-    shown = tests if len(tests) <= MOST else made.by_p()[:MOST]
-    for table in _tables(console, made, shown):
+    tests = list(result.tests.items())
+    shown = tests if len(tests) <= MOST else result.by_p()[:MOST]
+    for table in _tables(console, result, shown):
         console.print(table)
     if len(tests) > len(shown):
         _say(console, f"the {len(shown)} tests with the smallest p of {len(tests):,}; all of them with --json")
     if runs:
-        _say(console, _runs(made))
-    for line in _legend(made):
+        _say(console, _runs(result))
+    for line in _legend(result):
         _say(console, line)
 
 
-def _runs(made: OrderResult) -> str:
+def _runs(result: OrderResult) -> str:
     """Of more than MOST_RUNS tests those that take the most."""
-    needed = [(name, test.runs_needed) for name, test in made.tests.items()]
+    needed = [(name, test.runs_needed) for name, test in result.tests.items()]
     shown = needed
     if len(needed) > MOST_RUNS:
         shown = sorted(needed, key=lambda item: 0 if item[1] is None else -item[1])[:MOST_RUNS]
     said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'not known' if n is None else f'{n:,}'}" for name, n in shown)
     more = f" and {len(needed) - len(shown):,} more (all in --json)" if len(needed) > len(shown) else ""
-    return f"runs of each order to see {made.power.delta_pct:g} %: {said}{more}"
+    return f"runs of each order to see {result.power.delta_pct:g} %: {said}{more}"
 
 
 def _say(console: Console, line: str, style: str | None = None) -> None:
     console.print(escape(line), style=style, soft_wrap=not console.is_terminal)
 
 
-def _tables(console: Console, made: OrderResult, tests: Sequence[tuple[str, OrderTest]]) -> list[Table]:
+def _tables(console: Console, result: OrderResult, tests: Sequence[tuple[str, OrderTest]]) -> list[Table]:
     """What fits; into a file everything in one table, a test a line."""
-    known = [column for column in _columns(made, [test for _, test in tests]) if column.known]
+    known = [column for column in _columns(result, [test for _, test in tests]) if column.known]
     apart = [column for column in known if column.within]
     orders = [column for column in known if not column.within]
     medians = [column for column in orders if column.name != "Δ mean"]
@@ -102,10 +102,10 @@ def _table(tests: Sequence[tuple[str, OrderTest]], columns: Sequence[Column]) ->
     return table
 
 
-def _columns(made: OrderResult, tests: Sequence[OrderTest]) -> list[Column]:
+def _columns(result: OrderResult, tests: Sequence[OrderTest]) -> list[Column]:
     return [
         Column("n", lambda test: f"{test.n_fixed:,} + {test.n_random:,}"),
-        Column("p", lambda test: marked(made.deciding_p(test), test.significant)),
+        Column("p", lambda test: marked(result.deciding_p(test), test.significant)),
         Column("ε²", lambda test: number(test.epsilon2, "{:.3f}")),
         Column("Δ median", lambda test: number(test.delta_pct_median, "{:+.2f} %")),
         Column("Δ mean", lambda test: number(test.delta_pct_mean, "{:+.2f} %")),
@@ -133,18 +133,16 @@ def _interval(ends: tuple[float, float] | None) -> str:
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
 
 
-def _legend(made: OrderResult) -> list[str]:
-    rule, tests = made.intervals, made.tests.values()
-    level = f"p < {made.alpha:g}"
-    by = {"bonferroni": f"p < {made.alpha_bonferroni:.3g} (Bonferroni)", "none": f"{level}, not corrected"}
-    significant = by.get(made.correction, f"{level} after {made.corrected_by}")
-    null = "chi-squared" if made.by_chi2 else "permutation"
+def _legend(result: OrderResult) -> list[str]:
+    rule, tests = result.intervals, result.tests.values()
+    significant, null, inside = f"p < {result.alpha_bonferroni:.3g} (Bonferroni)", "permutation", "both medians"
+    if result.published:
+        significant, null, inside = f"p < {result.alpha:g}, not corrected", "chi-squared", "a median"
     lines = [
         f"● significant: {significant}; fixed against random order by Kruskal and Wallis, p by {null}. ε²: size of the "
         "effect, from 0 to 1. Δ: (fixed - random)/fixed."
     ]
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
-    inside = "both medians" if rule.case == "algorithm" else "a median"
     if any(test.case for test in tests):
         lines.append(
             f"fixed, random: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "

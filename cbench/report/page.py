@@ -110,7 +110,7 @@ def check_page(data: str, output: str) -> None:
 def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    found = Environment(
+    environment = Environment(
         loader=FunctionLoader(_source),
         autoescape=True,
         undefined=StrictUndefined,
@@ -118,10 +118,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.globals["style"] = style
-    found.filters["labelled_svg"] = labelled_svg
-    found.filters["thousands"] = "{:,}".format
-    return found
+    environment.globals["style"] = style
+    environment.filters["labelled_svg"] = labelled_svg
+    environment.filters["thousands"] = "{:,}".format
+    return environment
 
 
 def _source(template_name: str) -> str | None:

@@ -45,8 +45,8 @@ def measure(
     from cbench.run import run
 
     cpus = [] if cpu is None else [str(cpu)] if isinstance(cpu, int) else [str(each) for each in cpu]
-    options = run.run_options(
-        [workload] if isinstance(workload, str) else workload,
+    options = run.RunOptions(
+        workloads=[workload] if isinstance(workload, str) else workload,
         trials=trials,
         cpus=cpus,
         warmup=AUTO if warmup is None else str(warmup),

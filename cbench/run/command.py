@@ -11,56 +11,6 @@ import typer
 from cbench.command import Json
 from cbench.console import interruptible, show
 
-Workloads = Annotated[
-    list[str],
-    typer.Argument(metavar="WORKLOAD...", help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION."),
-]
-Trials = Annotated[int | None, typer.Option(help="Trials of each workload (1000, with --quick 200).")]
-Cpus = Annotated[
-    list[str] | None,
-    typer.Option(help="CPU to measure on, or a list like 0,2; several are shown side by side."),
-]
-Warmup = Annotated[str, typer.Option(metavar="auto|N", help="Trials to discard first; auto: until settled.")]
-Params = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")]
-Timeout = Annotated[float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")]
-
-Counter = Annotated[str, typer.Option(help="What gives a trial's number, see `cbench list`.")]
-Events = Annotated[
-    str, typer.Option(metavar="auto|none|A,B", help="What to count beside it, such as branch-misses,l2-misses.")
-]
-UntilClean = Annotated[
-    int | None, typer.Option(metavar="K", help="Go on until K trials of each process are clean; see also --trials.")
-]
-Processes = Annotated[int, typer.Option(metavar="N", help="Measure in N processes, one after the other.")]
-Vary = Annotated[
-    str,
-    typer.Option(metavar="all|A,B", help="What to draw for each process: aslr, environment, stack, offset, pages."),
-]
-Seed = Annotated[int, typer.Option(help="For what --vary draws.")]
-Aslr = Annotated[bool, typer.Option("--aslr", help="Random addresses; else they are fixed where that is permitted.")]
-Environment = Annotated[int, typer.Option(metavar="BYTES", help="Make the environment so much larger.")]
-Stack = Annotated[int, typer.Option(metavar="BYTES", help="Begin the stack so much lower.")]
-Subtract = Annotated[
-    bool, typer.Option("--subtract-overhead", help="Take the lowest value of an empty region off every trial's value.")
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep every trial in this file as it is measured.")
-]
-InKernel = Annotated[
-    bool, typer.Option("--in-kernel", help="Measure in the kernel, interrupts off; needs root and `make kmod`.")
-]
-StopMachine = Annotated[
-    bool, typer.Option("--stop-machine", help="With --in-kernel: hold every other CPU during each trial.")
-]
-NoTrace = Annotated[
-    bool,
-    typer.Option(
-        "--no-trace",
-        help="Causes from the counters alone. Else the kernel's trace names them, where it can be used (as root); "
-        "that makes each interruption longer, and nothing else.",
-    ),
-]
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to cbench's."""
@@ -77,28 +27,66 @@ def list_command(*, as_json: Json = False) -> None:
 
 
 def run(
-    workloads: Workloads,
+    workloads: Annotated[
+        list[str],
+        typer.Argument(metavar="WORKLOAD...", help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION."),
+    ],
     *,
-    trials: Trials = None,
-    cpu: Cpus = None,
-    warmup: Warmup = "auto",
-    counter: Counter = "auto",
-    events: Events = "auto",
-    until_clean: UntilClean = None,
-    processes: Processes = 1,
-    vary: Vary = "",
-    seed: Seed = 1,
-    aslr: Aslr = False,
-    environment: Environment = 0,
-    stack: Stack = 0,
-    subtract: Subtract = False,
-    output: Output = None,
-    in_kernel: InKernel = False,
-    stop_machine: StopMachine = False,
-    param: Params = None,
+    trials: Annotated[int | None, typer.Option(help="Trials of each workload (1000, with --quick 200).")] = None,
+    cpu: Annotated[
+        list[str] | None,
+        typer.Option(help="CPU to measure on, or a list like 0,2; several are shown side by side."),
+    ] = None,
+    warmup: Annotated[
+        str, typer.Option(metavar="auto|N", help="Trials to discard first; auto: until settled.")
+    ] = "auto",
+    counter: Annotated[str, typer.Option(help="What gives a trial's number, see `cbench list`.")] = "auto",
+    events: Annotated[
+        str, typer.Option(metavar="auto|none|A,B", help="What to count beside it, such as branch-misses,l2-misses.")
+    ] = "auto",
+    until_clean: Annotated[
+        int | None, typer.Option(metavar="K", help="Go on until K trials of each process are clean; see also --trials.")
+    ] = None,
+    processes: Annotated[int, typer.Option(metavar="N", help="Measure in N processes, one after the other.")] = 1,
+    vary: Annotated[
+        str,
+        typer.Option(metavar="all|A,B", help="What to draw for each process: aslr, environment, stack, offset, pages."),
+    ] = "",
+    seed: Annotated[int, typer.Option(help="For what --vary draws.")] = 1,
+    aslr: Annotated[
+        bool, typer.Option("--aslr", help="Random addresses; else they are fixed where that is permitted.")
+    ] = False,
+    environment: Annotated[int, typer.Option(metavar="BYTES", help="Make the environment so much larger.")] = 0,
+    stack: Annotated[int, typer.Option(metavar="BYTES", help="Begin the stack so much lower.")] = 0,
+    subtract: Annotated[
+        bool,
+        typer.Option("--subtract-overhead", help="Take the lowest value of an empty region off every trial's value."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Keep every trial in this file as it is measured."),
+    ] = None,
+    in_kernel: Annotated[
+        bool, typer.Option("--in-kernel", help="Measure in the kernel, interrupts off; needs root and `make kmod`.")
+    ] = False,
+    stop_machine: Annotated[
+        bool, typer.Option("--stop-machine", help="With --in-kernel: hold every other CPU during each trial.")
+    ] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
-    timeout: Timeout = 60,
-    no_trace: NoTrace = False,
+    timeout: Annotated[
+        float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")
+    ] = 60,
+    no_trace: Annotated[
+        bool,
+        typer.Option(
+            "--no-trace",
+            help="Causes from the counters alone. Else the kernel's trace names them, where it can be used (as root); "
+            "that makes each interruption longer, and nothing else.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run workloads: one number a trial, each with what is known to have come between."""
@@ -107,8 +95,8 @@ def run(
     from cbench.run import run as command
     from cbench.run import table
 
-    options = command.run_options(
-        workloads,
+    options = command.RunOptions(
+        workloads=workloads,
         trials=trials,
         cpus=cpu or [],
         warmup=warmup,
@@ -130,7 +118,7 @@ def run(
         command=sys.argv,
     )
     with interruptible(kept=output is not None):
-        made = command.measure(options)
-    show(made, as_json, table.results)
-    if shortcomings(made.results):
+        result = command.measure(options)
+    show(result, as_json, table.results)
+    if shortcomings(result.results):
         raise typer.Exit(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from cbench.console import TrialBar, tell
@@ -15,9 +15,8 @@ from cbench.machine.events import AUTO
 from cbench.measure import layout, measurement, protocol
 from cbench.measure.options import MeasureOptions, measure_options
 from cbench.measure.result import RunResult, run_result, shortcomings
-from cbench.model import PLAIN, Layout, Workload
+from cbench.model import PLAIN, Layout, Ready, Session, Settling, Trial, Workload
 from cbench.results import json_object
-from cbench.store import writer
 from cbench.store.store import Store
 from cbench.workloads import registry, selection
 from quiet import QuietError, isolated_cpus
@@ -26,59 +25,51 @@ TRIALS = 1000
 QUICK_TRIALS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What `cbench run` measures, and `how`; made by run_options(). `command` is stored with the trials."""
+    """The options of `cbench run`; UsageError for what cannot be measured so. `trials` None: the default.
+
+    `how`: how to measure, from these. `command` is stored with the trials.
+    """
 
     workloads: Sequence[str]
-    how: MeasureOptions
+    trials: int | None = None
     cpus: Sequence[str] = ()
+    warmup: str = "auto"
+    counter: str = AUTO
     params: Sequence[str] = ()
     quick: bool = False
+    timeout: float = 60
+    trace: bool = True
+    events: str = AUTO
+    until_clean: int | None = None
+    processes: int = 1
+    vary: str = ""
+    seed: int = 1
+    base: Layout = PLAIN
     subtract: bool = False
     output: Path | None = None
+    in_kernel: bool = False
+    stop_machine: bool = False
     command: Sequence[str] = ()
+    how: MeasureOptions = field(init=False)
 
-
-def run_options(
-    workloads: Sequence[str],
-    *,
-    trials: int | None = None,
-    cpus: Sequence[str] = (),
-    warmup: str = "auto",
-    counter: str = AUTO,
-    params: Sequence[str] = (),
-    quick: bool = False,
-    timeout: float = 60,
-    trace: bool = True,
-    events: str = AUTO,
-    until_clean: int | None = None,
-    processes: int = 1,
-    vary: str = "",
-    seed: int = 1,
-    base: Layout = PLAIN,
-    subtract: bool = False,
-    output: Path | None = None,
-    in_kernel: bool = False,
-    stop_machine: bool = False,
-    command: Sequence[str] = (),
-) -> RunOptions:
-    """UsageError for what cannot be measured so; `trials` None: the default."""
-    default = QUICK_TRIALS if quick else TRIALS
-    how = measure_options(
-        default if trials is None and until_clean is None else trials,
-        warmup,
-        counter,
-        timeout,
-        trace,
-        events_text=events,
-        until_clean=until_clean,
-        plan=layout.plan(processes, vary, seed, base),
-        in_kernel=in_kernel,
-        stop_machine=stop_machine,
-        asked=trials is not None or until_clean is not None,
-    )
-    return RunOptions(workloads, how, cpus, params, quick, subtract, output, command)
+    def __post_init__(self) -> None:
+        number_given = self.trials is not None or self.until_clean is not None
+        how = measure_options(
+            self.trials if number_given else QUICK_TRIALS if self.quick else TRIALS,
+            self.warmup,
+            self.counter,
+            self.timeout,
+            self.trace,
+            events_text=self.events,
+            until_clean=self.until_clean,
+            plan=layout.plan(self.processes, self.vary, self.seed, self.base),
+            in_kernel=self.in_kernel,
+            stop_machine=self.stop_machine,
+            asked=number_given,
+        )
+        object.__setattr__(self, "how", how)
 
 
 def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResult:
@@ -94,10 +85,10 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
                 chosen, params, cpus, isolated=isolated, options=options.how, show=bar.show, keep=keep
             )
     missing = describe.missing(results)
-    made = run_result(results, replace(host, missing=missing), options.subtract)
-    for line in [*missing, *shortcomings(made.results)]:
+    result = run_result(results, replace(host, missing=missing), options.subtract)
+    for line in [*missing, *shortcomings(result.results)]:
         tell(line)
-    return made
+    return result
 
 
 @contextmanager
@@ -113,8 +104,8 @@ def _kept(
         def kept() -> str:
             return f"{store.kept:,} trials of this run are kept in {options.output}"
 
-        def keep(workload: Workload, cpu: int, process: int, job: protocol.Job) -> writer.Keeping:
-            return writer.Keeping(store, workload, cpu, process, job)
+        def keep(workload: Workload, cpu: int, process: int, job: protocol.Job) -> StoreKeeper:
+            return StoreKeeper(store, workload, cpu, process, job)
 
         try:
             yield keep
@@ -125,3 +116,40 @@ def _kept(
         except (KeyboardInterrupt, SystemExit):
             tell(kept())
             raise
+
+
+class StoreKeeper:
+    """A Keeper that writes one process's trials to an open store, chunk by chunk while it still measures."""
+
+    def __init__(self, store: Store, workload: Workload, cpu: int, process: int, job: protocol.Job) -> None:
+        self._store = store
+        self._facts = {
+            "workload": workload.name,
+            "params": dict(job.params),
+            "cpu": cpu,
+            "process": process,
+            "layout": asdict(job.layout),
+        }
+        self._series: int | None = None
+
+    def begin(self, ready: Ready, settling: Settling) -> None:
+        self._series = self._store.begin({**self._facts, **asdict(ready), "settling": asdict(settling)})
+
+    def add(self, trials: Sequence[Trial]) -> None:
+        assert self._series is not None
+        self._store.add(self._series, trials)
+
+    def finish(self, session: Session) -> None:
+        assert self._series is not None
+        self._store.finish(
+            self._series,
+            {
+                "counter": asdict(session.counter),
+                "settling": asdict(session.settling),
+                "stolen_ms": session.stolen_ms,
+                "causes": asdict(session.causes),
+                "locked": session.locked,
+                "addresses": session.addresses,
+                "pages": session.pages,
+            },
+        )

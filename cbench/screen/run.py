@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from cbench.console import tell
 from cbench.results import to_json
 from cbench.screen.config import file, treatments
 from cbench.screen.config.example import EXAMPLE
@@ -20,7 +21,7 @@ from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.study import lock
-from cbench.study.host_check import counter_of, described, inside, tell
+from cbench.study.host_check import counter_of, described, inside
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed, write_example
 from cbench.study.lifecycle import status as study_status
 from cbench.study.model import Study, StudyCounter

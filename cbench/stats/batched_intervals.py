@@ -13,10 +13,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.stats.bca_correction import corrected, quantiles, share_below
+from cbench.stats.bca import corrected, quantiles, share_below
 from cbench.stats.bootstrap import rounding
 from cbench.stats.distributions import t_quantile
-from cbench.stats.interval import LINEAR, Values, exponent
+from cbench.stats.interval import Values, exponent
 
 Progress = Callable[[float], None]
 """Called with the fraction that is done, from 0 to 1."""
@@ -79,10 +79,10 @@ def _batch(samples: Values, level: float, ties: str, drawn: Values, rng: np.rand
         np.matmul(away, counts(n, stop - start, rng).T, out=drawn[:, start:stop])
     low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
     for at, row in enumerate(drawn):
-        below = share_below(row, 0.0, ties, rounding(n, float(middle[at]), float(scale[at])))
+        below = share_below(row, ties, rounding(n, float(middle[at]), float(scale[at])))
         found = corrected(below, float(a[at]), level)
         if found.why is None:
-            ends = quantiles(row, found.low, found.high, LINEAR)
+            ends = quantiles(row, found.low, found.high)
             low[at], high[at] = (middle[at] + scale[at] * end for end in ends)
     return low, high
 

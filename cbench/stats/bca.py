@@ -1,33 +1,23 @@
-"""The BCa bootstrap interval of a mean or a median: bias-corrected and accelerated."""
+"""The BCa bootstrap interval of a mean: bias-corrected and accelerated.
+
+B. Efron, "Better bootstrap confidence intervals", J. Amer. Statist. Assoc. 82 (1987) 171-185; T. J. DiCiccio, B. Efron,
+"Bootstrap confidence intervals", Statist. Sci. 11 (1996) 189-228, section 2. z0 = Phi^-1(P), where P is the share of
+replicates below the estimate; a = sum d^3/(6 (sum d^2)^(3/2)), d_i: mean of the jackknife values less the i-th one,
+which for means is the skewness over 6 sqrt(n).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from math import factorial, isfinite
+from math import ceil, factorial, floor, isfinite, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cbench.stats import bootstrap
-from cbench.stats.bca_correction import Corrected, acceleration, corrected, place, quantiles, share_below
-from cbench.stats.interval import (
-    BCA,
-    LINEAR,
-    MEAN,
-    MEDIAN,
-    MID,
-    QUANTILES,
-    STATISTICS,
-    STRICT,
-    TIES,
-    Interval,
-    Values,
-    alike,
-    check_level,
-    checked,
-    no_numbers,
-)
+from cbench.stats.interval import BCA, MID, STRICT, TIES, Interval, Values, alike, check_level, checked, no_numbers
 
 REPLICATES = 50_000
 """TN 1855's number for its subsampling study."""
@@ -35,6 +25,16 @@ REPLICATES = 50_000
 FEWEST = 3
 MOST_EXACT = 8
 """All resamples of 8 values are 6,435 different ones; of 12 there would be over a million."""
+
+_NORMAL = NormalDist()
+_SORTED = 4096
+"""So few replicates are sorted as a whole."""
+
+_PROBE = 1024
+"""So many of more replicates say about where a quantile is."""
+
+_FAR = 4
+"""How many standard deviations of the probe's rank the guess is on the safe side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,9 @@ class CenteredSample:
     middle: float
     scale: float
     rounding: float
-    statistic: str
-
-    @property
-    def estimate(self) -> float:
-        """The statistic of the sample, in these units."""
-        return float(np.median(self.row)) if self.statistic == MEDIAN else 0.0
 
     def replicates(self, count: int, rng: np.random.Generator) -> Values:
-        """The statistic of so many bootstrap samples, in these units."""
-        if self.statistic == MEDIAN:
-            return bootstrap.medians(self.row, count, rng)
+        """The means of so many bootstrap samples, in these units, in which the estimate is 0."""
         return bootstrap.sums(self.row, count, rng) / self.row.size
 
     def back(self, value: float) -> float:
@@ -68,15 +60,12 @@ class IntervalKind:
     """What kind of interval; ValueError where there is none of the kind."""
 
     level: float
-    statistic: str
     ties: str
-    quantile: str
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        for given, known in ((self.statistic, STATISTICS), (self.ties, TIES), (self.quantile, QUANTILES)):
-            if given not in known:
-                raise ValueError(f"{given}: one of {', '.join(known)} is needed")
+        if self.ties not in TIES:
+            raise ValueError(f"{self.ties}: one of {', '.join(TIES)} is needed")
 
     @property
     def method(self) -> str:
@@ -87,27 +76,21 @@ class IntervalKind:
 
 
 def bca(
-    values: ArrayLike,
-    level: float = 0.95,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-    statistic: str = MEAN,
-    ties: str = MID,
-    quantile: str = LINEAR,
+    values: ArrayLike, level: float = 0.95, replicates: int = REPLICATES, seed: int = 0, ties: str = MID
 ) -> Interval:
     """The BCa interval from `replicates` resamples of the values (one row, any order), drawn with `seed`.
 
     No interval, with its reason: fewer than 3 values, values that are no finite numbers, no or every replicate below
     the estimate. All values alike: an interval of width 0, and that is said. ValueError for a level outside (0, 1), an
-    unknown statistic, convention of ties or quantile, or fewer than 1 replicate.
+    unknown convention of ties, or fewer than 1 replicate.
     """
-    asked = IntervalKind(level, statistic, ties, quantile)
+    kind = IntervalKind(level, ties)
     if replicates < 1:
         raise ValueError("at least one replicate is needed")
-    made = sample(values, asked)
-    if isinstance(made, Interval):
-        return made
-    return of_replicates(made, made.replicates(replicates, generator(seed)), asked)
+    centered = sample(values, kind)
+    if isinstance(centered, Interval):
+        return centered
+    return of_replicates(centered, centered.replicates(replicates, generator(seed)), kind)
 
 
 def generator(*seed: int) -> np.random.Generator:
@@ -115,66 +98,51 @@ def generator(*seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(seed))
 
 
-def sample(values: ArrayLike, asked: IntervalKind) -> CenteredSample | Interval:
+def sample(values: ArrayLike, kind: IntervalKind) -> CenteredSample | Interval:
     """The values ready to be drawn from, or the interval that says why there is nothing to draw."""
     row = checked(values)
     why = no_numbers(row)
     if why is None and row.size < FEWEST:
         why = f"{FEWEST} values are needed, there {'is' if row.size == 1 else 'are'} {row.size}"
     if why is not None:
-        return asked.none(why)
+        return kind.none(why)
     low, high = float(row.min()), float(row.max())
     if low == high:
-        return Interval(low, high, asked.level, asked.method, 0, alike(row.size))
+        return Interval(low, high, kind.level, kind.method, 0, alike(row.size))
     middle = float((row / row.size).sum())
     scale = max(high - middle, middle - low)
     if not isfinite(high - low) or scale <= 0:
-        return asked.none("the values are too far apart, or too close, for numbers of 64 bits")
-    return CenteredSample(
-        (row - middle) / scale, middle, scale, bootstrap.rounding(row.size, middle, scale), asked.statistic
-    )
+        return kind.none("the values are too far apart, or too close, for numbers of 64 bits")
+    return CenteredSample((row - middle) / scale, middle, scale, bootstrap.rounding(row.size, middle, scale))
 
 
-def of_replicates(made: CenteredSample, replicates: Values, asked: IntervalKind) -> Interval:
+def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKind) -> Interval:
     """The interval that these replicates make."""
-    found, why = correction(made, share_below(replicates, made.estimate, asked.ties, made.rounding), asked.level)
-    if found.why is not None:
-        return asked.none(found.why, replicates.size)
-    low, high = quantiles(replicates, found.low, found.high, asked.quantile)
-    return Interval(made.back(low), made.back(high), asked.level, asked.method, replicates.size, why)
+    ends = corrected(share_below(replicates, kind.ties, centered.rounding), acceleration(centered.row), kind.level)
+    if ends.why is not None:
+        return kind.none(ends.why, replicates.size)
+    low, high = quantiles(replicates, ends.low, ends.high)
+    return Interval(centered.back(low), centered.back(high), kind.level, kind.method, replicates.size)
 
 
-def correction(made: CenteredSample, below: float, level: float) -> tuple[Corrected, str | None]:
-    """P, z0, a and where the ends are; and what to know of the acceleration."""
-    a = acceleration(made.row, made.statistic)
-    why = None if a is not None else "no single value moves the median: corrected for bias, without acceleration"
-    return corrected(below, a or 0.0, level), why
-
-
-def bca_exact(
-    values: ArrayLike,
-    level: float = 0.95,
-    statistic: str = MEAN,
-    ties: str = MID,
-    quantile: str = LINEAR,
-) -> Interval:
+def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interval:
     """The same from all n^n resamples of at most 8 values, each counted once: no draw, nothing by chance."""
-    asked = IntervalKind(level, statistic, ties, quantile)
-    made = sample(values, asked)
-    if isinstance(made, Interval):
-        return made
-    replicates, ways = enumerated(made)
-    found, why = correction(made, exact_share(replicates, ways, made, ties), level)
-    count = made.row.size**made.row.size
-    if found.why is not None:
-        return asked.none(found.why, count)
-    low, high = (_weighted(replicates, ways, q, quantile) for q in (found.low, found.high))
-    return Interval(made.back(low), made.back(high), level, asked.method, count, why)
+    kind = IntervalKind(level, ties)
+    centered = sample(values, kind)
+    if isinstance(centered, Interval):
+        return centered
+    replicates, ways = enumerated(centered)
+    ends = corrected(exact_share(replicates, ways, centered, ties), acceleration(centered.row), level)
+    count = centered.row.size**centered.row.size
+    if ends.why is not None:
+        return kind.none(ends.why, count)
+    low, high = (_weighted(replicates, ways, q) for q in (ends.low, ends.high))
+    return Interval(centered.back(low), centered.back(high), level, kind.method, count)
 
 
-def enumerated(made: CenteredSample) -> tuple[Values, list[int]]:
-    """The statistic of each different resample, ascending, and in how many orders it can be drawn."""
-    n = made.row.size
+def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
+    """The mean of each different resample, ascending, and in how many orders it can be drawn."""
+    n = centered.row.size
     if n > MOST_EXACT:
         raise ValueError(f"at most {MOST_EXACT} values can be counted out, there are {n}")
     every = np.array(list(combinations_with_replacement(range(n), n)))
@@ -184,24 +152,101 @@ def enumerated(made: CenteredSample) -> tuple[Values, list[int]]:
         for count in np.bincount(chosen).tolist():
             orders //= factorial(count)
         ways.append(orders)
-    resamples = made.row[every]
-    found = np.median(resamples, axis=1) if made.statistic == MEDIAN else resamples.mean(axis=1)
-    order = np.argsort(found, kind="stable")
-    return found[order], [ways[at] for at in order.tolist()]
+    means = centered.row[every].mean(axis=1)
+    order = np.argsort(means, kind="stable")
+    return means[order], [ways[at] for at in order.tolist()]
 
 
-def exact_share(replicates: Values, ways: list[int], made: CenteredSample, ties: str) -> float:
+def exact_share(replicates: Values, ways: list[int], centered: CenteredSample, ties: str) -> float:
     """P of all resamples."""
     weights = np.array(ways)
-    below = int(weights[replicates < made.estimate - made.rounding].sum())
+    below = int(weights[replicates < -centered.rounding].sum())
     if ties == STRICT:
         return float(below / weights.sum())
-    return float((below + weights[replicates <= made.estimate + made.rounding].sum()) / (2 * weights.sum()))
+    return float((below + weights[replicates <= centered.rounding].sum()) / (2 * weights.sum()))
 
 
-def _weighted(replicates: Values, ways: list[int], q: float, quantile: str) -> float:
+def _weighted(replicates: Values, ways: list[int], q: float) -> float:
     upto = np.cumsum(ways)
-    whole, part = place(int(upto[-1]), q, quantile)
+    whole, part = _place(int(upto[-1]), q)
     low = float(replicates[upto.searchsorted(whole, side="right")])
     high = float(replicates[upto.searchsorted(min(whole + 1, int(upto[-1]) - 1), side="right")])
     return low + part * (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Which quantiles of the replicates the ends are, by z0; `why`: there are none."""
+
+    z0: float
+    low: float
+    high: float
+    why: str | None = None
+
+
+def corrected(p: float, a: float, level: float) -> Corrected:
+    """The two quantiles for a share `p` of replicates below the estimate. `why` where they cannot be computed."""
+    none = float("nan")
+    if not 0 < p < 1:
+        share = "every" if p >= 1 else "no"
+        return Corrected(none, none, none, f"{share} replicate is below the estimate: its bias cannot be corrected")
+    z0 = _NORMAL.inv_cdf(p)
+    ends = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        z = z0 + _NORMAL.inv_cdf(tail)
+        if a * z >= 1:
+            return Corrected(z0, none, none, f"an acceleration of {a:.3g} is too much for level {level:g}")
+        ends.append(_NORMAL.cdf(z0 + z / (1 - a * z)))
+    return Corrected(z0, ends[0], ends[1])
+
+
+def share_below(replicates: Values, ties: str, rounding: float) -> float:
+    """P by one of TIES, of replicates whose estimate is 0; those within `rounding` of it are equal to it."""
+    below = int(np.count_nonzero(replicates < -rounding))
+    if ties == STRICT:
+        return below / replicates.size
+    return (below + int(np.count_nonzero(replicates <= rounding))) / (2 * replicates.size)
+
+
+def acceleration(row: Values) -> float:
+    """a, of values that are not all alike."""
+    away = row - row.mean()
+    away = away / np.abs(away).max()
+    return float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
+
+
+def quantiles(replicates: Values, low: float, high: float) -> tuple[float, float]:
+    """Both ends: the `low` and the `high` quantile of replicates in any order, between the two nearest ones."""
+    if replicates.size <= _SORTED:
+        ordered = np.sort(replicates)
+        return _at(ordered, *_place(ordered.size, low)), _at(ordered, *_place(ordered.size, high))
+    probe = np.sort(replicates[:: replicates.size // _PROBE])
+    return _quantile(replicates, probe, low), _quantile(replicates, probe, high)
+
+
+def _place(count: int, q: float) -> tuple[int, float]:
+    """A quantile's place among `count` ascending values: the number of the lower one, and how far to the next."""
+    at = (count - 1) * q
+    whole = min(floor(at), count - 1)
+    return whole, at - whole
+
+
+def _quantile(replicates: Values, probe: Values, q: float) -> float:
+    """Only the tail that surely has it is ordered; whether it has is checked."""
+    whole, part = _place(replicates.size, q)
+    upper = q > 0.5
+    rank = probe.size * (1 - q if upper else q)
+    inner = ceil(rank + _FAR * sqrt(rank) + _FAR)
+    if inner < probe.size // 2:
+        tail = replicates[replicates >= probe[-1 - inner]] if upper else replicates[replicates <= probe[inner]]
+        first = whole - (replicates.size - tail.size if upper else 0)
+        if first >= 0 and first + 1 < tail.size:
+            return _at(np.partition(tail, (first, first + 1)), first, part)
+    if whole + 1 < replicates.size:
+        return _at(np.partition(replicates, (whole, whole + 1)), whole, part)
+    return float(replicates.max())
+
+
+def _at(ordered: Values, whole: int, part: float) -> float:
+    low = float(ordered[whole])
+    return low + part * (float(ordered[whole + 1]) - low) if part else low

@@ -5,15 +5,13 @@ correct digits as large ones.
 
 chi-squared  M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), 26.4.4 and 26.4.5: whole degrees of
              freedom, finite sums of positive terms.
-beta         The continued fraction of the incomplete beta function: NIST Digital Library of Mathematical Functions,
-             8.17.22, by Lentz's method.
+beta         A. R. DiDonato, A. H. Morris, "Significant digit computation of the incomplete beta function ratios", ACM
+             Trans. Math. Softw. 18 (1992) 360-373: the continued fraction, equation 9, evaluated by Lentz's method.
+             Stirling's series (6.1.41) stands for gamma functions of large numbers, which would cancel.
 Student      The same handbook, 26.5.2 and 26.7.1 (by the incomplete beta function). Quantiles: 26.7.5, the expansion
              for many degrees of freedom; below, Newton's method on the tail, kept between two bounds.
-F            The same handbook, 26.6.2. A. R. DiDonato, A. H. Morris, "Significant digit computation of the incomplete
-             beta function ratios", ACM Trans. Math. Softw. 18 (1992) 360-373: the continued fraction, equation 9,
-             evaluated by Lentz's method. The beta function's argument and what is left of 1 are both worked out from F,
-             so that small tails keep their digits, and Stirling's series (6.1.41) stands for gamma functions of large
-             numbers, which would cancel.
+F            The same handbook, 26.6.2. The beta function's argument and what is left of 1 are both worked out from F,
+             so that small tails keep their digits.
 """
 
 from __future__ import annotations
@@ -23,10 +21,8 @@ from math import erfc, exp, inf, isnan, lgamma, log, log1p, pi, sqrt, tan
 from statistics import NormalDist
 
 _TINY = 1e-300
-_ENOUGH = 1e-15
-_ENOUGH_F = 1e-16
-_MOST_STEPS = 100_000
-_MOST_STEPS_F = 200_000
+_ENOUGH = 1e-16
+_MOST_STEPS = 200_000
 _MOST_NEWTON_STEPS = 200
 _EXPANDED = 1000
 """From so many degrees of freedom on the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
@@ -51,12 +47,12 @@ def _terms(half: float, first: float, top: float) -> float:
     peak = min(max(first, half // 1 + first), top)
     largest = exp(peak * log(half) - half - lgamma(peak + 1))
     total, term, k = largest, largest, peak
-    while k > first and term > total * _ENOUGH / 10:
+    while k > first and term > total * _ENOUGH:
         term *= k / half
         total += term
         k -= 1
     term, k = largest, peak
-    while k < top and term > total * _ENOUGH / 10:
+    while k < top and term > total * _ENOUGH:
         k += 1
         term *= half / k
         total += term
@@ -68,7 +64,7 @@ def student_p(t: float, df: float) -> float:
     if df <= 0:
         raise ValueError("degrees of freedom are above 0")
     square = t * t
-    return beta_sf(square / (df + square), 0.5, df / 2) if square < 1e300 else 0.0
+    return beta_cdf(df / (df + square), square / (df + square), df / 2, 0.5) if square < 1e300 else 0.0
 
 
 @lru_cache(maxsize=4096)
@@ -123,30 +119,7 @@ def _solved(wanted: float, df: float, start: float) -> float:
 
 def beta_sf(x: float, a: float, b: float) -> float:
     """P(X > x) for X ~ Beta(a, b); small ones are exact in as many digits as others."""
-    if x <= 0:
-        return 1.0
-    if x >= 1:
-        return 0.0
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
-    if x > (a + 1) / (a + b + 2):
-        return min(1.0, front * _fraction(1 - x, b, a) / b)
-    return max(0.0, 1 - front * _fraction(x, a, b) / a)
-
-
-def _fraction(x: float, a: float, b: float) -> float:
-    c = 1.0
-    d = 1 / _away(1 - (a + b) * x / (a + 1))
-    found = d
-    for m in range(1, _MOST_STEPS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d, c = 1 / _away(1 + even * d), _away(1 + even / c)
-        found *= d * c
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d, c = 1 / _away(1 + odd * d), _away(1 + odd / c)
-        found *= d * c
-        if abs(d * c - 1) < _ENOUGH:
-            break
-    return found
+    return beta_cdf(1 - x, x, b, a)
 
 
 def _away(value: float) -> float:
@@ -177,8 +150,8 @@ def beta_cdf(x: float, rest: float, a: float, b: float) -> float:
     small, less = (log(x) if x < 0.5 else log1p(-rest)), (log(rest) if rest < 0.5 else log1p(-x))
     front = exp(a * small + b * less - _log_beta(a, b))
     if a * rest >= b * x:
-        return min(1.0, front / _fraction_f(x, rest, a, b))
-    return max(0.0, 1 - front / _fraction_f(rest, x, b, a))
+        return min(1.0, front / _fraction(x, rest, a, b))
+    return max(0.0, 1 - front / _fraction(rest, x, b, a))
 
 
 def _log_beta(a: float, b: float) -> float:
@@ -209,16 +182,16 @@ def _beyond_stirling(z: float) -> float:
     return total
 
 
-def _fraction_f(x: float, rest: float, a: float, b: float) -> float:
+def _fraction(x: float, rest: float, a: float, b: float) -> float:
     apart = a * rest - b * x + 1
     c = found = _away(a * apart / (a + 1))
     d = 0.0
-    for m in range(1, _MOST_STEPS_F):
+    for m in range(1, _MOST_STEPS):
         width = a + 2 * m - 1
         above = (a + m - 1) * (a + b + m - 1) * m * (b - m) * x * x / (width * width)
         below = m + m * (b - m) * x / width + (a + m) * (apart + m * (1 + rest)) / (width + 2)
         d, c = 1 / _away(below + above * d), _away(below + above / c)
         found *= d * c
-        if abs(d * c - 1) <= _ENOUGH_F:
+        if abs(d * c - 1) <= _ENOUGH:
             break
     return found

@@ -1,4 +1,4 @@
-"""An interval of a mean or a median, or why there is none; Student's interval of a mean.
+"""An interval of a mean, or why there is none; Student's interval of a mean.
 
 Also the names for the conventions in which programs differ, and the checks of a sample that all intervals share. A
 sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
@@ -16,16 +16,9 @@ from cbench.stats.distributions import t_quantile
 
 Values = NDArray[np.float64]
 
-MEAN, MEDIAN = "mean", "median"
-STATISTICS = (MEAN, MEDIAN)
-
 STRICT, MID = "strict", "mid"
 TIES = (STRICT, MID)
 """How replicates equal to the estimate count in P: not at all (R's boot), or one half each (scipy)."""
-
-LINEAR, INVERTED = "linear", "inverted_cdf"
-QUANTILES = (LINEAR, INVERTED)
-"""Which quantile of the replicates is an end: between two of them, or one of them (Hyndman and Fan's 7 and 1)."""
 
 LARGEST = 1e150
 TOO_LARGE = "the values are too large to be squared"

@@ -3,8 +3,6 @@
 bonferroni  C. E. Bonferroni (1936): p < alpha/m. The paper's Algorithm 1.
 holm        S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70:
             the same guarantee, never weaker.
-bh          Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995) 289-300:
-            the share of false ones among the significant, not the chance of any.
 none        each by itself.
 """
 
@@ -13,34 +11,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-BONFERRONI, HOLM, BH, NONE = "bonferroni", "holm", "bh", "none"
-RULES = (BONFERRONI, HOLM, BH, NONE)
+BONFERRONI, HOLM, NONE = "bonferroni", "holm", "none"
 
 P = NDArray[np.float64]
 
 
 def adjusted(values: ArrayLike, rule: str = BONFERRONI) -> P:
     """p-values to compare with alpha itself, at most 1; NaN stays, and is no test."""
-    if rule not in RULES:
-        raise ValueError(f"no such rule: {rule}")
-    p = np.asarray(values, dtype=np.float64)
-    found = np.full(p.shape, np.nan)
+    p = np.array(values, dtype=np.float64)
     known = np.flatnonzero(~np.isnan(p))
-    m = known.size
-    if not m:
-        return found
-    ours = p[known]
-    if rule in (BONFERRONI, NONE):
-        found[known] = np.minimum(ours * (m if rule == BONFERRONI else 1), 1)
-        return found
-    order = np.argsort(ours, kind="stable")
-    ranked = ours[order]
     if rule == HOLM:
-        ranked = holm_of_smallest(ranked, m)
-    else:
-        ranked = np.minimum.accumulate((ranked * m / np.arange(1, m + 1))[::-1])[::-1]
-    found[known[order]] = np.minimum(ranked, 1)
-    return found
+        known = known[np.argsort(p[known], kind="stable")]
+        p[known] = holm_of_smallest(p[known], known.size)
+    elif rule == BONFERRONI:
+        p *= known.size
+    return np.minimum(p, 1)
 
 
 def holm_of_smallest(ranked: ArrayLike, m: int) -> P:

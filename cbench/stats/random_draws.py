@@ -34,11 +34,11 @@ class Stream:
 
     def shuffled(self, items: Sequence[T]) -> tuple[T, ...]:
         """A permutation, each equally likely (R. Durstenfeld, algorithm 235, Commun. ACM 7 (1964) 420)."""
-        found = list(items)
-        for last in range(len(found) - 1, 0, -1):
+        order = list(items)
+        for last in range(len(order) - 1, 0, -1):
             other = self.below(last + 1)
-            found[last], found[other] = found[other], found[last]
-        return tuple(found)
+            order[last], order[other] = order[other], order[last]
+        return tuple(order)
 
     def _take(self, size: int) -> bytes:
         while len(self._rest) < size:

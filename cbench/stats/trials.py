@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,19 +37,14 @@ class Trials:
     metrics: tuple[str, ...] = ()
     single: bool = True
 
-    def by_series(self) -> Iterator[NDArray[np.intp]]:
-        """The rows of each series, in their order; as many as there are names."""
-        order = self._sorting()
-        for begin, end in itertools.pairwise(self._bounds()):
-            yield np.arange(begin, end) if order is None else order[begin:end]
-
     def grouped(self) -> tuple[Trials, list[slice]]:
         """The same trials with the rows of each series side by side, and where each has them."""
-        order = self._sorting()
-        bounds = self._bounds().tolist()
-        slices = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
-        if order is None:
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(self.series, minlength=len(self.names)))])
+        slices = [slice(begin, end) for begin, end in itertools.pairwise(bounds.tolist())]
+        if not (self.series[1:] < self.series[:-1]).any():
             return self, slices
+        narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
+        order = np.argsort(narrow, kind="stable")
         run, position = (None if each is None else each[order] for each in (self.run, self.position))
         return replace(
             self,
@@ -75,18 +69,6 @@ class Trials:
         order = np.argsort(place, kind="stable")
         ordered, tests = place[order], test[order]
         return bool(((ordered[1:] == ordered[:-1]) & (tests[1:] != tests[:-1])).any())
-
-    def _sorting(self) -> NDArray[np.intp] | None:
-        """None where the rows are in the order of the series already."""
-        if not (self.series[1:] < self.series[:-1]).any():
-            return None
-        narrow = self.series.astype(np.uint16) if len(self.names) <= 2**16 else self.series  # these sort by radix
-        return np.argsort(narrow, kind="stable")
-
-    def _bounds(self) -> NDArray[np.intp]:
-        bounds = np.zeros(len(self.names) + 1, dtype=np.intp)
-        np.cumsum(np.bincount(self.series, minlength=len(self.names)), out=bounds[1:])
-        return bounds
 
     def predecessors(self) -> Codes | None:
         """For each row the number of the test that ran before it in its run, or START; None where that is not known."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
 
 from cbench.store.schema import APPLICATION_ID, STEPS, VERSION
 from quiet import QuietError, UsageError
+
+T = TypeVar("T")
 
 WAIT_S = 10.0
 """How long another process may write before ours is given up."""
@@ -36,24 +42,79 @@ def reason(error: sqlite3.Error) -> str:
     return f"{error} [{name}]" if name else str(error)
 
 
+@contextlib.contextmanager
+def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
+    """Have SQLite's errors inside raise QuietError, in one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise QuietError(f"{path}: {reason(error)}{what_is_kept}") from None
+
+
+class Database:
+    """An open store; a context manager."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
+        self.path = path
+        self._connection = connection
+        self._writing = writing
+
+    def close(self) -> None:
+        """Merge the log, if there is one, and leave a single file; on a full disk the log stays and counts."""
+        if self._writing:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA busy_timeout=0")
+                self._connection.execute("PRAGMA journal_mode=DELETE")
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Raises QuietError for what cannot be in a store."""
+        try:
+            yield self._connection
+        except (sqlite3.Error, json.JSONDecodeError, TypeError, ValueError) as error:
+            raise QuietError(f"{self.path}: damaged: {error}") from None
+
+    def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """One transaction. Raises QuietError."""
+        with explained(self.path, self._what_is_kept()):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                result = change(self._connection)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        return result
+
+    def _what_is_kept(self) -> str:
+        """What an error adds on the content."""
+        return ""
+
+
 def for_writing(path: Path) -> sqlite3.Connection:
     """A connection to a store of the newest version, which is made if there is no file or an empty one."""
     _check(path, exists=False)
     if path.exists() and not os.access(path, os.W_OK):
         raise UsageError(f"{path}: not writable")
     connection = _connect(path, "rwc")
-    try:
+    with explained(path, "; nothing was stored"), _closed_on_error(connection):
         # What says whose file it is comes first: nothing may be changed in one that is not ours.
         version = _version(path, connection)
         if version < VERSION:
             _upgrade(connection)  # before there is a log: the file by itself shall say what it is
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-    except (sqlite3.Error, QuietError) as error:
-        connection.close()
-        if isinstance(error, sqlite3.Error):
-            raise QuietError(f"{path}: {reason(error)}; nothing was stored") from None
-        raise
     return connection
 
 
@@ -65,15 +126,19 @@ def for_reading(path: Path) -> sqlite3.Connection:
     alone = not log.exists() and not os.access(path.parent, os.W_OK)
     _recover(path)
     connection = _connect(path, "ro&immutable=1" if alone else "ro")
-    try:
+    with explained(path), _closed_on_error(connection):
         if _version(path, connection) == 0:
             raise UsageError(f"{path}: empty: nothing was stored in it")
-    except (sqlite3.Error, QuietError) as error:
-        connection.close()
-        if isinstance(error, sqlite3.Error):
-            raise QuietError(f"{path}: {reason(error)}") from None
-        raise
     return connection
+
+
+@contextlib.contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, QuietError):
+        connection.close()
+        raise
 
 
 def _recover(path: Path) -> None:
@@ -82,16 +147,6 @@ def _recover(path: Path) -> None:
         return
     with contextlib.suppress(sqlite3.Error), contextlib.closing(_connect(path, "rw")) as connection:
         connection.execute("SELECT count(*) FROM sqlite_master")
-
-
-def close(connection: sqlite3.Connection, written: bool) -> None:
-    """Merge the log, if there is one, and leave a single file; on a full disk the log stays."""
-    if written:
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("PRAGMA busy_timeout=0")
-            connection.execute("PRAGMA journal_mode=DELETE")
-    with contextlib.suppress(sqlite3.Error):
-        connection.close()
 
 
 def _check(path: Path, exists: bool) -> None:
@@ -108,11 +163,9 @@ def _check(path: Path, exists: bool) -> None:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    try:
+    with explained(path):
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         return sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
-    except sqlite3.Error as error:
-        raise QuietError(f"{path}: {reason(error)}") from None
 
 
 def _version(path: Path, connection: sqlite3.Connection) -> int:

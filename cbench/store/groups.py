@@ -22,14 +22,14 @@ class Group:
 
 def grouped(series: Sequence[StoredSeries]) -> list[Group]:
     """All series with trials, in groups, in the order in which each was first measured."""
-    found: dict[tuple[str, int, str, str, str], list[StoredSeries]] = {}
+    members_of: dict[tuple[str, int, str, str, str], list[StoredSeries]] = {}
     for each in series:
         if each.trials:
-            found.setdefault((each.test, each.cpu, each.unit, each.counter_name, _host(each)), []).append(each)
+            members_of.setdefault((each.test, each.cpu, each.unit, each.counter_name, _host(each)), []).append(each)
     groups = []
-    for key, members in found.items():
+    for key, members in members_of.items():
         test, cpu, unit, counter, host = key
-        others = [other for other in found if other[0] == test]
+        others = [other for other in members_of if other[0] == test]
         name = test
         if len({other[1] for other in others}) > 1:
             name += f" CPU {cpu}"

@@ -28,8 +28,11 @@ class Stored:
 
     position: int
     trial: Trial
-    counts: Mapping[str, int]
     begin_ns: int | None
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return self.trial.counts
 
     @property
     def value(self) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, Trial, TrialCause
@@ -90,25 +90,12 @@ SERIES = (
     "started_ticks, ended_ticks FROM series WHERE run = ? ORDER BY position"
 )
 
-NUMBERS = ("value", "output", "begin", "end")
-WHOLE = ("valid", "migrated", "context_switches", "page_faults")
-TEXTS = ("causes", "interrupts", "counts", "traced")
-COLUMNS = (*NUMBERS, *WHOLE, *TEXTS, "more")
-
-KNOWN = frozenset(field.name for field in fields(Trial))
-DEFAULTS = {field.name: field.default for field in fields(Trial) if field.default is not MISSING}
-
 _BITS = 2**63
 
 
 def number(value: int) -> int | str:
     """As it is stored."""
     return value if -_BITS <= value < _BITS else str(value)
-
-
-def integer(stored: int | str) -> int:
-    """As it was."""
-    return int(stored)
 
 
 def compact(content: object) -> str:
@@ -126,19 +113,21 @@ def _plain(thing: object) -> object:
 
 
 def pack(trial: Trial) -> tuple[object, ...]:
-    """A trial in the order of COLUMNS; what is empty is NULL, and a field that has no column is in `more`."""
-    each = {field.name: getattr(trial, field.name) for field in fields(trial)}
-    row: list[object] = [number(each.pop(name)) for name in NUMBERS]
-    row += [int(each.pop(name)) for name in WHOLE]
-    each["causes"] = [cause.text for cause in trial.causes]
+    """A trial in the order of NEW_TRIAL's columns; what is empty is NULL, and what has no column is in `more`."""
+    numbers = (trial.value, trial.output, trial.begin, trial.end)
+    traced = None  # which is not the same as that nothing was traced
     if trial.traced is not None:
-        each["traced"] = [{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced]
-    for name in TEXTS:
-        content = each.pop(name, None)
-        known = content is not None if name == "traced" else content  # nothing traced is not the same as not traced
-        row.append(compact(content) if known else None)
-    rest = {name: value for name, value in each.items() if name not in DEFAULTS or value != DEFAULTS[name]}
-    return (*row, compact(rest) if rest else None)
+        traced = compact([{"kind": part.kind, "text": part.name, "ns": part.ns} for part in trial.traced])
+    return (
+        *map(number, numbers),
+        *(int(trial.valid), int(trial.migrated), trial.context_switches, trial.page_faults),
+        *(
+            compact(content) if content else None
+            for content in ([cause.text for cause in trial.causes], trial.interrupts, trial.counts)
+        ),
+        traced,
+        None if trial.kernel is None else compact({"kernel": trial.kernel}),
+    )
 
 
 def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
@@ -157,20 +146,25 @@ def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]
     return TrialCause(text)
 
 
-def unpack(row: tuple[Any, ...]) -> tuple[Trial, Mapping[str, int]]:
-    """The trial of a row of COLUMNS, and its counts."""
-    each = dict(zip(COLUMNS, row, strict=True))
-    content: dict[str, Any] = {name: integer(each[name]) for name in NUMBERS}
-    content |= {"valid": bool(each["valid"]), "migrated": bool(each["migrated"])}
-    content |= {name: each[name] for name in ("context_switches", "page_faults")}
-    content["interrupts"] = json.loads(each["interrupts"]) if each["interrupts"] else {}
-    traced = None
-    if each["traced"] is not None:
-        traced = tuple(TrialCause(part["kind"], part["text"], ns=part["ns"]) for part in json.loads(each["traced"]))
-        content["traced"] = traced
-    texts = json.loads(each["causes"]) if each["causes"] else ()
-    content["causes"] = tuple(cause(text, traced or (), content["interrupts"]) for text in texts)
-    counts: Mapping[str, int] = json.loads(each["counts"]) if each["counts"] else {}
-    more = json.loads(each["more"]) if each["more"] else {}
-    content |= {"counts": counts, **{name: more[name] for name in more if name in KNOWN}}
-    return Trial(**content), counts
+def unpack(row: tuple[Any, ...]) -> Trial:
+    """The trial of a row of such columns."""
+    value, output, begin, end, valid, migrated, switches, faults, *texts = row
+    causes, interrupts, counts, traced, more = (None if text is None else json.loads(text) for text in texts)
+    parts = None
+    if traced is not None:
+        parts = tuple(TrialCause(part["kind"], part["text"], ns=part["ns"]) for part in traced)
+    return Trial(
+        value=int(value),
+        output=int(output),
+        causes=tuple(cause(text, parts or (), interrupts or {}) for text in causes or ()),
+        context_switches=switches,
+        page_faults=faults,
+        interrupts=interrupts or {},
+        migrated=bool(migrated),
+        valid=bool(valid),
+        begin=int(begin),
+        end=int(end),
+        counts=counts or {},
+        kernel=(more or {}).get("kernel"),
+        traced=parts,
+    )

@@ -11,30 +11,38 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from cbench.model import Trial
-from cbench.store import database
-from cbench.store.read import read
-from cbench.store.records import Run, StoredSeries
-from cbench.store.schema import NEW_CHUNK, NEW_RUN, NEW_SERIES, NEW_TRIAL, compact, number, pack
+from cbench.store.database import Database, for_reading, for_writing
+from cbench.store.records import Run, Stored, StoredSeries, Timeline
+from cbench.store.schema import (
+    NEW_CHUNK,
+    NEW_RUN,
+    NEW_SERIES,
+    NEW_TRIAL,
+    SERIES,
+    TRIALS,
+    compact,
+    number,
+    pack,
+    unpack,
+)
 from quiet import QuietError, __version__
-
-T = TypeVar("T")
 
 GIVEN = ("workload", "params", "cpu", "process")
 
 
-class Store:
+class Store(Database):
     """An open store; a context manager. create() adds a run to it, open() only reads."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, run: int | None) -> None:
-        self._path = path
-        self._connection = connection
-        self._run = run
+    def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
+        super().__init__(path, connection, writing)
+        self._run: int | None = None
         self._kept = 0
         self._series = 0
         self._next: dict[int, int] = {}
@@ -45,22 +53,19 @@ class Store:
 
         UsageError for a file that is no such store or a folder that is none; QuietError when it cannot be written.
         """
-        at = Path(path)
-        connection = database.for_writing(at)
-        store = cls(at, connection, None)
+        store = cls(Path(path), for_writing(Path(path)), True)
         row = (time.time_ns(), __version__, compact(list(command)), compact(host))
         try:
             store._run = store._write(lambda c: _insert(c, NEW_RUN, row))
         except QuietError:
-            connection.close()
+            store._connection.close()
             raise
         return store
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """An existing store, to read it. UsageError when it is none."""
-        at = Path(path)
-        return cls(at, database.for_reading(at), None)
+        return cls(Path(path), for_reading(Path(path)), False)
 
     @property
     def kept(self) -> int:
@@ -105,18 +110,17 @@ class Store:
 
     def runs(self) -> list[Run]:
         """All runs, the oldest first."""
-        return [run for run, _ in self._read(trials=False)]
+        with self._reading() as connection:
+            return [run for run, _ in _read(connection, trials=False)]
 
     def series(self) -> list[StoredSeries]:
         """All series of all runs with their trials, in the order in which they were measured."""
-        return [series for _, found in self._read(trials=True) for series in found]
+        with self._reading() as connection:
+            return [series for _, series_of_run in _read(connection, trials=True) for series in series_of_run]
 
     def close(self) -> None:
-        """Ends the run. A log that cannot be merged into the file (a full disk) stays beside it and counts."""
+        """Ends the run."""
         self._end(done=True)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -129,30 +133,10 @@ class Store:
                 row = (time.time_ns(), self._run)
                 self._write(lambda c: c.execute("UPDATE run SET ended_ns = ? WHERE run = ?", row))
         finally:
-            database.close(self._connection, written=self._run is not None)
+            super().close()
 
-    def _read(self, trials: bool) -> list[tuple[Run, list[StoredSeries]]]:
-        try:
-            return read(self._connection, trials)
-        except (sqlite3.Error, json.JSONDecodeError, TypeError, ValueError) as error:
-            raise QuietError(f"{self._path}: damaged: {error}") from None
-
-    def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        """One transaction."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            made = change(self._connection)
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            kept = f"{self._kept:,} trials of this run are kept in it" if self._kept else "nothing of this run is kept"
-            raise QuietError(f"{self._path}: {database.reason(error)}; {kept}") from None
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-        return made
+    def _what_is_kept(self) -> str:
+        return f"; {self._kept:,} trials of this run are kept in it" if self._kept else "; nothing of this run is kept"
 
 
 def _ticks() -> int | str:
@@ -167,3 +151,65 @@ def _insert(connection: sqlite3.Connection, statement: str, row: Sequence[object
     number = connection.execute(statement, row).lastrowid
     assert number is not None
     return number
+
+
+def _read(connection: sqlite3.Connection, trials: bool) -> list[tuple[Run, list[StoredSeries]]]:
+    """Runs and their series as of one moment, though another process may be writing."""
+    connection.execute("BEGIN")
+    try:
+        rows = connection.execute("SELECT run, started_ns, ended_ns, version, command, host FROM run ORDER BY run")
+        runs = [
+            Run(number, started, ended, version, tuple(json.loads(command)), json.loads(host))
+            for number, started, ended, version, command, host in rows.fetchall()
+        ]
+        return [(run, _series_of(connection, run) if trials else []) for run in runs]
+    finally:
+        connection.execute("COMMIT")
+
+
+def _series_of(connection: sqlite3.Connection, run: Run) -> list[StoredSeries]:
+    rows = connection.execute(SERIES, (run.number,)).fetchall()
+    series = []
+    for key, position, workload, params, cpu, process, started, ended, facts, after, *ticks in rows:
+        known = {**json.loads(facts), **json.loads(after or "{}")}
+        timeline = _timeline(connection, key, (ticks[0], started), (ticks[1], ended))
+        trials = _trials(connection, key, timeline)
+        settings = json.loads(params)
+        series.append(StoredSeries(key, run, position, workload, settings, cpu, process, started, ended, known, trials))
+    return _marked(series)
+
+
+def _marked(series: list[StoredSeries]) -> list[StoredSeries]:
+    """With what was varied: processes are numbered from 0 in each test, so where the numbers begin again, the next
+    begins, and what differs before that is not a part of it."""
+    tests: dict[tuple[str, int], list[list[int]]] = {}
+    for at, each in enumerate(series):
+        known = tests.setdefault((each.workload, each.cpu), [])
+        if not known or each.process <= series[known[-1][-1]].process:
+            known.append([])
+        known[-1].append(at)
+    result = list(series)
+    for members in (members for known in tests.values() for members in known):
+        params = [series[at].params for at in members]
+        names = frozenset(
+            name for one in params for name in one if any(name not in p or p[name] != one[name] for p in params)
+        )
+        for at in members:
+            result[at] = replace(series[at], varied=names)
+    return result
+
+
+def _timeline(connection: sqlite3.Connection, series: int, begin: tuple[Any, int], end: tuple[Any, Any]) -> Timeline:
+    rows = connection.execute(
+        "SELECT stored_ticks, stored_ns FROM chunk WHERE series = ? ORDER BY first", (series,)
+    ).fetchall()
+    moments = [begin, *rows, *([end] if end[0] is not None else [])]
+    return Timeline([int(ticks) for ticks, _ in moments], [ns for _, ns in moments])
+
+
+def _trials(connection: sqlite3.Connection, series: int, timeline: Timeline) -> tuple[Stored, ...]:
+    trials = []
+    for position, *row in connection.execute(TRIALS, (series,)):
+        trial = unpack(tuple(row))
+        trials.append(Stored(position, trial, timeline.of(trial.begin)))
+    return tuple(trials)

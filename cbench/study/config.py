@@ -11,8 +11,7 @@ from typing import Any
 from cbench.study import model
 from cbench.study.instruments import perf_record
 from cbench.study.instruments import registry as instruments
-from cbench.study.instruments.instrument import LAST, SAMPLES
-from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.instrument import LAST, NO_CALL_GRAPH, SAMPLES, Sampling
 from cbench.study.model import Metric, Study, Test
 from cbench.study.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
 from cbench.study.process import process_tags
@@ -60,7 +59,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         raise study.error(
             "repetitions", f"{repetitions}: a multiple of {multiple} for {len(tests)} tests in this design"
         )
-    made = Study(
+    parsed = Study(
         name=study.text("name", Path(file).stem),
         tests=tests,
         repetitions=repetitions,
@@ -77,13 +76,13 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         environment=whole.variables("environment", OURS if check else None, check),
         folder=folder,
     )
-    if check and not made.setup and not made.reset.command:  # nothing else of the study may make one
+    if check and not parsed.setup and not parsed.reset.command:  # nothing else of the study may make one
         _folders(whole, tests, Path(folder))
-    if made.cpus and not made.profile:
+    if parsed.cpus and not parsed.profile:
         raise study.error("cpus", 'needs a profile, such as profile = "bench"')
     study.end()
     whole.end()
-    return made
+    return parsed
 
 
 def whole_of(text: str, file: str) -> TomlTable:
@@ -147,13 +146,13 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Test, 
         raise whole.error("test", "is missing: a study needs at least one [[test]]")
     if len(tables) > MOST_TESTS:
         raise whole.error("test", f"{len(tables):,} tests: at most {MOST_TESTS:,}")
-    found: dict[str, Test] = {}
+    tests: dict[str, Test] = {}
     for table in tables:
         test = _test(table, timeout, folder)
-        if test.name in found:
+        if test.name in tests:
             raise table.error("name", f"{test.name!r} is there twice")
-        found[test.name] = test
-    return tuple(found.values())
+        tests[test.name] = test
+    return tuple(tests.values())
 
 
 def _test(table: TomlTable, timeout: float, folder: str | None) -> Test:
@@ -205,19 +204,19 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
     ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
     if len(ways) > 1:
         raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
-    return next((replace(each, call_graph=each.call_graph or perf_record.NO_CALL_GRAPH) for each in ways), None)
+    return next((replace(each, call_graph=each.call_graph or NO_CALL_GRAPH) for each in ways), None)
 
 
 def what_of(table: TomlTable, what: str = "a test is either a command or a workload") -> tuple[str, str]:
     """The command and the workload of a table, one of them empty. `what`: what to say where that is not so."""
     given = [key for key in ("command", "workload") if table.has(key)]
-    found = {key: table.text(key, "") for key in ("command", "workload")}
+    texts = {key: table.text(key, "") for key in ("command", "workload")}
     for key in given:
-        if not found[key].strip():
+        if not texts[key].strip():
             raise table.error(key, "is empty")
     if len(given) != 1:
         raise table.error("command", f"{what}: write one of both")
-    return found["command"], found["workload"]
+    return texts["command"], texts["workload"]
 
 
 def metric_of(table: TomlTable, workload: bool, alone: bool) -> Metric:

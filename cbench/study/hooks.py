@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from cbench.study.records import Facts, FactValue, StoredRun
+from cbench.study.records import FactValue, StoredFacts, StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TrialHooks:
         """Variables of the reset's command."""
         return {}
 
-    def begin(self, run: StoredRun) -> Facts:
+    def begin(self, run: StoredRun) -> StoredFacts:
         """Before a run's first trial, also where the run goes on. Raises QuietError, which ends the study."""
         return {}
 

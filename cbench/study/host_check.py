@@ -8,23 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from cbench.machine import describe
-from cbench.results import to_json
-from cbench.study.model import CALLED, Study, StudyCounter
-from cbench.study.records import Facts
+from cbench.results import json_object, to_json
+from cbench.study.model import Study, StudyCounter
+from cbench.study.records import StoredFacts
 from cbench.study.resets import reboot
 from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus, join
 
 INSIDE = "CBENCH_INSIDE_QUIET"
 SHORT_S = 0.2
 MOST_DRIFT = 20
-
-
-def tell(line: str) -> None:
-    """A message for the user: stderr, one line."""
-    sys.stderr.write(f"cbench: {line}\n")
 
 
 def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
@@ -49,34 +43,27 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
     os.execve(sys.executable, command, {**os.environ, INSIDE: "1"})  # noqa: S606 - quiet run is to be the parent
 
 
-def described(counter: StudyCounter | None) -> Facts:
+def described(counter: StudyCounter | None) -> StoredFacts:
     """The host, and the counter of the study's workloads."""
-    host = to_json(describe.describe(sorted(os.sched_getaffinity(0)), isolated_cpus()))
-    return {**(host if isinstance(host, dict) else {}), "counter": to_json(counter)}
+    host = json_object(describe.describe(sorted(os.sched_getaffinity(0)), isolated_cpus()))
+    return {**host, "counter": to_json(counter)}
 
 
 def counter_of(study: Study, wanted: str) -> StudyCounter | None:
     """The counter of its workloads, None where it has none. Raises UsageError where it cannot be had."""
     if not any(test.workload for test in study.tests):
         return None
-    from cbench.study.workload import choose
+    from cbench.study import workload
 
-    return choose(study, wanted)
-
-
-def missing_folder(study: Study, kind: str = "order") -> str | None:
-    """What to say where the study's commands have no folder to run in."""
-    if Path(study.folder).is_dir():
-        return None
-    return f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there"
+    return workload.choose(wanted)
 
 
-def glance() -> Facts:
+def glance() -> StoredFacts:
     """Boot and load: what costs nothing to look at."""
     return {"boot_id": reboot.boot_id(), "load": [*os.getloadavg()]}
 
 
-def look(tell: Callable[[str], None]) -> Facts:
+def look(tell: Callable[[str], None]) -> StoredFacts:
     """What is stored with a run: boot, load, CPUs, and where a profile is applied what `quiet verify` says of it."""
     reader = Reader()
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
@@ -105,7 +92,7 @@ def _aside(cpus: frozenset[int]) -> Iterator[None]:
         join(before)
 
 
-def _verified() -> Facts:
+def _verified() -> StoredFacts:
     command = [sys.executable, "-P", "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     try:

@@ -10,12 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from cbench.console import StoppedError, tell
 from cbench.study import auto_resume, config, lock, orders
 from cbench.study.example import EXAMPLE
 from cbench.study.hooks import TrialHooks
-from cbench.study.host_check import counter_of, described, glance, inside, look, missing_folder, tell
+from cbench.study.host_check import counter_of, described, glance, inside, look
 from cbench.study.model import CALLED, Study, StudyCounter
-from cbench.study.records import Facts, Header, RunLeftOut, StoredRun, StudyStatus, TestFailure
+from cbench.study.records import Header, RunLeftOut, StoredFacts, StoredRun, StudyStatus, TestFailure
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.runner import Runner, StudyProgress
 from cbench.study.store import StudyStore
@@ -24,12 +25,6 @@ from quiet import QuietError, Reader, Refused, UsageError
 ORDER = "order"
 PATIENCE_S, PAUSE_S = 3.0, 0.1
 Show = Callable[[StudyProgress], None]
-
-
-class StudyInterrupted(QuietError):
-    """Ctrl-C, with the exit code that shells give it."""
-
-    exit_code = 130
 
 
 def init(path: str) -> None:
@@ -148,8 +143,8 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
     """Raises QuietError for what would make every trial fail."""
-    if problem := missing_folder(study, kind):
-        raise UsageError(problem)
+    if not Path(study.folder).is_dir():
+        raise UsageError(f"{study.folder}: the {CALLED[kind]}'s folder, in which its commands run, is not there")
     for test in study.tests:
         place = f"{file}: {'test' if kind == ORDER else 'treatment'} {test.name!r}"
         wanted = {**os.environ, **study.environment}.get("PATH")
@@ -199,7 +194,7 @@ def go_on(
     """
     kept = f"what has ended is kept; go on with: {again or f'cbench {kind} resume {store.path}'}"
 
-    def known(run: StoredRun) -> Facts:
+    def known(run: StoredRun) -> StoredFacts:
         return look(tell) if hooks is None or hooks.first(run) else glance()
 
     if isinstance(study.reset, RebootReset):
@@ -213,7 +208,7 @@ def go_on(
                 workloads = Workloads(study, counter.name, Path(cache), tell, kind)
             Runner(study, store, known, tell, show, workloads, hooks).run()
         except KeyboardInterrupt:
-            raise StudyInterrupted(f"interrupted; {kept}") from None
+            raise StoppedError(f"interrupted; {kept}") from None
         except SystemExit:
             tell(f"ended by a signal; {kept}")
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.instrument import Sampling
 from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.process.run_command import Probe
 from cbench.study.resets.reset import Reset

@@ -46,11 +46,11 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
     if design not in (INTERLEAVED, SHUFFLED):
         raise ValueError(f"no such design: {design}")
     coin = Stream(seed, "first")
-    found = []
-    for one in drawn:
-        pair = [baseline, one]
-        found += pair if design == INTERLEAVED or coin.below(2) else pair[::-1]
-    return found
+    runs = []
+    for run in drawn:
+        pair = [baseline, run]
+        runs += pair if design == INTERLEAVED or coin.below(2) else pair[::-1]
+    return runs
 
 
 def drawn_order(tests: int, number: int, seed: int) -> tuple[int, ...]:
@@ -75,9 +75,9 @@ def _squares(tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
         raise ValueError(
             f"{tests} tests need a multiple of {len(rows)} repetitions for Williams's design, not {repetitions}"
         )
-    found: list[PlannedRun] = []
+    runs: list[PlannedRun] = []
     for number in range(repetitions // len(rows)):
         names = Stream(seed, f"names {number}").shuffled(range(tests))
         for row in Stream(seed, f"rows {number}").shuffled(rows):
-            found.append(PlannedRun(WILLIAMS, tuple(names[place] for place in row)))
-    return found
+            runs.append(PlannedRun(WILLIAMS, tuple(names[place] for place in row)))
+    return runs

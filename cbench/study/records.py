@@ -9,7 +9,7 @@ from typing import Any
 from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
-Facts = dict[str, FactValue]
+StoredFacts = dict[str, FactValue]
 """What is stored of a run or a trial, as JSON."""
 
 

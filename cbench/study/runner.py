@@ -14,11 +14,10 @@ from cbench.study.model import Study
 from cbench.study.process import process_tags
 from cbench.study.process.process_tags import ProcessTag, ProcessTags
 from cbench.study.process.run_command import MOST_OUTPUT, CommandError, run_checked
-from cbench.study.records import Ended, Facts, StoredRun
+from cbench.study.records import Ended, StoredFacts, StoredRun
 from cbench.study.resets import reboot
-from cbench.study.resets.command import NoReset
 from cbench.study.resets.reboot import RebootReset
-from cbench.study.resets.reset import ResetContext, ResetError
+from cbench.study.resets.reset import NoReset, ResetContext, ResetError
 from cbench.study.store import StudyStore
 from quiet import QuietError
 
@@ -49,7 +48,7 @@ class Runner:
         self,
         study: Study,
         store: StudyStore,
-        look: Callable[[StoredRun], Facts],
+        look: Callable[[StoredRun], StoredFacts],
         tell: Callable[[str], None],
         show: Callable[[StudyProgress], None],
         workloads: Workloads | None = None,
@@ -130,7 +129,7 @@ class Runner:
                 self._failed(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
         self._store.end_run(run.number)
 
-    def _begun_at(self, run: StoredRun) -> Facts:
+    def _begun_at(self, run: StoredRun) -> StoredFacts:
         levels = self._hooks.begin(run)
         return {"levels": levels} if levels else {}
 
@@ -182,12 +181,12 @@ class Runner:
         self._store.begin_run(run.number, facts, self._look(run) | levels)
         return True
 
-    def _reset(self, run: StoredRun) -> Facts:
+    def _reset(self, run: StoredRun) -> StoredFacts:
         reset, context = self._study.reset, self._context
         if variables := self._hooks.asked(run):
             context = replace(context, environment={**self._environment, **variables})
         if not isinstance(reset, RebootReset):
-            return {**reset.perform(run.number, context)}
+            return reset.perform(run.number, context)
         before, times = self._store.asked_to_boot(run.number)
         now = reboot.boot_id()
         if before in ("", now):  # the same boot: not asked yet, or whoever asked was killed before it happened
@@ -195,8 +194,8 @@ class Runner:
                 raise ResetError(f"asked {times} times to reboot, and the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
-            return {**reset.perform(run.number, context)}
-        facts: Facts = {"boot_id_before": before, "boot_id": now, "came_up": reset.came_up(context)}
+            return reset.perform(run.number, context)
+        facts: StoredFacts = {"boot_id_before": before, "boot_id": now, "came_up": reset.came_up(context)}
         if reset.check:
             reset.execute(reset.check, self._context)
         return facts

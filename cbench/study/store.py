@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from cbench.store import database
+from cbench.store.database import Database, explained, for_reading, for_writing
 from cbench.store.schema import compact
 from cbench.study.orders import PlannedRun
 from cbench.study.records import Counts, Ended, Header, StoredRun
@@ -23,36 +22,17 @@ from quiet import QuietError, UsageError, __version__
 
 __all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "study_kind"]
 
-T = TypeVar("T")
 KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
 FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
 """What a header's kind means; it is also the name of the commands."""
 
 
-class StudyStore:
+class StudyStore(Database):
     """An open study; a context manager."""
-
-    def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
-        self.path = path
-        self._connection = connection
-        self._writing = writing
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:
         """A new study with all its runs planned. UsageError where something is in the file already; QuietError else."""
-        made = cls(path, database.for_writing(path), True)
-        try:  # what was killed while it made a store has left one without content
-            if has_study(made._connection):
-                anew = "to begin anew remove it, or name another (-o)"
-                kind = made.header().kind
-                raise UsageError(f"{path}: is there already; `cbench {kind} resume {path}` goes on with it; {anew}")
-            if made._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
-                raise UsageError(f"{path}: has measurements in it; choose another name for the study")
-        except (sqlite3.Error, QuietError) as error:
-            made.close()
-            if isinstance(error, sqlite3.Error):
-                raise QuietError(f"{path}: {database.reason(error)}") from None
-            raise
         row = (
             *(time.time_ns(), __version__, header.kind, header.name, header.seed, header.source, header.folder),
             *(compact(list(header.tests)), compact(header.host)),
@@ -67,45 +47,42 @@ class StudyStore:
             rows = ((number, run.kind, compact(list(run.order))) for number, run in enumerate(plan))
             c.executemany("INSERT INTO study_run (run, kind, tests) VALUES (?, ?, ?)", rows)
 
-        try:
-            made._write(write)
-        except QuietError:
-            made.close()
-            raise
-        return made
+        store = cls(path, for_writing(path), True)
+        with store._closed_on_error():  # what was killed while it made a store has left one without content
+            if has_study(store._connection):
+                anew = "to begin anew remove it, or name another (-o)"
+                kind = store.header().kind
+                raise UsageError(f"{path}: is there already; `cbench {kind} resume {path}` goes on with it; {anew}")
+            if store._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
+                raise UsageError(f"{path}: has measurements in it; choose another name for the study")
+            store._write(write)
+        return store
 
     @classmethod
     def open(cls, path: Path, writing: bool = False, kind: str | None = None) -> Self:
         """A study that is there. UsageError where it is none, or not of this kind."""
         if writing and not path.exists():
             raise UsageError(f"{path}: no such file")
-        made = cls(path, database.for_writing(path) if writing else database.for_reading(path), writing)
-        try:
-            there = has_study(made._connection)
-        except sqlite3.Error as error:
-            made.close()
-            raise QuietError(f"{path}: {database.reason(error)}") from None
-        if not there:
-            made.close()
-            begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
-            raise UsageError(f"{path}: there is no study in it; {begins}")
-        if kind is not None:
-            made._check_kind(kind)
-        return made
+        store = cls(path, for_writing(path) if writing else for_reading(path), writing)
+        with store._closed_on_error():
+            if not has_study(store._connection):
+                begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` begins one"
+                raise UsageError(f"{path}: there is no study in it; {begins}")
+            if kind is not None and (found := store.header().kind) != kind:
+                raise UsageError(
+                    f"{path}: is {KINDS.get(found, found)}, not {KINDS[kind]}: `cbench {found}` has the same commands "
+                    "for it (resume, status, analyze, report)"
+                )
+        return store
 
-    def _check_kind(self, kind: str) -> None:
-        """Close it, and raise UsageError, where it is of another kind."""
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
         try:
-            found = self.header().kind
+            with explained(self.path):
+                yield
         except QuietError:
             self.close()
             raise
-        if found != kind:
-            self.close()
-            raise UsageError(
-                f"{self.path}: is {KINDS.get(found, found)}, not {KINDS[kind]}: `cbench {found}` has the same commands "
-                "for it (resume, status, analyze, report)"
-            )
 
     def identity(self) -> str:
         """What no other study on this host has: the file's place on its disk, and when it was made."""
@@ -245,38 +222,6 @@ class StudyStore:
             rows = c.execute("SELECT run, resumed FROM study_run WHERE resumed IS NOT NULL ORDER BY run")
             return {run: list(json.loads(resumed)) for run, resumed in rows}
 
-    def close(self) -> None:
-        database.close(self._connection, written=self._writing)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        try:
-            yield self._connection
-        except (sqlite3.Error, json.JSONDecodeError, TypeError, ValueError) as error:
-            raise QuietError(f"{self.path}: damaged: {error}") from None
-
-    def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            made = change(self._connection)
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                why = database.reason(error)
-                raise QuietError(f"{self.path}: {why}") from None
-            raise
-        return made
-
 
 def has_study(connection: sqlite3.Connection) -> bool:
     """Whether there is a study in an open store."""
@@ -286,10 +231,6 @@ def has_study(connection: sqlite3.Connection) -> bool:
 
 def study_kind(path: Path) -> str | None:
     """The kind of the study in a store, None where there is none; QuietError for what is no store."""
-    connection = database.for_reading(path)
-    try:
+    with Database(path, for_reading(path), False) as store, explained(path):
+        connection = store._connection
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None
-    except sqlite3.Error as error:
-        raise QuietError(f"{path}: {database.reason(error)}") from None
-    finally:
-        database.close(connection, written=False)

@@ -12,7 +12,7 @@ from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.model import Test
 from cbench.study.process.process_attributes import inherited
 from cbench.study.process.run_command import Execution, execute
-from cbench.study.records import Ended, Facts
+from cbench.study.records import Ended, StoredFacts
 from quiet import QuietError, Refused
 
 LATE = "not done in time"
@@ -46,8 +46,8 @@ def command(
         why = f"could not be started: {getattr(error, 'strerror', None) or error}"
         return Ended(run, position, number, begun, time.time_ns(), why, None, b"", b"", {}, {})
     values, failure = _values(test, done, folder)
-    facts: Facts = {"wall_s": done.wall_s, "user_s": done.user_s, "sys_s": done.sys_s}
-    groups: dict[str, Facts] = {}
+    facts: StoredFacts = {"wall_s": done.wall_s, "user_s": done.user_s, "sys_s": done.sys_s}
+    groups: dict[str, StoredFacts] = {}
     for reading in done.readings.values():
         for group, items in reading.facts.items():
             groups.setdefault(group, {}).update(items)

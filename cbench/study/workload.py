@@ -21,7 +21,7 @@ from cbench.measure.runner import variables
 from cbench.model import PLAIN, Workload
 from cbench.study.hooks import AS_IS, Held
 from cbench.study.model import Study, StudyCounter, Test
-from cbench.study.records import Ended, Facts
+from cbench.study.records import Ended, StoredFacts
 from cbench.workloads import registry, selection, user_code
 from quiet import QuietError, UsageError, isolated_cpus
 
@@ -38,10 +38,8 @@ def find(test: Test, folder: str) -> Workload:
     return Workload(test.workload, function, "", registry.USER_PARAMETERS, library=str(path), enters_kernel=None)
 
 
-def choose(study: Study, wanted: str) -> StudyCounter | None:
-    """The counter of the study's workloads, None where it has none. Raises UsageError where it cannot be had."""
-    if not any(test.workload for test in study.tests):
-        return None
+def choose(wanted: str) -> StudyCounter:
+    """The counter of a study's workloads. Raises UsageError where it cannot be had."""
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
     return StudyCounter(counter.name, counter.unit, counter.why)
@@ -69,10 +67,10 @@ class Workloads:
 
     def _prepared(self, test: Test) -> tuple[Workload, Mapping[str, int]]:
         name = str(Path(self._folder, test.workload)) if user_code.is_user_code(test.workload) else test.workload
-        found = selection.find([name], self._cache, self._tell)[0]
-        params = registry.parameters(found, test.params, quick=False)
-        selection.check_memory(found, params)
-        return found, params
+        workload = selection.find([name], self._cache, self._tell)[0]
+        params = registry.parameters(workload, test.params, quick=False)
+        selection.check_memory(workload, params)
+        return workload, params
 
     def trial(self, test: Test, number: int, run: int, position: int, held: Held = AS_IS) -> Ended:
         """One execution."""
@@ -94,30 +92,30 @@ class Workloads:
             if line not in self._told:
                 self._told.add(line)
                 self._tell(line)
-        one, counter = results[0].trials[0], results[0].session.counter
-        facts: Facts = {
+        trial, counter = results[0].trials[0], results[0].session.counter
+        facts: StoredFacts = {
             "cpu": cpu,
             "counter": counter.name,
             "unit": counter.unit,
             "params": dict(params),
-            "causes": [cause.text for cause in one.causes],
-            "polluted": one.polluted,
+            "causes": [cause.text for cause in trial.causes],
+            "polluted": trial.polluted,
             "missing": missing,
             **held.facts,
         }
-        values = {metric.name: (float(one.value), str(one.value)) for metric in test.metrics}
+        values = {metric.name: (float(trial.value), str(trial.value)) for metric in test.metrics}
         return Ended(run, position, number, begun, time.time_ns(), None, 0, b"", b"", values, facts)
 
 
 def check(test: Test, folder: str) -> tuple[str, str] | None:
     """What is wrong with a test's workload: the key of the study's file that it is about, and why."""
     try:
-        found = find(test, folder)
+        workload = find(test, folder)
     except UsageError as error:
         return "workload", str(error)
     try:
-        registry.check_settings([found], test.params)
-        registry.parameters(found, test.params, quick=False)
+        registry.check_settings([workload], test.params)
+        registry.parameters(workload, test.params, quick=False)
     except UsageError as error:
         return "params", str(error).removeprefix("--param ")
     return None

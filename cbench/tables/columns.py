@@ -40,16 +40,8 @@ class Coded:
 def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """Trials from the columns test, order, value and, where they are there, metric, run and position; and warnings.
 
-    `metrics`: further value columns, each a metric of its own. Raises ColumnError.
+    `metrics`: value columns in place of `value`, each a metric of its own. Raises ColumnError.
     """
-    made, warnings = _trials(columns, metrics)
-    if made.clash():
-        made = replace(made, single=False)
-        warnings.append("several tests have the same position in a run: what ran before is not looked for")
-    return made, warnings
-
-
-def _trials(columns: Mapping[str, Any], metrics: Sequence[str]) -> tuple[Trials, list[str]]:
     test = coded("test", columns["test"])
     warnings: list[str] = []
     random = _orders(columns["order"])
@@ -57,20 +49,34 @@ def _trials(columns: Mapping[str, Any], metrics: Sequence[str]) -> tuple[Trials,
     position = _positions(columns.get("position"))
     if metrics:
         _once(run, position, test.codes)
-        return _spread(test, random, run, timed, position, columns, metrics), warnings
-    value = _values("value", columns["value"])
-    if columns.get("metric") is None:
-        _once(run, position, test.codes)
-        return _one_metric(test, random, run, timed, position, value), warnings
-    metric = coded("metric", columns["metric"], blank=True)
-    pair = test.codes.astype(np.int64) * len(metric.names) + metric.codes
-    found, _, series = _unique(pair)
-    _once(run, position, series)
-    tests = (found // len(metric.names)).astype(np.int32)
-    kinds = [metric.names[int(each) % len(metric.names)] for each in found]
-    names = tuple(_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True))
-    coded_series = series.astype(np.int32)
-    return Trials(names, tests, test.names, coded_series, random, value, run, position, timed, tuple(kinds)), warnings
+        rows, metric, value = _side_by_side(test, columns, metrics)
+        test, random = Coded(test.codes[rows], test.names), random[rows]
+        run, position = (None if each is None else each[rows] for each in (run, position))
+    else:
+        value = _values("value", columns["value"])
+        names = columns.get("metric")
+        metric = Coded(np.zeros_like(test.codes), ("",)) if names is None else coded("metric", names, blank=True)
+    pairs, _, series = _unique(test.codes.astype(np.int64) * len(metric.names) + metric.codes)
+    if not metrics:
+        _once(run, position, series)
+    tests = (pairs // len(metric.names)).astype(np.int32)
+    kinds = tuple(metric.names[int(pair) % len(metric.names)] for pair in pairs)
+    found = Trials(
+        names=tuple(_named(test.names[number], kind) for number, kind in zip(tests.tolist(), kinds, strict=True)),
+        tests=tests,
+        test_names=test.names,
+        series=series.astype(np.int32, copy=False),
+        random=random,
+        value=value,
+        run=run,
+        position=position,
+        timed=timed,
+        metrics=kinds if metrics or columns.get("metric") is not None else (),
+    )
+    if found.clash():
+        found = replace(found, single=False)
+        warnings.append("several tests have the same position in a run: what ran before is not looked for")
+    return found, warnings
 
 
 def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> None:
@@ -108,41 +114,20 @@ def coded(name: str, column: Coded | Iterable[object], blank: bool = False) -> C
     return column
 
 
-def _one_metric(test: Coded, random: Any, run: Any, timed: bool, position: Any, value: Any) -> Trials:
-    tests = np.arange(len(test.names), dtype=np.int32)
-    return Trials(test.names, tests, test.names, test.codes, random, value, run, position, timed)
-
-
-def _spread(
-    test: Coded, random: Any, run: Any, timed: bool, position: Any, columns: Mapping[str, Any], metrics: Sequence[str]
-) -> Trials:
-    """Each row has a value for each metric, or none: rows of series that have no value at all are left out."""
+def _side_by_side(
+    test: Coded, columns: Mapping[str, Any], metrics: Sequence[str]
+) -> tuple[NDArray[np.intp], Coded, NDArray[np.float64]]:
+    """The rows, metrics and values of columns that have a value for each metric; of a test's metrics those that have a
+    value in any row."""
     parts = []
     for number, name in enumerate(metrics):
         value = _values(name, columns[name])
         has = np.zeros(len(test.names), dtype=bool)
         has[np.unique(test.codes[~np.isnan(value)])] = True
         rows = np.flatnonzero(has[test.codes])
-        parts.append((number, rows, value[rows]))
-    where = np.concatenate([rows for _, rows, _ in parts])
-    pair = np.concatenate([test.codes[rows].astype(np.int64) * len(metrics) + number for number, rows, _ in parts])
-    found, series = np.unique(pair, return_inverse=True)
-    tests = (found // len(metrics)).astype(np.int32)
-    kinds = tuple(metrics[int(each) % len(metrics)] for each in found)
-    names = [_named(test.names[int(number)], kind) for number, kind in zip(tests, kinds, strict=True)]
-    value = np.concatenate([values for _, _, values in parts])
-    return Trials(
-        tuple(names),
-        tests,
-        test.names,
-        series.astype(np.int32),
-        random[where],
-        value,
-        None if run is None else run[where],
-        None if position is None else position[where],
-        timed,
-        kinds,
-    )
+        parts.append((rows, np.full(rows.size, number, dtype=np.int32), value[rows]))
+    where, codes, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return where, Coded(codes, tuple(metrics)), values
 
 
 def _named(test: str, metric: str) -> str:

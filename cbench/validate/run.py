@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cbench.console import tell
 from cbench.store.kind import is_store
 from cbench.study import lifecycle
-from cbench.study.host_check import tell
 from cbench.study.runner import StudyProgress
 from cbench.study.store import StudyStore
 from cbench.validate import plan, series

@@ -52,7 +52,7 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
 def request(*names: str, **changes: Any) -> run.RunOptions:
     """`cbench run NAMES --quick --trials 5 --warmup 0` with changes."""
     given: dict[str, Any] = {"trials": 5, "warmup": "0", "quick": True, "timeout": 10.0}
-    return run.run_options(names or ("hash",), **{**given, **changes})
+    return run.RunOptions(workloads=names or ("hash",), **{**given, **changes})
 
 
 def measured(*names: str, **changes: Any) -> dict[str, Any]:

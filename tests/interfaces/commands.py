@@ -73,8 +73,7 @@ cbench order analyze {table} --json
 cbench order analyze {table} --json --every-rule
 cbench order analyze {table} --as-published
 cbench order analyze {table} --as-published --json
-cbench order analyze {table} --correction holm --intervals narrowest --case prose --alpha 0.01 --ci-level 99
-cbench order analyze {table} --correction bh --intervals normal --case tool --failures run --null chi2 --delta 5
+cbench order analyze {table} --alpha 0.01 --delta 5
 cbench order report {table} -o page.html
 cbench order report {table} -o page.html --json --as-published
 """

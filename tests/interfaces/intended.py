@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 _STEP = "`cbench step` is gone: it reproduced one figure of the thesis, which `make thesis` draws"
-_RULES = "`--every-rule` is gone: no document explained it"
+_RULES = (
+    "`--every-rule`, `--correction`, `--intervals`, `--ci-level`, `--case`, `--failures` and `--null` are gone: "
+    "`--as-published` has the definitions of OrderSage's tool together, and no document needs them one by one"
+)
 
 # The beginning of a label as `--list` prints it ("group: command line") and why that command may differ.
 INTENDED: dict[str, str] = {
@@ -12,6 +15,7 @@ INTENDED: dict[str, str] = {
     "usage: cbench step": _STEP,
     "step: ": _STEP,
     "help: cbench order analyze --help": _RULES,
+    "help: cbench order report --help": _RULES,
     "usage: cbench order analyze stores/study.db --every-rule": _RULES,
 }
 # As above, for the end of a label.

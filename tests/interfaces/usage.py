@@ -176,7 +176,6 @@ cbench order analyze files/one-order.csv --json
 cbench order analyze stores/a.db
 cbench order analyze stores/screen.db
 cbench order analyze stores/study.db --alpha 2
-cbench order analyze stores/study.db --correction bogus
 cbench order analyze stores/study.db --ci-level 5000
 cbench order analyze stores/study.db --delta x
 cbench order analyze files/orders-table.csv --value bogus

@@ -6,50 +6,38 @@ D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurem
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isnan, sqrt
+from math import comb, isnan, sqrt
 
 import numpy as np
 
-from cbench.order.stats import blocks, ci_overlap, median_ci, permutation, within_run_effects
-from cbench.order.stats.ci_overlap import MedianInterval
+from cbench.order.stats import median_ci, permutation, within_run_effects
+from cbench.order.stats.median_ci import MedianInterval
 from cbench.stats import multiple_testing
 from cbench.stats.kruskal import Kruskal, of_sorted
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
-TRIAL, RUN, PUBLISHED = "trial", "run", "published"
-FAILURES = (TRIAL, RUN, PUBLISHED)
-PERMUTATION, CHI2 = "permutation", "chi2"
-NULLS = (PERMUTATION, CHI2)
+TRIAL, RUN = "trial", "run"
+LEVEL = 0.95
+FEW = 0.001
+"""A sequence of runs with so few stretches that chance makes it more rarely than this is called blocked."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisRules:
-    """By which definitions an analysis is made. `level`: of the intervals; None: 1 - alpha/number of series, as
-    OrderSage's tool has it.
+    """By which definitions an analysis is made. `failures`: what a failed trial takes with it, itself or its RUN.
 
-    failures: what a failed trial takes with it: itself only; its whole run; or as OrderSage's tool does, a fixed run
-    whole and of a random one the trial alone. null: what H is compared with for the decision, its distribution under
-    permutation (permutation.py), or as the paper does, chi-squared.
+    `published`: by those of OrderSage's own tool, which the paper's tables show. p-values are by chi-squared and not
+    corrected, but intervals are, for the number of series; a failed trial takes its run with it in fixed order only.
     """
 
     alpha: float = 0.05
-    correction: str = multiple_testing.BONFERRONI
-    interval: str = median_ci.EXACT
-    level: float | None = 0.95
-    case: str = ci_overlap.ALGORITHM
     failures: str = TRIAL
-    null: str = PERMUTATION
+    published: bool = False
 
-
-PUBLISHED_RULES = AnalysisRules(
-    correction=multiple_testing.NONE,
-    interval=median_ci.PUBLISHED,
-    level=None,
-    case=ci_overlap.TOOL,
-    failures=PUBLISHED,
-    null=CHI2,
-)
-"""What OrderSage's own tool computes, and the paper's tables show: p-values are not corrected, intervals are."""
+    @property
+    def correction(self) -> str:
+        """For the number of series, one of multiple_testing's."""
+        return multiple_testing.NONE if self.published else multiple_testing.BONFERRONI
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +49,13 @@ class OrderSample:
     mean: float
     median: float
     deviation: float  # population standard deviation
+
+    def interval(self, level: float, published: bool = False) -> MedianInterval | None:
+        """The median's interval; None where there are too few values for it."""
+        ranks = median_ci.ranks(self.values.size, level, published)
+        if ranks is None:
+            return None
+        return MedianInterval(float(self.values[ranks[0] - 1]), self.median, float(self.values[ranks[1] - 1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +69,35 @@ class SeriesResult:
     delta_mean: float | None
     delta_median: float | None
     position: within_run_effects.Grouped | None
-    predecessor: within_run_effects.Grouped | None
-    after: within_run_effects.Matrix | None
+    predecessor: within_run_effects.AgainstOthers | None
     first: within_run_effects.LabelEffect | None
     drift: within_run_effects.Drift | None
     p_permutation: float | None
     p_adjusted: float | None = None
     significant: bool = False
 
-    def interval(self, random: bool, rule: str, level: float) -> MedianInterval | None:
-        """The median's interval in one order; None where n is too small for it."""
-        part = self.random if random else self.fixed
-        found = median_ci.ranks(part.values.size, level, rule) if part.values.size else None
-        if found is None:
-            return None
-        return MedianInterval(float(part.values[found[0] - 1]), part.median, float(part.values[found[1] - 1]))
 
-    def case(self, rule: str, interval: str, level: float) -> int | None:
-        """The case by a rule, for intervals of a rule and level; None where one of them is missing."""
-        fixed, random = self.interval(False, interval, level), self.interval(True, interval, level)
-        return ci_overlap.case(fixed, random, rule) if fixed is not None and random is not None else None
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Runs of both orders in time: how many stretches of equal orders, and P(that few or fewer) by chance.
+
+    A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
+    147-162. Where the orders were not mixed in time, order and time are confounded.
+    """
+
+    fixed: int
+    random: int
+    stretches: int
+    p_few: float
+
+    @property
+    def interleaved(self) -> bool:
+        """Whether both orders were spread over the same time."""
+        if not self.fixed or not self.random:
+            return False
+        if self.stretches == 2 and self.fixed + self.random > 2:
+            return False
+        return self.p_few >= FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Analysis:
     rules: AnalysisRules
     level: float
     results: tuple[SeriesResult, ...]
-    sequence: blocks.Sequence | None
+    sequence: Sequence | None
 
     @property
     def order_matters(self) -> bool:
@@ -115,48 +119,37 @@ class Analysis:
 def analyze(trials: Trials, rules: AnalysisRules) -> Analysis:
     """Everything."""
     trials, slices = trials.grouped()
-    every = _Columns(trials, slices, trials.predecessors(), dropped(trials, rules.failures))
-    found = [_series(name, every, number) for number, name in enumerate(trials.names)]
-    p = np.array([_deciding(each, rules.null) for each in found])
+    before, gone = trials.predecessors(), dropped(trials, rules)
+    series = [_series(trials, number, rows, before, gone) for number, rows in enumerate(slices)]
+    p = np.array([_deciding(each, rules.published) for each in series])
     adjusted = multiple_testing.adjusted(p, rules.correction).tolist()
     results = tuple(
         replace(each, p_adjusted=None if isnan(value) else value, significant=value < rules.alpha)
-        for each, value in zip(found, adjusted, strict=True)
+        for each, value in zip(series, adjusted, strict=True)
     )
     tested = int((~np.isnan(p)).sum())
-    level = rules.level if rules.level is not None else 1 - rules.alpha / max(tested, 1)
+    level = 1 - rules.alpha / max(tested, 1) if rules.published else LEVEL
     return Analysis(rules, level, results, _sequence(trials))
 
 
-def dropped(trials: Trials, failures: str) -> Flags | None:
-    """The rows that do not count: failed ones, and what the rule takes with them. None where all count."""
+def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
+    """The rows that do not count: failed ones, and what these take with them. None where all count."""
     failed = np.isnan(trials.value)
     if not failed.any():
         return None
-    if failures == TRIAL or trials.run is None:
+    if trials.run is None or (rules.failures == TRIAL and not rules.published):
         return failed
-    taking = failed if failures == RUN else failed & ~trials.random
+    taking = failed & ~trials.random if rules.published else failed
     return np.asarray(failed | np.isin(trials.run, np.unique(trials.run[taking])))
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    trials: Trials
-    slices: list[slice]
-    before: Codes | None
-    gone: Flags | None
-
-
-def _series(name: str, every: _Columns, number: int) -> SeriesResult:
-    trials, rows = every.trials, every.slices[number]
+def _series(trials: Trials, number: int, rows: slice, before: Codes | None, gone: Flags | None) -> SeriesResult:
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
-    run, position, before = (
-        None if each is None else each[rows] for each in (trials.run, trials.position, every.before)
-    )
+    run, position, before = (None if each is None else each[rows] for each in (trials.run, trials.position, before))
     failed_fixed = failed_random = 0
-    if every.gone is not None and every.gone[rows].any():
-        counts = ~every.gone[rows]
+    if gone is not None and gone[rows].any():
+        counts = ~gone[rows]
         failed_fixed, failed_random = (int(np.count_nonzero(each & ~counts)) for each in (fixed, random))
         random, fixed, value = random[counts], fixed[counts], value[counts]
         run, position, before = (None if each is None else each[counts] for each in (run, position, before))
@@ -167,36 +160,35 @@ def _series(name: str, every: _Columns, number: int) -> SeriesResult:
         test = of_sorted([fixed_part.values, random_part.values])
     if test is not None:
         p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
-    places = first = drift = None
-    against: tuple[within_run_effects.Grouped | None, within_run_effects.Matrix | None] = None, None
+    places = against = first = drift = None
     if position is not None and inside.size:
         ordered = within_run_effects.Ordered.of(inside)
         places = within_run_effects.grouped(ordered, position[random])
         first = within_run_effects.first_trial(ordered, position[random])
         if before is not None:
-            against = within_run_effects.against_others(ordered, before[random]) or against
+            against = within_run_effects.against_others(ordered, before[random])
     if run is not None and trials.timed and value.size:
         away = value - np.where(random, random_part.median, fixed_part.median)
         drift = within_run_effects.drift(away, run) if np.isfinite(away).all() else None
     return SeriesResult(
-        name,
+        trials.names[number],
         fixed_part,
         random_part,
         test,
         _delta(fixed_part.mean, random_part.mean),
         _delta(fixed_part.median, random_part.median),
         places,
-        *against,
+        against,
         first,
         drift,
         p_permutation,
     )
 
 
-def _deciding(result: SeriesResult, null: str) -> float:
+def _deciding(result: SeriesResult, published: bool) -> float:
     if result.test is None or result.p_permutation is None:
         return np.nan
-    return result.test.p if null == CHI2 else result.p_permutation
+    return result.test.p if published else result.p_permutation
 
 
 def _part(values: Values, failed: int) -> OrderSample:
@@ -217,9 +209,30 @@ def _delta(fixed: float, random: float) -> float | None:
     return 100 * (fixed - random) / fixed
 
 
-def _sequence(trials: Trials) -> blocks.Sequence | None:
+def _sequence(trials: Trials) -> Sequence | None:
     if trials.run is None or not trials.timed or not trials.run.size:
         return None
     kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)  # all rows of a run have one order
     kinds[trials.run] = trials.random
-    return blocks.sequence(kinds)
+    return sequence(kinds)
+
+
+def sequence(random: Flags) -> Sequence:
+    """From the order of each run, in time."""
+    ones = int(random.sum())
+    stretches = int((random[1:] != random[:-1]).sum()) + 1 if random.size else 0
+    return Sequence(random.size - ones, ones, stretches, few(random.size - ones, ones, stretches))
+
+
+def few(a: int, b: int, stretches: int) -> float:
+    """P(at most so many stretches) of a + b places, each sequence equally likely; 1 where there is one kind only."""
+    if not a or not b:
+        return 1.0
+    total = 0
+    for count in range(2, stretches + 1):
+        half = count // 2
+        if count % 2:
+            total += comb(a - 1, half) * comb(b - 1, half - 1) + comb(a - 1, half - 1) * comb(b - 1, half)
+        else:
+            total += 2 * comb(a - 1, half - 1) * comb(b - 1, half - 1)
+    return total / comb(a + b, a)

@@ -1,61 +1,33 @@
-"""Confidence intervals of a median by ranks: between the j-th and the k-th smallest of n values.
+"""Confidence intervals of a median by ranks, and how those of two orders lie to each other: OrderSage's three cases.
 
-exact      j is the largest with P(B <= j - 1) <= (1 - level)/2 for B ~ Binomial(n, 1/2), and k = n + 1 - j.
-narrowest  the smallest k - j with P(j <= B <= k - 1) >= level; of several the one with most coverage, then lowest j.
-normal     j = floor(n/2 - eta sqrt(n)/2), k = ceil(n/2 + eta sqrt(n)/2) + 1, eta the normal quantile of (1 + level)/2.
-published  what OrderSage's code takes: `normal` with both ranks one higher, clamped to the sample.
+An interval lies between the j-th and the k-th smallest of n values. j is the largest with
+P(B <= j - 1) <= (1 - level)/2 for B ~ Binomial(n, 1/2), and k = n + 1 - j (J.-Y. Le Boudec, Performance Evaluation of
+Computer and Communication Systems (2010), theorem 2.1). There is none where these ranks are not 1 <= j < k <= n.
 
-J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems (2010), theorem 2.1 and section 2.2. The
-first three have no interval where the ranks are not 1 <= j < k <= n.
+As OrderSage's tool has them, the ranks are Le Boudec's normal approximation with both one higher, clamped to the
+sample.
+
+Case 1: the intervals do not overlap (touching ends do). 2: they overlap, and the medians lie inside. 3: anything else.
+D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023, section 3.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, comb, exp, floor, fsum, lgamma, log, sqrt
+from math import ceil, comb, exp, floor, lgamma, log, sqrt
 from statistics import NormalDist
-
-EXACT, NARROWEST, NORMAL, PUBLISHED = "exact", "narrowest", "normal", "published"
-RULES = (EXACT, NARROWEST, NORMAL, PUBLISHED)
 
 _FAR = 40  # standard deviations from the middle: what lies beyond is below 1e-300
 
 
 @lru_cache(maxsize=4096)
-def ranks(n: int, level: float, rule: str = EXACT) -> tuple[int, int] | None:
-    """The ranks (j, k), from 1 to n; None where no such interval exists. ValueError for a level not within (0, 1)."""
-    if not 0 < level < 1:
-        raise ValueError("a level lies between 0 and 1")
-    if rule == EXACT:
-        return _symmetric(n, level)
-    if rule == NARROWEST:
-        return _narrowest(n, level)
-    half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(n) / 2
-    low, high = floor(n / 2 - half), ceil(n / 2 + half) + 1
-    if rule == NORMAL:
-        return (low, high) if 1 <= low < high <= n else None
-    if rule != PUBLISHED:
-        raise ValueError(f"no such rule: {rule}")
-    return (max(low, 0) + 1, min(high, n - 1) + 1) if n else None
-
-
-@lru_cache(maxsize=4096)
-def coverage(n: int, j: int, k: int) -> float:
-    """P(j <= B <= k - 1): how often the interval holds the median of a continuous distribution."""
-    return fsum(_chance(n, i) for i in range(max(j, 0), min(k - 1, n) + 1))
-
-
-def _chance(n: int, i: int) -> float:
-    if n < 1000:
-        return _whole(n, i)
-    return exp(lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) - n * log(2))
-
-
-def _whole(n: int, i: int) -> float:
-    return float(comb(n, i) / 2**n)
-
-
-def _symmetric(n: int, level: float) -> tuple[int, int] | None:
+def ranks(n: int, level: float, published: bool = False) -> tuple[int, int] | None:
+    """The ranks (j, k), from 1 to n; None where no such interval exists. `published`: those of OrderSage's tool."""
+    if published:
+        half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(n) / 2
+        low, high = floor(n / 2 - half), ceil(n / 2 + half) + 1
+        return (max(low, 0) + 1, min(high, n - 1) + 1) if n else None
     tail, j = 0.0, 0
     first = max(0, floor(n / 2 - _FAR * sqrt(n) / 2))
     for i in range(first, n // 2 + 1):
@@ -66,19 +38,41 @@ def _symmetric(n: int, level: float) -> tuple[int, int] | None:
     return (j, n + 1 - j) if 1 <= j < n + 1 - j else None
 
 
-def _narrowest(n: int, level: float) -> tuple[int, int] | None:
-    """The chances fall on both sides of n/2, so that the best `width` of them lie around it."""
-    widest = min(n - 1, 2 * ceil(_FAR * sqrt(n) / 2))
-    low, high = 1, widest
-    if n < 2 or _best(n, widest) < level:
-        return None
-    while low < high:
-        width = (low + high) // 2
-        low, high = (low, width) if _best(n, width) >= level else (width + 1, high)
-    j = (n + 1 - low) // 2
-    return j, j + low
+def _chance(n: int, i: int) -> float:
+    """P(B = i)."""
+    if n < 1000:
+        return float(comb(n, i) / 2**n)
+    return exp(lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) - n * log(2))
 
 
-def _best(n: int, width: int) -> float:
-    j = (n + 1 - width) // 2
-    return coverage(n, j, j + width)
+@dataclass(frozen=True, slots=True)
+class MedianInterval:
+    """A median and its interval."""
+
+    low: float
+    median: float
+    high: float
+
+
+def case(fixed: MedianInterval, random: MedianInterval, published: bool = False) -> int:
+    """The case: 1, 2 or 3. The paper's Algorithm 2 wants each median strictly inside the other interval for case 2.
+
+    `published`: as OrderSage's tool, at least one, and on an end too where the random interval ends higher.
+    """
+    if fixed.high < random.low or random.high < fixed.low:
+        return 1
+    pairs = ((fixed.median, random), (random.median, fixed))
+    if not published:
+        inside = all(other.low < median < other.high for median, other in pairs)
+    elif random.high > fixed.high:
+        inside = any(other.low <= median <= other.high for median, other in pairs)
+    else:
+        inside = any(other.low < median < other.high for median, other in pairs)
+    return 2 if inside else 3
+
+
+def gap(fixed: MedianInterval, random: MedianInterval) -> float:
+    """How far apart the intervals are, in widths of the wider one; negative: how much they overlap. 0 for points."""
+    apart = max(fixed.low, random.low) - min(fixed.high, random.high)
+    widest = max(fixed.high - fixed.low, random.high - random.low)
+    return apart / widest if widest else 0.0

@@ -55,12 +55,9 @@ class LabelEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """A row of the matrix of predecessors: each label against all others of the same test, as columns."""
+class AgainstOthers(Grouped):
+    """Also each label against all others of the same test: a row of the matrix of predecessors, as columns."""
 
-    labels: Codes
-    sizes: NDArray[np.intp]
-    medians: Values
     medians_others: Values
     h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
 
@@ -95,28 +92,42 @@ class Ordered:
         return cls(ordered, order, _ranks_of_sorted(ordered.size, lengths), lengths)
 
 
-def grouped(values: Values | Ordered, labels: Codes) -> Grouped | None:
+def grouped(values: Ordered, labels: Codes) -> Grouped | None:
     """Whether values depend on their label. None with fewer than two labels."""
-    found = _split(values, labels)
-    return None if found is None else _grouped(found)
+    split = _split(values, labels)
+    return None if split is None else Grouped(_test(split), split.labels, split.sizes, _medians(split))
 
 
-def against_others(values: Values | Ordered, labels: Codes) -> tuple[Grouped, Matrix] | None:
-    """The same, and each label against all others, by the labels' numbers; None with fewer than two labels."""
-    found = _split(values, labels)
-    return None if found is None else (_grouped(found), _matrix(found))
+def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
+    """The same, and each label against all others, by the labels' numbers; None with fewer than two labels.
+
+    H of two samples is that of the rank sum of one. The others' median is looked up where it is without this label.
+    """
+    split = _split(values, labels)
+    if split is None:
+        return None
+    n = split.values.size
+    others = n - split.sizes
+    ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
+    h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
+    passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
+    ends = []
+    for rank in ((others - 1) // 2, others // 2):
+        before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
+        ends.append(split.values[rank + before])
+    medians_others = np.asarray((ends[0] + ends[1]) / 2)
+    return AgainstOthers(_test(split), split.labels, split.sizes, _medians(split), medians_others, h)
 
 
-def first_trial(values: Values | Ordered, positions: Codes) -> LabelEffect | None:
+def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
     """Trials that were the first of their run against all others. None where one of both is missing."""
-    found = values if isinstance(values, Ordered) else Ordered.of(values)
-    first = positions[found.order] == 0
+    first = positions[values.order] == 0
     n, size = first.size, int(np.count_nonzero(first))
     if not 0 < size < n:
         return None
-    away = float(found.ranks[first].sum()) - size * (n + 1) / 2
-    test = of_sums(away * away * n / (size * (n - size)), n, found.lengths, 2)
-    return LabelEffect.of(size, median_of_sorted(found.values[first]), median_of_sorted(found.values[~first]), test.p)
+    away = float(values.ranks[first].sum()) - size * (n + 1) / 2
+    test = of_sums(away * away * n / (size * (n - size)), n, values.lengths, 2)
+    return LabelEffect.of(size, median_of_sorted(values.values[first]), median_of_sorted(values.values[~first]), test.p)
 
 
 def drift(values: Values, times: Values | Codes) -> Drift | None:
@@ -168,12 +179,11 @@ class _Split:
     lengths: Values | None
 
 
-def _split(values: Values | Ordered, labels: Codes) -> _Split | None:
-    found = values if isinstance(values, Ordered) else Ordered.of(values)
-    n = found.values.size
-    if not n or np.isnan(found.values[-1]):
+def _split(values: Ordered, labels: Codes) -> _Split | None:
+    n = values.values.size
+    if not n or np.isnan(values.values[-1]):
         return None
-    of_each = labels[found.order]
+    of_each = labels[values.order]
     narrow = of_each.astype(np.int16) if -1 <= int(of_each.min()) <= int(of_each.max()) < 2**15 else of_each
     at = np.argsort(narrow, kind="stable")  # of narrow ones by radix
     together = of_each[at]
@@ -182,30 +192,15 @@ def _split(values: Values | Ordered, labels: Codes) -> _Split | None:
         return None
     starts = np.concatenate([[0], starts])
     sizes = np.diff(starts, append=n)
-    away = np.add.reduceat(found.ranks[at], starts) - sizes * ((n + 1) / 2)
-    return _Split(found.values, at, together[starts], starts, sizes, away, found.lengths)
+    away = np.add.reduceat(values.ranks[at], starts) - sizes * ((n + 1) / 2)
+    return _Split(values.values, at, together[starts], starts, sizes, away, values.lengths)
 
 
-def _grouped(split: _Split) -> Grouped:
-    test = of_sums(float((split.away**2 / split.sizes).sum()), split.values.size, split.lengths, split.labels.size)
-    return Grouped(test, split.labels, split.sizes, _medians(split))
+def _test(split: _Split) -> Kruskal:
+    return of_sums(float((split.away**2 / split.sizes).sum()), split.values.size, split.lengths, split.labels.size)
 
 
 def _medians(split: _Split) -> Values:
     together = split.values[split.at]
     low, high = together[split.starts + (split.sizes - 1) // 2], together[split.starts + split.sizes // 2]
     return np.asarray((low + high) / 2)
-
-
-def _matrix(split: _Split) -> Matrix:
-    """H of two samples from the rank sum of one. The others' median is looked up where it is without this label."""
-    n = split.values.size
-    others = n - split.sizes
-    ties = 1.0 if split.lengths is None else tie_correction(split.lengths, n)
-    h = 12 * split.away**2 / (split.sizes * others * (n + 1)) / ties if ties > 0 else np.zeros(others.size)
-    passed = split.at - (np.arange(n) - np.repeat(split.starts, split.sizes))  # how many others are below each value
-    ends = []
-    for rank in ((others - 1) // 2, others // 2):
-        before = np.add.reduceat((passed <= np.repeat(rank, split.sizes)).astype(np.intp), split.starts)
-        ends.append(split.values[rank + before])
-    return Matrix(split.labels, split.sizes, _medians(split), np.asarray((ends[0] + ends[1]) / 2), h)

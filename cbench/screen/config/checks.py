@@ -9,8 +9,7 @@ from itertools import combinations
 from cbench.screen.config import model, treatments
 from cbench.screen.config.model import NO_PROFILER, Level, Response, Screen, ScreenFactor, Treatment
 from cbench.study.instruments import perf_record
-from cbench.study.instruments.instrument import SAMPLES
-from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.instrument import SAMPLES, Sampling
 from cbench.study.resets.reboot import RebootReset
 from cbench.toml_table import TomlTable
 from quiet import UsageError

@@ -24,8 +24,7 @@ from cbench.screen.design import batches as batching
 from cbench.screen.design import factorial, fractional, plackett
 from cbench.study import model as study
 from cbench.study.instruments import perf_record
-from cbench.study.instruments.instrument import SAMPLES
-from cbench.study.instruments.perf_record import Sampling
+from cbench.study.instruments.instrument import NO_CALL_GRAPH, SAMPLES, Sampling
 from cbench.study.orders import PlannedRun
 from cbench.study.records import StoredRun
 from quiet import UsageError
@@ -154,7 +153,7 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
         return None
     if not level:
         assert asked is not None
-        return replace(asked, call_graph=asked.call_graph or perf_record.NO_CALL_GRAPH)
+        return replace(asked, call_graph=asked.call_graph or NO_CALL_GRAPH)
     own = perf_record.parse(level)
     if asked is None or "," in level:
         return own

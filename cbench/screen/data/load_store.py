@@ -17,7 +17,7 @@ from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute import pending_restores
 from cbench.study import lock
 from cbench.study.model import VALUE
-from cbench.study.records import Facts, FactValue, Header, StoredRun
+from cbench.study.records import FactValue, Header, StoredFacts, StoredRun
 from cbench.study.store import StudyStore
 from quiet import QuietError
 
@@ -142,8 +142,8 @@ def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
 
 
 def _facts(
-    known: Sequence[tuple[int, Facts, Facts]],
-    resumed: Mapping[int, Sequence[Facts]],
+    known: Sequence[tuple[int, StoredFacts, StoredFacts]],
+    resumed: Mapping[int, Sequence[StoredFacts]],
     places: Mapping[int, tuple[int, int]],
 ) -> tuple[BatchFacts, ...]:
     found: dict[int, BatchFacts] = {}

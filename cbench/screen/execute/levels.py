@@ -11,7 +11,7 @@ from cbench.screen.execute.builds import VARIABLE, Builds
 from cbench.screen.execute.host_levels import Confirmed, HostLevels
 from cbench.study.hooks import Held, TrialHooks
 from cbench.study.process.run_command import CommandError, run_checked
-from cbench.study.records import Facts, StoredRun
+from cbench.study.records import StoredFacts, StoredRun
 from cbench.study.resets.reset import ResetError
 from quiet import parse_cpus
 
@@ -72,7 +72,7 @@ class Levels(TrialHooks):
         found = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
         return {**found, KERNEL: " ".join(words)} if levels else {}
 
-    def begin(self, run: StoredRun) -> Facts:
+    def begin(self, run: StoredRun) -> StoredFacts:
         """Set the batch's levels, or look whether they still are. Raises Refused where they are not."""
         batch = batch_number(run)
         levels = self._batches[batch].levels
@@ -123,7 +123,7 @@ class Levels(TrialHooks):
             if level.aslr is not None:
                 aslr = level.aslr
                 facts[factor] = f"addresses {'random' if aslr else 'fixed'}"
-        made: Facts = {"confirmed": facts | host.texts} if facts or host.texts else {}
+        made: StoredFacts = {"confirmed": facts | host.texts} if facts or host.texts else {}
         if built := self._builds.of(treatment):
             environment[VARIABLE] = str(built.folder)
             made["build"] = built.digest

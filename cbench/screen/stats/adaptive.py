@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cbench.stats.bca import IntervalKind, generator, of_replicates, sample
-from cbench.stats.interval import LINEAR, MEAN, MID, Interval, Values, exponent, scaled
+from cbench.stats.interval import MID, Interval, Values, exponent, scaled
 
 MOST_REPLICATES = 1_000_000
 LEAST_BLOCK = 10_000
@@ -76,9 +76,7 @@ def adaptive_bca(
     digits: int = 1,
     delta: float | None = None,
     seed: int = 0,
-    statistic: str = MEAN,
     ties: str = MID,
-    quantile: str = LINEAR,
     most: int = MOST_REPLICATES,
 ) -> Interval:
     """The BCa interval from as many replicates as its ends need to be stable within `delta`, at most `most`.
@@ -86,7 +84,7 @@ def adaptive_bca(
     delta: a tolerance in the values' unit (one pixel of the plot, `pixel`); without, that of `digits` significant
     digits of the standard uncertainty. `replicates` of the result says how many it took; `why` where `most` came first.
     """
-    asked = IntervalKind(level, statistic, ties, quantile)
+    asked = IntervalKind(level, ties)
     if digits < 1 or (delta is not None and not delta > 0):
         raise ValueError("at least one digit and a tolerance above 0 are needed")
     made = sample(values, asked)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cbench.study.process.run_command import Execution, Probe
-
-if TYPE_CHECKING:
-    from cbench.study.instruments.perf_record import Sampling
 
 LAST, REGEX, JSON, FILE, WALL, USER, SYS = "last-float", "regex", "json", "file", "wall", "user", "sys"
 PERF_ELAPSED = "perf-elapsed"  # from the command's execution on, as `perf stat` has it
 CYCLES, CYCLES_USER = "cycles", "cycles:u"  # of a command and all that it starts, by the PMU
 TASK_CLOCK, CPU_CLOCK = "task-clock", "cpu-clock"  # of the same, by the kernel's software events; in seconds
 SAMPLES = "samples"  # of the command, run under `perf record`
-PERF_DATA = "perf-data"  # samples in a file of `perf record` that the command leaves
 """Values of `read` in a file; each is the `source` of one instrument."""
+NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
+WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}
+EVENT, HZ = "cpu-clock", 1000
+"""A software event that every kernel has, so that two hosts sample the same; the frequency is of CPU time."""
 
 
 class NoNumber(Exception):
@@ -34,6 +33,26 @@ class HostInstrument:
     resolution_s: float | None
     why: str
     missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How `perf record` samples: each `period` events, or about `hz` times in a second of CPU time; one of both.
+
+    `call_graph`: its --call-graph; "" where somebody else says it (a level of a factor), NO_CALL_GRAPH for none.
+    """
+
+    call_graph: str = NO_CALL_GRAPH
+    event: str = EVENT
+    hz: int | None = HZ
+    period: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Such as "cpu-clock at 1,000 Hz, call graphs by frame pointers"."""
+        rate = f"at {self.hz:,} Hz" if self.hz is not None else f"each {self.period:,}"
+        how = f"call graphs by {WORDS[self.call_graph]}" if self.call_graph in WORDS else "no call graphs"
+        return f"{self.event} {rate}, {how}"
 
 
 class Instrument:

@@ -1,13 +1,17 @@
-"""Instruments that read what a command has printed: its last number, an expression's group, or a place in its JSON."""
+"""Instruments that read what a command has printed (its last number, an expression's group, a place in its JSON), or
+the last number in a file that it leaves."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
+from pathlib import Path
 from typing import Any
 
-from cbench.study.instruments.instrument import JSON, LAST, REGEX, Instrument, NoNumber
+from cbench.study.instruments.instrument import FILE, JSON, LAST, REGEX, Instrument, NoNumber
 from cbench.study.process.run_command import Execution
 
 _NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
@@ -22,6 +26,13 @@ PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
 """A number, the group, with a unit and the end of a sentence behind it."""
 MISSING = object()
+
+MOST_FILE = 1 << 24
+CHUNK = 1 << 16
+UNTOUCHED_NS = 1_000_000_000
+"""Since 1970: the time given to a file of results before its trial."""
+KERNELS = ("/proc/", "/sys/", "/dev/")
+"""Files there have their content without being written."""
 
 
 class LastFloat(Instrument):
@@ -62,6 +73,23 @@ class JsonPath(Instrument):
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
         return _number(_path(_text(done), detail))
+
+
+class FileNumber(Instrument):
+    """The last number in a file that the command has to write in its trial."""
+
+    source = FILE
+    argument = "PATH"
+
+    def prepare(self, detail: str, folder: str) -> None:
+        """Make the file look as old as can be, so that one that is not written again is noticed."""
+        path = Path(folder, detail)
+        if not str(path).startswith(KERNELS):
+            with contextlib.suppress(OSError):
+                os.utime(path, ns=(UNTOUCHED_NS, UNTOUCHED_NS))
+
+    def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
+        return last_number(_content(Path(folder, detail)), detail)
 
 
 def _text(done: Execution) -> str:
@@ -141,3 +169,17 @@ def _json(text: str) -> Any:
             return found
         why = "something else is behind it"
     raise NoNumber(f"its output is not JSON: {why}")
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_mtime_ns == UNTOUCHED_NS:
+                raise NoNumber(f"{path}: was not written in this trial")
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
+            parts = []
+            while more := file.read(CHUNK):  # a file of the kernel's may refuse to be asked for much at once
+                parts.append(more)
+            return b"".join(parts).decode(errors="replace")
+    except OSError as error:
+        raise NoNumber(f"{path}: {error.strerror}") from None

@@ -9,21 +9,28 @@ import functools
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from cbench.results import to_json
-from cbench.study.instruments.instrument import SAMPLES, HostInstrument, Instrument, probed
+from cbench.results import json_object
+from cbench.study.instruments.instrument import (
+    DWARF,
+    EVENT,
+    FRAME_POINTERS,
+    HZ,
+    LAST_BRANCHES,
+    NO_CALL_GRAPH,
+    SAMPLES,
+    HostInstrument,
+    Instrument,
+    Sampling,
+    probed,
+)
 from cbench.study.instruments.perf_data import NoSamples, Samples, count
 from cbench.study.process.run_command import Execution, Probe, Reading
 from quiet import Reader
 
-NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES = "none", "fp", "dwarf", "lbr"
 CALL_GRAPHS = (NO_CALL_GRAPH, FRAME_POINTERS, DWARF, LAST_BRANCHES)
-WORDS = {FRAME_POINTERS: "frame pointers", DWARF: "DWARF", LAST_BRANCHES: "the CPU's last branches"}
-EVENT, HZ = "cpu-clock", 1000
-"""A software event that every kernel has, so that two hosts sample the same; the frequency is of CPU time."""
 SUCH_AS = "samples:fp,"
 SHAPE = f"none, fp, dwarf or lbr, then event=NAME and hz=N or period=N, such as {SUCH_AS}event=cycles,period=1000000"
 MOST_HZ, MOST_PERIOD = 10**6, 10**12
@@ -33,26 +40,6 @@ TRY_S = 30.0
 CLOCKS, SOFTWARE_CLOCKS = ("cpu-clock", "task-clock"), ((1, 0), (1, 1))
 """Names of the kernel's two software clocks, and what perf_event_open(2) calls them."""
 LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How `perf record` samples: each `period` events, or about `hz` times in a second of CPU time; one of both.
-
-    `call_graph`: its --call-graph; "" where somebody else says it (a level of a factor), NO_CALL_GRAPH for none.
-    """
-
-    call_graph: str = NO_CALL_GRAPH
-    event: str = EVENT
-    hz: int | None = HZ
-    period: int | None = None
-
-    @property
-    def words(self) -> str:
-        """Such as "cpu-clock at 1,000 Hz, call graphs by frame pointers"."""
-        rate = f"at {self.hz:,} Hz" if self.hz is not None else f"each {self.period:,}"
-        how = f"call graphs by {WORDS[self.call_graph]}" if self.call_graph in WORDS else "no call graphs"
-        return f"{self.event} {rate}, {how}"
 
 
 def parse(detail: str) -> Sampling:
@@ -168,8 +155,7 @@ class PerfRecording:
         samples = counted(self._sampling, self._file)
         if isinstance(samples, str):
             return Reading(None, samples)
-        facts = to_json(samples)
-        return Reading(samples.samples, facts={SAMPLES: facts} if isinstance(facts, dict) else {})
+        return Reading(samples.samples, facts={SAMPLES: json_object(samples)})
 
 
 class RecordedSamples(Instrument):

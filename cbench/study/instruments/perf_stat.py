@@ -11,7 +11,7 @@ import errno
 import os
 import platform
 import struct
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from cbench.study.instruments.instrument import (
     CPU_CLOCK,
@@ -20,13 +20,11 @@ from cbench.study.instruments.instrument import (
     TASK_CLOCK,
     HostInstrument,
     Instrument,
+    Sampling,
     probed,
 )
 from cbench.study.process.run_command import Execution, Probe, Reading
 from quiet import UsageError
-
-if TYPE_CHECKING:
-    from cbench.study.instruments.perf_record import Sampling
 
 CALLS = {"x86_64": 298, "aarch64": 241}
 HARDWARE, SOFTWARE = 0, 1

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cbench.study.instruments.files import FileNumber, PerfDataFile
 from cbench.study.instruments.instrument import HostInstrument, Instrument
-from cbench.study.instruments.output import JsonPath, LastFloat, Regex
+from cbench.study.instruments.output import FileNumber, JsonPath, LastFloat, Regex
 from cbench.study.instruments.perf_record import RecordedSamples
 from cbench.study.instruments.perf_stat import EVENT_COUNTS
 from cbench.study.instruments.times import COMMAND_TIMES
@@ -22,7 +21,6 @@ INSTRUMENTS: tuple[Instrument, ...] = (
     Regex(),
     JsonPath(),
     FileNumber(),
-    PerfDataFile(),
     RecordedSamples(),
 )
 BY_SOURCE = {each.source: each for each in INSTRUMENTS}

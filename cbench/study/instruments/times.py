@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from cbench.study.instruments.instrument import PERF_ELAPSED, SYS, USER, WALL, HostInstrument, Instrument
 from cbench.study.process.run_command import Execution
 from quiet import Reader, kernel_config
 
-TICK, GENERIC, NATIVE = "tick", "generic", "native"
 KERNEL_S = 1e-6
 """In which wait4(2) gives times."""
 MONOTONIC_COARSE = 6
@@ -17,44 +15,29 @@ MONOTONIC_COARSE = 6
 NO_HZ_FULL = "/sys/devices/system/cpu/nohz_full"
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTime:
-    """How the kernel accounts CPU time.
+def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
+    """In which steps this host's user and system time alone move, in seconds, and why.
 
-    `accounting`: TICK, GENERIC (VIRT_CPU_ACCOUNTING_GEN in use) or NATIVE. `sum_s`: least step of user and system time
-    together, `split_s`: of how that sum is divided between them. `tick_s`: from one tick of the kernel to the next.
-    """
-
-    accounting: str
-    tick_s: float
-    sum_s: float
-    split_s: float
-    why: str
-
-
-def cpu_time(reader: Reader | None = None) -> CpuTime:
-    """Of this host: from the kernel's configuration, and whether it runs with nohz_full.
-
-    The sum of user and system time is the scheduler's own count; ticks only say how it is divided between them
-    (cputime_adjust() in Linux's kernel/sched/cputime.c). With the generic accounting each way into the kernel is timed,
-    on the CPUs that nohz_full names; without nohz_full that accounting sleeps.
+    From the kernel's configuration, and whether it runs with nohz_full. The sum of user and system time is the
+    scheduler's own count; ticks only say how it is divided between them (cputime_adjust() in Linux's
+    kernel/sched/cputime.c). With the generic accounting each way into the kernel is timed, on the CPUs that nohz_full
+    names; without nohz_full that accounting sleeps.
     """
     reader = reader or Reader()
-    found = kernel_config(reader)
-    tick = time.clock_getres(MONOTONIC_COARSE)
+    config = kernel_config(reader)
     full = (reader.text(NO_HZ_FULL) or "").strip("()")  # "(null)" where there is none
-    if found.values.get("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE") == "y":
-        return CpuTime(NATIVE, tick, KERNEL_S, KERNEL_S, f"VIRT_CPU_ACCOUNTING_NATIVE in {found.source}")
-    if found.values.get("CONFIG_VIRT_CPU_ACCOUNTING_GEN") == "y" and full not in ("", "null"):
-        why = f"VIRT_CPU_ACCOUNTING_GEN in {found.source}, in use on the CPUs of nohz_full ({full}); by ticks on others"
-        return CpuTime(GENERIC, tick, KERNEL_S, KERNEL_S, why)
-    where = (
-        f"in {found.source}" if found.source else "is taken for granted: the kernel's configuration is not to be had"
-    )
-    asleep = found.values.get("CONFIG_VIRT_CPU_ACCOUNTING_GEN") == "y"
-    kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if asleep else "TICK_CPU_ACCOUNTING"
-    why = f"{kind} {where}: {round(1 / tick):,} ticks a second say how the sum is divided"
-    return CpuTime(TICK, tick, KERNEL_S, tick, why)
+    if config.values.get("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE") == "y":
+        return KERNEL_S, f"VIRT_CPU_ACCOUNTING_NATIVE in {config.source}"
+    generic = config.values.get("CONFIG_VIRT_CPU_ACCOUNTING_GEN") == "y"
+    if generic and full not in ("", "null"):
+        where = f"in use on the CPUs of nohz_full ({full}); by ticks on others"
+        return KERNEL_S, f"VIRT_CPU_ACCOUNTING_GEN in {config.source}, {where}"
+    where = "is taken for granted: the kernel's configuration is not to be had"
+    if config.source:
+        where = f"in {config.source}"
+    kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if generic else "TICK_CPU_ACCOUNTING"
+    tick = time.clock_getres(MONOTONIC_COARSE)
+    return tick, f"{kind} {where}: {round(1 / tick):,} ticks a second say how the sum is divided"
 
 
 class CommandTime(Instrument):
@@ -73,9 +56,10 @@ class CommandTime(Instrument):
     def on_host(self, read: str) -> HostInstrument:
         shell = "a shell's `time` prints it to 0.001 s"
         if self.source in (USER, SYS):
-            cpu = cpu_time()
-            why = f"user + sys moves by {cpu.sum_s:g} s; {cpu.why}; {shell}"
-            return HostInstrument(read, self.unit, self._what, cpu.split_s, why)
+            step_s, why = cpu_time_step()
+            return HostInstrument(
+                read, self.unit, self._what, step_s, f"user + sys moves by {KERNEL_S:g} s; {why}; {shell}"
+            )
         why = f"CLOCK_MONOTONIC; {shell}" if self.source == WALL else "CLOCK_MONOTONIC"
         return HostInstrument(read, self.unit, self._what, time.clock_getres(time.CLOCK_MONOTONIC), why)
 

@@ -58,10 +58,10 @@ class ProcessTags:
         """The tag of a process; None for one that is none of this study's, or cannot be looked into."""
         start = f"{MARK}={self._identity}/"
         environment = Reader().text(f"/proc/{pid}/environ") or ""
-        found = next((each for each in environment.split("\0") if each.startswith(start)), None)
-        if found is None:
+        mark = next((each for each in environment.split("\0") if each.startswith(start)), None)
+        if mark is None:
             return None
-        run, _, rest = found[len(start) :].partition("/")
+        run, _, rest = mark[len(start) :].partition("/")
         number = int(run) if run.isdecimal() else None
         return ProcessTag("", number, int(rest)) if rest.isdecimal() else ProcessTag(rest, number)
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
+from cbench.study.records import StoredFacts
+from cbench.study.resets.reset import Reset, ResetContext, ResetError
 from quiet import Reader
 
 DROP = "/proc/sys/vm/drop_caches"
@@ -27,7 +28,7 @@ class CachesReset(Reset):
             return f"this kernel has no {DROP}"
         return "" if reader.access(DROP, os.W_OK) else f"{DROP} is not writable: dropping caches needs root"
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         reader = context.reader
         before, cached = _dropped(reader), _cached(reader)
         os.sync()

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
+from cbench.study.records import StoredFacts
+from cbench.study.resets.reset import Reset, ResetContext, ResetError
 from cbench.toml_table import TomlTable
 from quiet import Reader
 
@@ -40,7 +41,7 @@ class CoolDownReset(Reset):
     def obstacle(self, environment: Mapping[str, str], reader: Reader) -> str:
         return self._missing(hottest_celsius(reader), slowest_khz(reader))
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         begun = time.monotonic()
         while True:
             hottest, slowest = hottest_celsius(context.reader), slowest_khz(context.reader)
@@ -85,8 +86,8 @@ def slowest_khz(reader: Reader) -> int | None:
 
 
 def _numbers(reader: Reader, paths: list[str]) -> list[int]:
-    found = []
+    numbers = []
     for path in paths:
         with contextlib.suppress(ValueError):
-            found.append(int(reader.text(path) or ""))
-    return found
+            numbers.append(int(reader.text(path) or ""))
+    return numbers

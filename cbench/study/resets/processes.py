@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cbench.study.process import process_tags
-from cbench.study.resets.reset import Facts, Reset, ResetContext, ResetError
+from cbench.study.records import StoredFacts
+from cbench.study.resets.reset import Reset, ResetContext, ResetError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,7 @@ class ProcessesReset(Reset):
     def prepare(self) -> None:
         adopt()
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         import psutil
 
         ended = context.tags.end(lambda tag: tag.position is not None)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cbench.study.process.run_command import execute
-from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
+from cbench.study.records import StoredFacts
+from cbench.study.resets.reset import SYSTEMD_RUNNING, Reset, ResetContext, ResetError
 from quiet import Reader
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -24,7 +25,7 @@ class RebootReset(Reset):
     kind: ClassVar[str] = "reboot"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         """Does not return where it succeeds."""
         os.sync()
         # From here on an end from outside is the reboot's: nothing is to be cleared up, the study goes on after it.

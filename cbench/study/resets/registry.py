@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from cbench.study.resets.caches import CachesReset
-from cbench.study.resets.command import CommandReset, NoReset
 from cbench.study.resets.cool_down import CoolDownReset
 from cbench.study.resets.processes import ProcessesReset
 from cbench.study.resets.reboot import RebootReset
-from cbench.study.resets.reset import Reset
+from cbench.study.resets.reset import CommandReset, NoReset, Reset
 from cbench.study.resets.service import ServiceReset
 from cbench.toml_table import TomlTable
 

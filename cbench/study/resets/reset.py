@@ -1,4 +1,4 @@
-"""What a reset is: a way to bring the host into its first state before each run."""
+"""What a reset is: a way to bring the host into its first state before each run; none, and a command of the user's."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from cbench.results import JsonValue
 from cbench.study.process.process_tags import RESET, ProcessTags
 from cbench.study.process.run_command import Execution, run_checked
+from cbench.study.records import StoredFacts
 from cbench.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")
 """There where systemd is the first process (sd_booted(3))."""
-Facts = dict[str, JsonValue]
 
 
 class ResetError(QuietError):
@@ -63,7 +62,7 @@ class Reset:
     def prepare(self) -> None:
         """Once, before any run."""
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         """Do it before a run, and return what shows that it was done. Raises ResetError, CommandError."""
         raise NotImplementedError
 
@@ -77,3 +76,35 @@ class Reset:
         if not getattr(self, key).strip():
             raise table.error(key, f"is missing: a reset of the kind {self.kind!r} needs it")
         return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoReset(Reset):
+    """The host stays as it is."""
+
+    kind: ClassVar[str] = "none"
+
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandReset(Reset):
+    """A command of the user's, and one that checks it."""
+
+    kind: ClassVar[str] = "command"
+    keys: ClassVar[tuple[str, ...]] = ("command", "check")
+    example: ClassVar[str] = """\
+# command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
+# check = "..."           # a command that has to succeed afterwards
+"""
+
+    @classmethod
+    def parse(cls, table: TomlTable, timeout_s: float, settle_s: float) -> Self:
+        return super(CommandReset, cls).parse(table, timeout_s, settle_s).needs("command", table)
+
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
+        done = self.execute(self.command, context, run)
+        if self.check:
+            self.execute(self.check, context, run)
+        return {"seconds": done.wall_s, "checked": bool(self.check)}

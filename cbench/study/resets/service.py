@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
+from cbench.study.records import StoredFacts
+from cbench.study.resets.reset import SYSTEMD_RUNNING, Reset, ResetContext, ResetError
 from cbench.toml_table import TomlTable
 from quiet import Reader
 
@@ -34,7 +35,7 @@ class ServiceReset(Reset):
             return "the host was not booted by systemd"
         return _no_systemctl(environment)
 
-    def perform(self, run: int, context: ResetContext) -> Facts:
+    def perform(self, run: int, context: ResetContext) -> StoredFacts:
         if missing := _no_systemctl(context.environment):
             raise ResetError(missing)
         before = self._state(context)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from cbench.compare.result import CompareOptions, compared
+from cbench.compare.result import compare
 from quiet.errors import QuietError
 
 
 def fails(a: object, b: object, message: str, **changes: Any) -> None:
     with pytest.raises(QuietError) as caught:
-        compared(str(a), str(b), CompareOptions(**changes))
+        compare(str(a), str(b), **changes)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cbench.compare.result import AUTO, CompareOptions, compared, options, share
+from cbench.compare.result import compare, share
 from cbench.export.export import ExportOptions, export
 from cbench.results import to_json
 from cbench.store.store import Store
@@ -25,7 +25,7 @@ FINE = {**TICKS, "quantum": 1}
 
 def answer(a: object, b: object, **changes: Any) -> Any:
     """As JSON."""
-    return to_json(compared(str(a), str(b), CompareOptions(**changes)))
+    return to_json(compare(str(a), str(b), **changes))
 
 
 def rows(a: object, b: object, **changes: Any) -> list[dict[str, Any]]:
@@ -70,9 +70,9 @@ def test_no_difference_says_what_would_have_shown(a: Path, tmp_path: Path) -> No
     assert row["outcome"] == "no difference shown"
     assert 0 < row["detectable"] < 0.02
     assert "would have shown in 80% of such comparisons" in row["verdict"]
-    same = one(a, tmp_path / "c.db", margin=0.01)
+    same = one(a, tmp_path / "c.db", margin="0.01")
     assert same["verdict"].startswith("same within 1 %")
-    small = one(a, tmp_path / "c.db", margin=0.0001)
+    small = one(a, tmp_path / "c.db", margin="0.0001")
     assert small["verdict"].endswith("not shown to be the same within 0.01 %")
 
 
@@ -336,13 +336,12 @@ def test_what_is_no_share_is_refused(text: str) -> None:
 @pytest.mark.parametrize("level", [0.0, 49.0, 100.0, -5.0, float("nan"), float("inf")])
 def test_a_level_is_a_percentage(level: float) -> None:
     with pytest.raises(UsageError, match="--level"):
-        options(AUTO, level, None, False)
+        compare("a.db", "b.db", level=level)
 
 
 def test_a_headline_is_one_of_those_there_are() -> None:
     with pytest.raises(UsageError, match="--headline best: use auto, median, floor, min, mean"):
-        options("best", 95, None, False)
-    assert options(AUTO, 95, "1%", True) == CompareOptions(AUTO, pytest.approx(0.05), pytest.approx(0.01), True)
+        compare("a.db", "b.db", headline="best")
 
 
 def test_the_command_prints_a_table_and_the_verdict_and_ends_with_0(a: Path, b: Path) -> None:

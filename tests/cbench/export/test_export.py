@@ -20,7 +20,6 @@ from cbench.store.store import Store
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import cbench, error_line
 from tests.cbench.store.storing import CYCLES, HOST, TICKS, facts, noisy, stored, trials
-from tests.cbench.store.test_store import Wider
 
 HUGE = 2**64 - 1
 
@@ -90,7 +89,7 @@ def test_csv_values_are_exact_and_other_counters_have_columns(tmp_path: Path) ->
     path = tmp_path / "s.db"
     with Store.create(path, HOST, []) as store:
         series = store.begin(facts())
-        store.add(series, [Wider(HUGE, HUGE - 1, counts={"instructions": 2**63}), Trial(1, 2)])
+        store.add(series, [Trial(HUGE, HUGE - 1, counts={"instructions": 2**63}), Trial(1, 2)])
     rows = table(path)
     assert (rows[0]["value"], rows[0]["output"]) == (str(HUGE), str(HUGE - 1))
     assert [row["count.instructions"] for row in rows] == [str(2**63), ""]

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from cbench.order import page
-from cbench.order.options import OrderOptions
 from cbench.order.page_study import StudyFacts
 from cbench.order.result import OrderResult
-from cbench.order.stats.analysis import analyze
+from cbench.order.stats.analysis import AnalysisRules, analyze
 from cbench.order.summarize import summarize
 from cbench.stats.trials import Trials
 from cbench.tables.columns import trials
@@ -46,8 +45,7 @@ def study(names: Sequence[str], n: int = 12, shift: float = 0.05, orders: Sequen
 
 def analysed(columns: Any, **changes: Any) -> tuple[OrderResult, Trials]:
     found, warnings = trials(columns)
-    rules = OrderOptions("", **changes).rules()
-    return summarize(found, analyze(found, rules), warnings, 1.0), found
+    return summarize(found, analyze(found, AnalysisRules(**changes)), warnings, 1.0), found
 
 
 def paged(columns: Any, name: str = "study", **changes: Any) -> str:

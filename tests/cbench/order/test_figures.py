@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from cbench.order import figures as plots_order
-from cbench.order import figures_within
 from cbench.report.svg import embedded, shortened, svg
 from tests.cbench.order.pages import NASTY, analysed, study
 
@@ -95,38 +94,32 @@ def test_intervals_name_each_test_with_its_case(few: Any) -> None:
     assert "case 1: apart" in written
 
 
-def test_the_bars_of_cases_count_every_test(few: Any) -> None:
-    counts = [int(text.split()[0]) for text in texts(plots_order.cases(few[0])) if text.endswith("%)")]
-    assert len(counts) == 3
-    assert sum(counts) == len(FEW)
-
-
 def test_the_matrix_marks_the_predecessor_that_disturbs(few: Any) -> None:
     made = few[0]
     significant = [(each.test, each.after) for each in made.predecessors if each.significant]
     assert significant == [(FEW[0], FEW[1])]
-    assert len([text for text in texts(figures_within.matrix(made)) if "●" in text]) == 1
+    assert len([text for text in texts(plots_order.matrix(made)) if "●" in text]) == 1
 
 
 def test_of_many_tests_the_matrix_shows_those_with_the_clearest_effects() -> None:
     names = [f"test {number}" for number in range(39, -1, -1)]
     made, _ = analysed(study(names, n=40))
-    written = texts(figures_within.matrix(made))
+    written = texts(plots_order.matrix(made))
     rows = [text for text in written if text in names]
-    assert len(rows) + written.count("(begin of a run)") == 2 * figures_within.MOST_CELLS
+    assert len(rows) + written.count("(begin of a run)") == 2 * plots_order.MOST_CELLS
     assert {names[0], names[1]} <= set(rows)
 
 
 def test_a_matrix_without_differences_can_be_drawn() -> None:
     made, _ = analysed(study(FEW[:3]) | {"value": [7.0] * (3 * 24)})
-    assert texts(figures_within.matrix(made)).count("+0.0") == len(made.predecessors)
+    assert texts(plots_order.matrix(made)).count("+0.0") == len(made.predecessors)
 
 
 def test_positions_and_drift_have_a_panel_for_each_of_the_first_tests(few: Any) -> None:
     made, trials = few
     names = FEW[:4]
     made = replace(made, tests=made.tests | {FEW[0]: replace(made.tests[FEW[0]], unit="ms")})
-    figures = figures_within.positions(made, names), figures_within.drift(made, trials, names)
+    figures = plots_order.positions(made, names), plots_order.drift(made, trials, names)
     for figure in figures:
         assert sum(any(name in text for name in names) for text in texts(figure)) == 4
     assert {"ms", "value", "fixed order", "random order"} <= set(texts(figures[1]))
@@ -134,7 +127,7 @@ def test_positions_and_drift_have_a_panel_for_each_of_the_first_tests(few: Any) 
 
 def test_the_orders_are_told_apart_by_shape_and_not_only_by_colour(few: Any) -> None:
     made, trials = few
-    shapes = re.findall(r'<path id="drift-[^"]+" d="([^"]+)"', figures_within.drift(made, trials, FEW[:1]))
+    shapes = re.findall(r'<path id="drift-[^"]+" d="([^"]+)"', plots_order.drift(made, trials, FEW[:1]))
     assert sum("C" in path for path in shapes) == 1  # a circle's curves
     assert len(set(shapes)) >= 3  # with the ticks
 
@@ -142,7 +135,7 @@ def test_the_orders_are_told_apart_by_shape_and_not_only_by_colour(few: Any) -> 
 @pytest.mark.parametrize("name", NASTY)
 def test_a_name_is_shown_as_it_is(name: str) -> None:
     made, _ = analysed(study([name, "other"]))
-    for draw in (plots_order.p_values, plots_order.intervals, figures_within.matrix):
+    for draw in (plots_order.p_values, plots_order.intervals, plots_order.matrix):
         assert shortened(name) in texts(draw(made))
 
 

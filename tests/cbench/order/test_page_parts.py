@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from cbench.order import analyze, page_study, page_tables
-from cbench.order.options import OrderOptions
+from cbench.order import analyze, page, page_study
+from cbench.order.analyze import OrderOptions
 from cbench.order.page_study import StudyFacts
 from cbench.order.result import OrderResult
-from cbench.report.page import Cell, Table, render
+from cbench.report.page import Cell, Table
 from cbench.report.text import mark
 from cbench.study.example import EXAMPLE
 from cbench.study.orders import plan
 from cbench.study.store import Ended, Header, StudyStore
 from quiet.errors import UsageError
-from tests.cbench.order.pages import Outline, analysed, study
+from tests.cbench.order.pages import Outline, analysed, paged, study
 
 NAMES = ["a", "b", "c"]
 HOST = {"cpu": "Model <7>", "kernel": "6.12", "virtual": True, "governor": "performance"}
@@ -39,40 +39,39 @@ def said(made: OrderResult) -> str:
     return "\n".join(f"{name}: {fact}" for name, fact in page_study.rows(made, StudyFacts("x")))
 
 
-@pytest.mark.parametrize("many", [page_tables.MOST_ROWS, page_tables.MOST_ROWS + 50])
+@pytest.mark.parametrize("many", [page.MOST_ROWS, page.MOST_ROWS + 50])
 def test_every_test_is_named_however_many_there_are(many: int) -> None:
     names = [f"test {number}" for number in range(many)]
     one = study(names, n=2)
     made = analysed({key: one[key] for key in ("test", "order", "value")})[0]
-    rest = page_tables.rest(made)
-    assert (rest is not None) == (many > page_tables.MOST_ROWS)
-    assert {row[0] for row in (*page_tables.tests(made).rows, *(rest.rows if rest else ()))} == set(names)
+    rest = page.rest(made)
+    assert (rest is not None) == (many > page.MOST_ROWS)
+    assert {row[0] for row in (*page.tests(made).rows, *(rest.rows if rest else ()))} == set(names)
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"correction": "holm"}, "after Holm"),
-        ({"correction": "none"}, "not corrected"),
-        ({"correction": "bh"}, "after Benjamini and Hochberg"),
-        ({"intervals": "normal"}, "by normal ranks"),
-        ({"case": "prose"}, "at least one median lies inside"),
-        ({"level": "99"}, "99 %"),
+        ({}, "after Bonferroni"),
+        ({}, "below it by the chi-squared distribution"),
+        ({"published": True}, "not corrected"),
+        ({"published": True}, "by published ranks"),
+        ({"published": True}, "at least one median lies inside"),
         ({"alpha": 0.01}, "p &lt; 0.01"),
     ],
 )
 def test_the_legend_says_by_which_definitions_the_table_was_made(changes: dict[str, Any], said: str) -> None:
-    assert said in render("order/legend.html", result=analysed(study(["a"]), **changes)[0])
+    assert said in paged(study(["a"]), **changes)
 
 
-def test_symbols_and_words_of_the_table_are_explained(made: OrderResult) -> None:
-    found = Outline(render("order/legend.html", result=made))
+def test_symbols_and_words_of_the_table_are_explained() -> None:
+    found = Outline(paged(study(NAMES)))
     explained = found.text("dt") + found.text("dd")
     assert all(word in explained for word in ("ε²", "η²", "Δ", "●", "○", "case", "median", "drift", "?", "runs for"))
 
 
 def test_a_result_that_is_significant_is_marked_by_more_than_a_colour(made: OrderResult) -> None:
-    table = page_tables.tests(made)
+    table = page.tests(made)
     (row,) = [row for row, yes in zip(table.rows, table.marked, strict=True) if yes]
     assert row[0] == "a"
     assert isinstance(row[2], Cell)
@@ -82,14 +81,14 @@ def test_a_result_that_is_significant_is_marked_by_more_than_a_colour(made: Orde
 
 def test_medians_have_their_unit(made: OrderResult) -> None:
     tests = {name: replace(made.tests[name], unit=unit) for name, unit in (("a", "µs"), ("b", "<b>"), ("c", None))}
-    found = cells(page_tables.tests(replace(made, tests=tests)))
+    found = cells(page.tests(replace(made, tests=tests)))
     assert [text.partition(" ")[2] for text, small in found if small.startswith("[")] == ["µs"] * 2 + ["<b>"] * 2 + [
         ""
     ] * 2
 
 
 def test_intervals_that_do_not_exist_are_said() -> None:
-    found = cells(page_tables.tests(analysed(study(NAMES, n=1))[0]))
+    found = cells(page.tests(analysed(study(NAMES, n=1))[0]))
     assert [small for _, small in found].count("no interval below n = 6") == 6
 
 
@@ -97,17 +96,17 @@ def test_failed_trials_are_counted() -> None:
     columns = study(NAMES)
     columns["value"][:4] = [None] * 4
     made = analysed(columns)[0]
-    assert {"1 failed", "2 failed"} <= {small for _, small in cells(page_tables.tests(made))}
+    assert {"1 failed", "2 failed"} <= {small for _, small in cells(page.tests(made))}
     assert "4 of 72 values; a failed trial counts as missing" in said(made)
 
 
 def test_what_ran_before_is_listed_with_the_significant_pairs_only_where_there_are_any() -> None:
-    table = page_tables.predecessors(analysed(study(NAMES, n=60))[0])
+    table = page.predecessors(analysed(study(NAMES, n=60))[0])
     assert table.rows
     assert all(table.marked)
     none = analysed(study(NAMES) | {"value": [7.0] * 72})[0]
     assert none.significant_pairs == "0 of 9"
-    assert [str(row[-1])[-1] for row in page_tables.predecessors(none).rows] == ["○"] * 5
+    assert [str(row[-1])[-1] for row in page.predecessors(none).rows] == ["○"] * 5
 
 
 def test_of_very_many_pairs_those_with_the_smallest_p_are_shown_and_all_are_counted() -> None:
@@ -125,17 +124,17 @@ def test_pairs_of_tests_whose_order_changes_are_all_there() -> None:
     names = [f"t{number}" for number in range(60)]
     columns = study(names, n=8, shift=0.5)
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
-    first, rest = page_tables.across(made)
+    first, rest = page.across(made)
     assert (made.across.changed, made.across.pairs) == (len(first.rows) + len(rest.rows), 1770)
-    assert len(first.rows) == page_tables.MOST_NAMED < made.across.changed
+    assert len(first.rows) == page.MOST_NAMED < made.across.changed
 
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
     columns = study(["a"])
     made = analysed({key: columns[key] for key in ("test", "order", "value")})[0]
     assert not made.across.pairs
-    assert not page_tables.predecessors(made).rows
-    assert not page_tables.first_trials(made).rows
+    assert not page.predecessors(made).rows
+    assert not page.first_trials(made).rows
     assert "the data do not say in which order the runs came" in said(made)
 
 
@@ -157,8 +156,8 @@ def stored(tmp_path: Path) -> Path:
     header = Header("order", "the <study>", 5, source, str(tmp_path), ("sort", "hash", "both"), HOST)
     with StudyStore.create(path, header, plan("interleaved", 3, 2, 5)) as store:
         for run, (quiet, lost) in enumerate(((True, 0.01), (False, 2.5))):
-            noise = {"cpus": {"3": {"lost_pct": lost}}}
-            store.begin_run(run, {}, {"boot_id": f"boot {run}", "quiet": {"quiet": quiet, "drift": [], "noise": noise}})
+            verified = {"quiet": quiet, "drift": [], "cpus": {"3": {"lost_pct": lost}}}  # as host_check.look() has it
+            store.begin_run(run, {}, {"boot_id": f"boot {run}", "quiet": verified})
             store.add(Ended(run, 0, 0, 1, 2, None, 0, b"", b"", {"": (1.5, "1.5")}, {}))
             store.end_run(run)
         store.end_run(2, "not reset: it did not boot")

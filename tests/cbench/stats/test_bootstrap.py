@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
-from math import comb, factorial
+from math import factorial
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from cbench.stats import bootstrap, bootstrap_counts
+from cbench.stats import bootstrap
 from cbench.stats.batched_intervals import counts
 from cbench.stats.bca import generator
 
@@ -42,7 +42,7 @@ def test_every_set_of_counts_comes_as_often_as_its_multinomial_chance(n: int, ho
     row = 10.0 ** np.arange(n)  # the digits of a sum are the counts
     rng = generator(11, n)
     if how == "poisson":
-        found = bootstrap_counts.sums(row, REPLICATES, rng, bootstrap.CHUNK)
+        found = bootstrap.counted_sums(row, REPLICATES, rng)
     elif how == "plain":
         found = bootstrap.plain_sums(row, REPLICATES, rng)
     else:
@@ -71,16 +71,16 @@ def test_two_values_are_drawn_as_dependently_as_a_multinomial_has_them() -> None
 
 
 def test_the_cells_and_what_is_left_of_them_make_up_the_poisson_chances() -> None:
-    cells = bootstrap_counts.table(0.97)
+    cells = bootstrap.table(0.97)
     chances = np.zeros(1 << 21)
     packed, times = np.unique(cells.cells[: cells.rare], return_counts=True)
     key = lambda four: (four[..., None] >> np.arange(0, 32, 8) & 255) @ 21 ** np.arange(4)  # noqa: E731
-    chances[key(packed)] += times / bootstrap_counts.CELLS
-    left = 1 - cells.rare / bootstrap_counts.CELLS
+    chances[key(packed)] += times / bootstrap.CELLS
+    left = 1 - cells.rare / bootstrap.CELLS
     packed, times = np.unique(cells.left[: cells.left_rare], return_counts=True)
-    chances[key(packed)] += left * times / bootstrap_counts.CELLS
+    chances[key(packed)] += left * times / bootstrap.CELLS
     last = np.diff(cells.cumulated, prepend=0) / cells.cumulated[-1]
-    np.add.at(chances, key(cells.last), left * (1 - cells.left_rare / bootstrap_counts.CELLS) * last)
+    np.add.at(chances, key(cells.last), left * (1 - cells.left_rare / bootstrap.CELLS) * last)
     for four in product((0, 1, 2, 5, 9), repeat=4):
         wanted = float(np.prod(scipy.stats.poisson.pmf(four, 0.97)))
         assert chances[key(np.array(four) @ 256 ** np.arange(4))] == pytest.approx(wanted, rel=1e-9, abs=1e-16)
@@ -101,20 +101,3 @@ def test_means_and_spreads_of_the_sums_are_those_of_bootstrap_samples(n: int) ->
 @pytest.mark.parametrize("replicates", [1, 2, 63, 64, 65, 1000])
 def test_there_are_as_many_sums_as_are_wanted(replicates: int) -> None:
     assert bootstrap.sums(np.ones(300), replicates, generator(0)).tolist() == [300.0] * replicates
-
-
-@pytest.mark.parametrize("n", [3, 4, 5, 6])
-def test_medians_come_as_often_as_in_all_resamples(n: int) -> None:
-    row = np.array([0.0, 1, 4, 9, 25, 49])[:n]
-    chances: dict[float, float] = {}
-    for each, chance in multinomial(n).items():
-        middle = float(np.median(np.repeat(row, each)))
-        chances[middle] = chances.get(middle, 0) + chance
-    assert fits(bootstrap.medians(row[::-1].copy(), REPLICATES, generator(n)), chances) > 1e-4
-
-
-def test_the_median_of_an_odd_number_is_at_each_value_with_its_binomial_chance() -> None:
-    n, k = 101, 51
-    upto = [sum(comb(n, j) * (i / n) ** j * (1 - i / n) ** (n - j) for j in range(k, n + 1)) for i in range(n + 1)]
-    chances = {float(i): upto[i + 1] - upto[i] for i in range(n)}
-    assert fits(bootstrap.medians(np.arange(n, dtype=float), REPLICATES, generator(9)), chances) > 1e-4

@@ -1,4 +1,4 @@
-"""Summaries, steps and warm-up, worked by hand."""
+"""Summaries, steps, warm-up and the spread of several processes, worked by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cbench.stats.quantum import quantum
 from cbench.stats.settling import settled
-from cbench.stats.summary import floor, mode, percentile, summarise
+from cbench.stats.summary import by_level, floor, mode, percentile, spread, summarise
 
 
 def test_the_mode_is_the_most_frequent_value_and_of_several_the_lowest() -> None:
@@ -94,3 +94,40 @@ def test_warm_up_takes_a_step_or_a_thousandth_for_equal() -> None:
     assert settled([100] * 10 + [125] * 10, quantum=25)
     assert settled([100_000] * 10 + [100_100] * 10, quantum=1)
     assert not settled([100_000] * 10 + [100_101] * 10, quantum=1)
+
+
+def test_variance_components_are_those_of_a_worked_example() -> None:
+    """By hand: means 2, 6, 10; MSW = 1, MSB = 48, n0 = 3, so the variance between is (48 - 1) / 3."""
+    found = spread([[1, 2, 3], [5, 6, 7], [9, 10, 11]])
+    assert found is not None
+    assert found.within == pytest.approx(1)
+    assert found.between**2 == pytest.approx(47 / 3)
+    assert found.share_between == pytest.approx(47 / 50)
+    assert (found.floors, found.medians) == (8, 8)
+
+
+def test_processes_that_all_measured_the_same_have_no_spread_at_all() -> None:
+    found = spread([[8_432_476] * 50] * 10)
+    assert found is not None
+    assert (found.floors, found.within, found.between, found.share_between) == (0, 0, 0, 0)
+
+
+def test_one_process_has_no_spread_between_processes() -> None:
+    assert spread([[1, 2, 3]]) is None
+    assert spread([[1, 2, 3], [5]]) is None
+
+
+@given(st.lists(st.lists(st.integers(0, 1000), min_size=2, max_size=20), min_size=2, max_size=6))
+def test_large_values_lose_no_digits(groups: list[list[int]]) -> None:
+    near, far = spread(groups), spread([[value + 2**60 for value in group] for group in groups])
+    assert near is not None
+    assert far is not None
+    assert far.within == pytest.approx(near.within)
+    assert far.between == pytest.approx(near.between)
+
+
+def test_floors_are_shown_by_level_only_where_the_factor_has_few() -> None:
+    assert by_level([0, 1, 0, 1], [100, 140, 102, 140]) == {"0": 101, "1": 140}
+    assert by_level([0, 0], [1, 2]) == {}
+    assert by_level([0, 1], [1, 2]) == {}
+    assert by_level([1, 2, 3, 4], [1, 2, 3, 4]) == {}

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import cbench.cli
 import cbench.order.analyze
-import cbench.order.read
 import cbench.order.summarize
 import cbench.order.table
 import cbench.study.lifecycle

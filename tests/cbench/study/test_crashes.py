@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cbench.order import analyze
-from cbench.order.options import OrderOptions
+from cbench.order.analyze import OrderOptions
 from cbench.study import lifecycle
 from cbench.study.store import StudyStore
 from quiet.errors import QuietError

@@ -13,7 +13,7 @@ from cbench.compare.result import load
 from cbench.export.export import ExportOptions, ExportResult, export
 from cbench.export.sources import STUDY
 from cbench.order import analyze
-from cbench.order.options import OrderOptions
+from cbench.order.analyze import OrderOptions
 from cbench.study.store import StudyStore
 from quiet.errors import UsageError
 from tests.cbench.study.running import order, study, written

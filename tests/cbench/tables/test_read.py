@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cbench.order.read import read
+from cbench.order.analyze import read
 from cbench.stats.trials import Trials
 from tests.cbench.order.studies import HEAD, analyze, refused, write
 

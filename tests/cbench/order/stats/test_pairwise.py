@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.order.stats.pairwise import ABOVE, BELOW, OPEN, Changed, across
+from cbench.order.stats.pairwise import ChangedPair, across
 
+NAMES = [str(number) for number in range(10_000)]
 END = st.integers(0, 6)
 INTERVAL = st.one_of(st.none(), st.tuples(END, END).map(sorted))
 SERIES = st.lists(st.tuples(INTERVAL, INTERVAL), max_size=12)
 
 
-def says(a: list[int], b: list[int]) -> int:
-    return ABOVE if a[0] > b[1] else BELOW if a[1] < b[0] else OPEN
+def says(a: list[int], b: list[int]) -> str:
+    return "above" if a[0] > b[1] else "below" if a[1] < b[0] else "cannot tell"
 
 
 @given(SERIES, st.integers(1, 100))
@@ -27,7 +28,8 @@ def test_every_pair_is_looked_at_once(series: list[tuple[list[int] | None, list[
         for order in (0, 1)
     ]
     halves = [list(range(0, len(series), 2)), list(range(1, len(series), 2))]
-    found = across((bounds[0][0], bounds[0][1]), (bounds[1][0], bounds[1][1]), halves, most)
+    names = [str(number) for number in range(len(series))]
+    found = across(names, (bounds[0][0], bounds[0][1]), (bounds[1][0], bounds[1][1]), halves, most)
     pairs, wanted = 0, []
     for members in halves:
         for place, a in enumerate(members):
@@ -37,12 +39,13 @@ def test_every_pair_is_looked_at_once(series: list[tuple[list[int] | None, list[
                 pairs += 1
                 fixed, random = (says(series[a][order], series[b][order]) for order in (0, 1))
                 if fixed != random:
-                    wanted.append(Changed(a, b, fixed, random))
-    wanted.sort(key=lambda pair: (not pair.reversed, pair.a, pair.b))
+                    wanted.append(("cannot tell" in (fixed, random), a, b, fixed, random))
+    wanted.sort()
     assert found.pairs == pairs
     assert found.changed == len(wanted)
-    assert found.reversed == sum(pair.reversed for pair in wanted)
-    assert list(found.first) == wanted[:most]
+    assert found.reversed == sum(not plain for plain, *_ in wanted)
+    assert list(found.named) == [ChangedPair(str(a), str(b), *said) for _, a, b, *said in wanted[:most]]
+    assert found.left_off == len(wanted) - len(found.named)
 
 
 def test_of_many_pairs_those_that_are_reversed_are_named_first() -> None:
@@ -51,11 +54,11 @@ def test_of_many_pairs_those_that_are_reversed_are_named_first() -> None:
     turned = low.copy()
     turned[[-2, -1]] = turned[[-1, -2]]
     wide = np.where(np.arange(n) < 600, 1000.0, 0.25)
-    found = across((low, low + 0.25), (turned - (wide > 1), turned + wide), [range(n)], most=10)
+    found = across(NAMES, (low, low + 0.25), (turned - (wide > 1), turned + wide), [range(n)], most=10)
     assert found.pairs == n * (n - 1) // 2
     assert found.reversed == 1
-    assert found.first[0] == Changed(n - 2, n - 1, BELOW, ABOVE)
-    assert [(each.a, each.b) for each in found.first[1:]] == [(0, b) for b in range(1, 10)]
+    assert found.named[0] == ChangedPair(str(n - 2), str(n - 1), "below", "above")
+    assert [(each.a, each.b) for each in found.named[1:]] == [("0", str(b)) for b in range(1, 10)]
     assert found.changed > 100_000
 
 
@@ -63,6 +66,6 @@ def test_of_many_pairs_those_that_are_reversed_are_named_first() -> None:
 def test_ten_thousand_tests_take_seconds() -> None:
     rng = np.random.default_rng(1)
     low = rng.normal(size=10_000)
-    found = across((low, low + 0.1), (low + 0.01, low + 0.12), [range(10_000)])
+    found = across(NAMES, (low, low + 0.1), (low + 0.01, low + 0.12), [range(10_000)])
     assert found.pairs == 49_995_000
-    assert len(found.first) == 1000
+    assert len(found.named) == 1000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cbench.order.stats.analysis import AnalysisRules, analyze
-from cbench.order.stats.within_run_effects import grouped
+from cbench.order.stats.within_run_effects import Ordered, grouped
 from cbench.stats.kruskal import of_sorted
 from cbench.stats.trials import Trials
 from tests.benchmarks.order_simulations import (
@@ -70,7 +70,7 @@ def test_the_simulation_computes_what_the_analysis_does(name: str) -> None:
     for number, row in enumerate(rows):
         test = of_sorted([np.sort(row[:20]), np.sort(row[20:])])
         result = analyze(_study(row, 20), AnalysisRules()).results[0]
-        within = grouped(row, labels[number])
+        within = grouped(Ordered.of(row), labels[number])
         assert test is not None
         assert within is not None
         assert np.isclose(chi2[number], test.p, rtol=1e-9)

@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cbench.order.stats.within_run_effects import against_others, drift, first_trial, grouped, median_of_sorted
+from cbench.order.stats.within_run_effects import Ordered, against_others, drift, first_trial, grouped, median_of_sorted
 
 PAIRS = st.lists(st.tuples(st.integers(-4, 4), st.integers(-1, 4)), min_size=2, max_size=40)
 
@@ -22,7 +22,7 @@ def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
 @given(PAIRS)
 def test_groups_are_compared_as_scipy_does(pairs: list[tuple[int, int]]) -> None:
     values, labels = columns(pairs)
-    found = grouped(values, labels)
+    found = grouped(Ordered.of(values), labels)
     names = sorted(set(labels.tolist()))
     if len(names) < 2:
         assert found is None
@@ -45,16 +45,16 @@ def test_groups_are_compared_as_scipy_does(pairs: list[tuple[int, int]]) -> None
 @given(PAIRS)
 def test_each_label_is_compared_with_all_others(pairs: list[tuple[int, int]]) -> None:
     values, labels = columns(pairs)
-    found = against_others(values, labels)
+    found = against_others(Ordered.of(values), labels)
     names = sorted(set(labels.tolist()))
     if len(names) < 2:
         assert found is None
         return
     assert found is not None
-    assert found[1].h.size == len(names)
+    assert found.h.size == len(names)
     for number, name in enumerate(names):
-        each, inside = found[1][number], labels == name
-        assert (found[1].labels[number], each.n) == (name, inside.sum())
+        each, inside = found[number], labels == name
+        assert (found.labels[number], each.n) == (name, inside.sum())
         assert each.median == np.median(values[inside])
         assert each.median_others == np.median(values[~inside])
         if np.unique(values).size > 1:
@@ -65,14 +65,14 @@ def test_each_label_is_compared_with_all_others(pairs: list[tuple[int, int]]) ->
 
 
 def test_the_first_trial_of_runs_against_all_others() -> None:
-    found = first_trial(np.array([9.0, 1, 2, 8, 3, 4]), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32))
+    found = first_trial(Ordered.of(np.array([9.0, 1, 2, 8, 3, 4])), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32))
     assert found is not None
     assert (found.n, found.median, found.median_others) == (2, 8.5, 2.5)
     assert isclose(found.p, scipy.stats.kruskal([9, 8], [1, 2, 3, 4]).pvalue, rel_tol=1e-9)
     assert found.delta_pct == 240
-    assert first_trial(np.array([1.0, 2.0]), np.array([0, 0], dtype=np.int32)) is None
-    assert first_trial(np.array([1.0, 2.0]), np.array([1, 2], dtype=np.int32)) is None
-    around_0 = first_trial(np.array([1.0, -1, 1]), np.array([0, 1, 2], dtype=np.int32))
+    assert first_trial(Ordered.of(np.array([1.0, 2.0])), np.array([0, 0], dtype=np.int32)) is None
+    assert first_trial(Ordered.of(np.array([1.0, 2.0])), np.array([1, 2], dtype=np.int32)) is None
+    around_0 = first_trial(Ordered.of(np.array([1.0, -1, 1])), np.array([0, 1, 2], dtype=np.int32))
     assert around_0 is not None
     assert around_0.delta_pct is None
 

@@ -164,8 +164,9 @@ def test_several_workloads_are_run_with_every_treatment(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_profiler_samples_the_trials_of_its_level_only(tmp_path: Path) -> None:
     from cbench.study.instruments import perf_record
+    from cbench.study.instruments.instrument import Sampling
 
-    if why := perf_record.obstacle(perf_record.Sampling("fp")):
+    if why := perf_record.obstacle(Sampling("fp")):
         pytest.skip(why)
     prf = factor(
         "prf", {"0": "profiler = 'none'", "1": "profiler = 'fp'", "2": "profiler = 'dwarf,event=cpu-clock,hz=1000'"}

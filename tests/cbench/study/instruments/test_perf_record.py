@@ -12,8 +12,9 @@ import pytest
 from cbench.study import model
 from cbench.study.config import parse
 from cbench.study.instruments import perf_record, perf_stat
+from cbench.study.instruments.instrument import Sampling
 from cbench.study.instruments.perf_data import Samples
-from cbench.study.instruments.perf_record import PerfRecording, Sampling
+from cbench.study.instruments.perf_record import PerfRecording
 from cbench.study.instruments.perf_stat import Counting
 from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.model import Metric
@@ -131,17 +132,6 @@ def test_what_perf_refuses_is_told_in_its_words() -> None:
     if most < perf_record.MOST_HZ:
         said = perf_record.obstacle(Sampling(hz=most + 1))
         assert said == f"hz={most + 1}: the kernel permits {most} (sysctl kernel.perf_event_max_sample_rate)"
-
-
-def test_samples_in_a_file_that_the_command_leaves_are_counted_once(tmp_path: Path) -> None:
-    path = file(tmp_path / "made", record(9), record(9))
-    test = model.Test("a", f"cp {path} out", metrics=(Metric("n", "perf-data", "out"),))
-    for _ in range(2):
-        assert command(test, 0, 0, 0, study_folder=str(tmp_path), environment=ENVIRONMENT).values == {"n": (2.0, "2")}
-    old = command(
-        model.Test("a", "true", metrics=test.metrics), 0, 0, 0, study_folder=str(tmp_path), environment=ENVIRONMENT
-    )
-    assert old.failure == f"{tmp_path / 'out'}: was not written in this trial"
 
 
 def test_samples_of_a_command_that_was_not_sampled_are_no_number(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 from cbench.study.process import process_tags
 from cbench.study.process.process_tags import ProcessTags
 from cbench.study.process.run_command import CommandError
+from cbench.study.records import StoredFacts
 from cbench.study.resets.caches import CachesReset
-from cbench.study.resets.command import CommandReset, NoReset
 from cbench.study.resets.cool_down import CoolDownReset
 from cbench.study.resets.processes import ProcessesReset
-from cbench.study.resets.reset import SYSTEMD_RUNNING, Facts, Reset, ResetContext, ResetError
+from cbench.study.resets.reset import SYSTEMD_RUNNING, CommandReset, NoReset, Reset, ResetContext, ResetError
 from cbench.study.resets.service import ServiceReset
 from quiet.host.reader import Reader
 from tests.cbench.study.running import order, rows, study, written
@@ -32,12 +32,12 @@ def ours(identity: str = "here") -> ProcessTags:
 
 def done(
     wanted: Reset, folder: Path, tags: ProcessTags | None = None, environment: dict[str, str] | None = None
-) -> Facts:
+) -> StoredFacts:
     wanted.prepare()
     return wanted.perform(0, ResetContext(str(folder), environment or ENVIRONMENT, tags or ours()))
 
 
-def on(reader: Reader, wanted: Reset) -> Facts:
+def on(reader: Reader, wanted: Reset) -> StoredFacts:
     return wanted.perform(0, ResetContext("/", ENVIRONMENT, ours(), reader))
 
 

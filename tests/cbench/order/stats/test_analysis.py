@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.order.stats.blocks import few, sequence
+from cbench.order.stats.analysis import few, sequence
 
 
 def runs(text: str) -> np.ndarray:
