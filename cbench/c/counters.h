@@ -77,6 +77,14 @@ int cb_event_view(const cb_event *event, struct cb_view *ret);
 /* Ticks that pass over k dependent multiplications, k = 0..63 in turn: shows the counter's step. */
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
+/*
+ * What an x86 processor says of itself: EAX, EBX, ECX, EDX of one leaf, as the
+ * CPU that runs this has them, into ret[0..3]. -ENOENT above the highest leaf
+ * of its range, -ENOSYS on other processors. In a virtual machine each call
+ * traps: never near a timed region.
+ */
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
+
 /* A raw hardware count of `width` bits as the signed number that perf adds to `offset`. */
 static inline int64_t cb_sign_extend(uint64_t raw, uint16_t width)
 {

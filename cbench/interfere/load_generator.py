@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cbench.machine.process import die_with_parent
 from cbench.workloads import registry
 from quiet import QuietError, Refused, UsageError, place
 
@@ -79,9 +80,7 @@ def _seconds(run: Run, n: int) -> float:
 
 def serve(parent: int) -> None:
     """The process's whole life: prepare, wait for "go", run until told to stop, say what was done."""
-    from cbench._cbench import lib
-
-    if lib.cb_die_with_parent(parent):
+    if not die_with_parent(parent):
         sys.exit(1)
     try:
         spec = Spec(**json.loads(sys.stdin.readline()))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
-from cbench._cbench import ffi, lib
+from cbench.machine.process import addresses
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
 from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial, Workload
@@ -105,17 +105,6 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         return self.process.wait()
-
-
-@contextlib.contextmanager
-def addresses(fixed: bool) -> Iterator[None]:
-    """What is executed meanwhile gets address space randomisation or, where that is permitted, none."""
-    before = ffi.new("int *")
-    lib.cb_fix_addresses(fixed, before)
-    try:
-        yield
-    finally:
-        lib.cb_fix_addresses(before[0], ffi.new("int *"))
 
 
 @contextlib.contextmanager

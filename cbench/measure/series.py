@@ -67,9 +67,9 @@ class TrialSeries:
             self._irqs = ffi.NULL
 
     @property
-    def buffers(self) -> tuple[Any, int]:
-        """Start and length in bytes of what C writes a chunk's trials to."""
-        return self._trials, ffi.sizeof(self._trials)
+    def buffer(self) -> tuple[int, int]:
+        """Address and length in bytes of what C writes a chunk's trials to."""
+        return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
         """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import resource
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -14,12 +13,13 @@ from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.machine import counters, events
+from cbench.machine.process import addresses_fixed, die_with_parent, lock_memory
 from cbench.measure import protocol
 from cbench.measure.series import TrialSeries
 from cbench.model import Counter, Settling, Trial
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
-from cbench.workloads.loader import address, builtin, user_code
+from cbench.workloads.loader import builtin, user_code
 from quiet import QuietError, Reader, Refused, parse_cpus, place
 
 REGIONS = 2000
@@ -58,23 +58,6 @@ class Channel:
         """Send, then block until the parent has done its part; whether it wants more."""
         self.send(kind, **content)
         return self.receive() != protocol.ENOUGH
-
-
-def addresses() -> str:
-    """Whether this process runs without address space randomisation: "fixed" or "random"."""
-    fixed = ffi.new("int *")
-    error = lib.cb_addresses_fixed(fixed)
-    return "fixed" if not error and fixed[0] else "random"
-
-
-def lock_memory(ranges: list[tuple[Any, int]]) -> str:
-    """Lock everything; where the limit does not allow that, what the trials touch. Says which."""
-    unlimited = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
-    error = lib.cb_lock_all(unlimited)
-    if not error:
-        return "all"
-    failed = [e for e in (lib.cb_lock_range(start, size) for start, size in ranges) if e]
-    return f"none ({os.strerror(-failed[0])})" if failed else f"buffers only ({os.strerror(-error)})"
 
 
 def page_size(address: int) -> str:
@@ -206,14 +189,14 @@ def measure(job: protocol.Job, channel: Channel) -> None:
         own_faults=job.own_faults,
         stack=job.layout.stack,
     )
-    locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])
+    locked = lock_memory([series.buffer, *([loaded.region] if loaded.region else [])])
     gc.disable()
     channel.ask(
         "ready",
         counter=asdict(counter),
         locked=locked,
-        addresses=addresses(),
-        pages=page_size(address(loaded.region)) if loaded.region else "none",
+        addresses="fixed" if addresses_fixed() else "random",
+        pages=page_size(loaded.region[0]) if loaded.region else "none",
         interrupts_from=series.interrupts_from,
     )
     warmed = warm(series, job, counter.quantum or 1, channel)
@@ -231,7 +214,7 @@ def measure(job: protocol.Job, channel: Channel) -> None:
 
 def main(argv: list[str]) -> None:
     incoming, outgoing, parent = (int(text) for text in argv[1:4])
-    if lib.cb_die_with_parent(parent):
+    if not die_with_parent(parent):
         sys.exit(1)
     channel = Channel(incoming, outgoing)
     try:

@@ -15,14 +15,14 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`run` and `state` as C wants them; `region`: start and bytes of what may be locked, None where nothing is.
+    """`run` and `state` as C wants them; `region`: address and bytes of what may be locked, None where nothing is.
 
     Close it once, after the last trial.
     """
 
     run: Any
     state: Any = ffi.NULL
-    region: tuple[Any, int] | None = None
+    region: tuple[int, int] | None = None
     destroy: Any = ffi.NULL
 
     def close(self) -> None:
@@ -62,17 +62,6 @@ def builtin(name: str, params: Mapping[str, int]) -> Loaded:
             raise UsageError("fit=1 found no such pages: the cache is smaller than the buffer, or too busy to tell")
         settings = " ".join(f"{key}={value:,}" for key, value in params.items())
         raise UsageError(f"cannot make what it runs on ({settings}): {os.strerror(-failure)}")
-    return Loaded(workload.run, state[0], _region(workload, state[0]), workload.destroy)
-
-
-def _region(workload: Any, state: Any) -> tuple[Any, int] | None:
-    if workload.region == ffi.NULL:
-        return None
-    start, size = ffi.new("void **"), ffi.new("size_t *")
-    workload.region(state, start, size)
-    return start[0], int(size[0])
-
-
-def address(region: tuple[Any, int]) -> int:
-    """Where a region starts, as a number."""
-    return int(ffi.cast("uintptr_t", region[0]))
+    buffer = ffi.cast("cb_buffer *", state[0])
+    region = (int(ffi.cast("uintptr_t", buffer.start)), int(buffer.len)) if workload.locked else None
+    return Loaded(workload.run, state[0], region, workload.destroy)

@@ -11,8 +11,6 @@
 #define _GNU_SOURCE
 #include "workloads.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define FIRST 32 /* pages: more than a first level cache, and a small share of a second level one */
@@ -57,7 +55,7 @@ static uint64_t first_pages(cb_chase *chase, uint64_t pool, uint64_t first, uint
 		uint64_t took;
 
 		for (uint64_t i = 0; i < first; i++)
-			chase->pages[i] = chase->start + (at + i) * CB_CHASE_PAGE;
+			chase->pages[i] = chase->buffer.start + (at + i) * CB_CHASE_PAGE;
 		took = least_ps(chase, first, 50);
 		if (took < *least) {
 			*least = took;
@@ -65,26 +63,23 @@ static uint64_t first_pages(cb_chase *chase, uint64_t pool, uint64_t first, uint
 		}
 	}
 	for (uint64_t i = 0; i < first; i++)
-		chase->pages[i] = chase->start + (best + i) * CB_CHASE_PAGE;
+		chase->pages[i] = chase->buffer.start + (best + i) * CB_CHASE_PAGE;
 	return best;
 }
 
 /* -ENOSPC: no such pages found; the cache is smaller than the buffer, or too busy to tell. */
 int cb_chase_fit(cb_chase *chase)
 {
-	uint64_t wanted = chase->count * chase->stride / CB_CHASE_PAGE, pool = chase->mapped / CB_CHASE_PAGE;
+	uint64_t wanted = chase->count * chase->stride / CB_CHASE_PAGE, pool = chase->buffer.len / CB_CHASE_PAGE;
 	uint64_t first = wanted < FIRST ? wanted : FIRST, have = first, least, begun, begin = now_ns();
 
-	chase->pages = calloc(wanted, sizeof(*chase->pages));
-	if (!chase->pages)
-		return -ENOMEM;
 	begun = first_pages(chase, pool, first, &least);
 	for (uint64_t i = 0; i < pool && have < wanted && now_ns() - begin < BUDGET_NS; i++) {
 		uint64_t took = UINT64_MAX, limit = least + least * SLOWER / 100;
 
 		if (i >= begun && i < begun + first)
 			continue;
-		chase->pages[have] = chase->start + i * CB_CHASE_PAGE;
+		chase->pages[have] = chase->buffer.start + i * CB_CHASE_PAGE;
 		for (int k = 0; k < 8 && took > limit; k++) {
 			uint64_t once = least_ps(chase, have + 1, 12);
 

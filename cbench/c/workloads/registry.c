@@ -1,7 +1,6 @@
 /* All workloads: what CB_WORKLOAD() has exported. */
 #include "workloads.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* Made by the linker: where the section begins and ends. */

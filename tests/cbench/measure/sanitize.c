@@ -4,7 +4,6 @@
  */
 #include "irq.h"
 #include "measure.h"
-#include "process.h"
 #include "workloads/workloads.h"
 
 #include <errno.h>
@@ -103,8 +102,7 @@ static int check_workloads(cb_counter *counter)
 
 	CHECK(cb_workload_find("hush", &workload) == -ENOENT);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		void *state = NULL, *start = NULL;
-		size_t len = 0;
+		void *state = NULL;
 
 		CHECK(cb_workload_find(cases[i].name, &workload) == 0);
 		CHECK(!workload->create == !workload->destroy);
@@ -113,10 +111,7 @@ static int check_workloads(cb_counter *counter)
 			CHECK(workload->create(cases[i].good, cases[i].count + 1, &state) == -EINVAL);
 			CHECK(workload->create(cases[i].good, cases[i].count, &state) == 0);
 		}
-		if (workload->region) {
-			workload->region(state, &start, &len);
-			CHECK(start && len);
-		}
+		CHECK(!workload->locked || (((cb_buffer *)state)->start && ((cb_buffer *)state)->len));
 		CHECK(cb_trials_run(counter, NULL, workload->run, state, cases[i].good[0], 0, 1000000000, 64, 2, trials,
 				    &done) == 0);
 		CHECK(trials[0].result == trials[done - 1].result);

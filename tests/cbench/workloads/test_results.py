@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import resource
 import time
@@ -12,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench._cbench import ffi, lib
+from cbench._cbench import ffi
 from cbench.workloads import caches, floats, registry, screening
-from cbench.workloads.loader import Loaded, address, builtin
+from cbench.workloads.loader import Loaded, builtin
 from quiet.errors import UsageError
 from tests.cbench.running import measured, queued
 
@@ -153,9 +154,10 @@ def test_a_trial_of_fault_has_just_its_own_page_faults() -> None:
 
 def test_memory_that_was_locked_faults_all_the_same_from_the_second_trial_on() -> None:
     with builtin("fault", {"n": 8}) as loaded:
-        pages = ffi.cast("void **", loaded.state)[0], 8 * resource.getpagesize()
-        assert lib.cb_lock_range(*pages) == 0
-        assert address(pages) % resource.getpagesize() == 0
+        buffer = ffi.cast("cb_buffer *", loaded.state)
+        assert buffer.len == 8 * resource.getpagesize()
+        start = ctypes.c_void_p(int(ffi.cast("uintptr_t", buffer.start)))
+        assert ctypes.CDLL(None).mlock(start, ctypes.c_size_t(buffer.len)) == 0
         first, *others = [faults(loaded, 8) for _ in range(4)]
     assert first[0] == 36
     assert {result for result, _ in others} == {36}

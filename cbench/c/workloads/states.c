@@ -1,5 +1,5 @@
 /*
- * Memory for the workloads.
+ * What workloads run on: their states, and memory for them.
  *
  * A physically indexed cache places a small page by where the kernel happened
  * to find it, so two processes with the same buffer miss differently. Inside
@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "workloads.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -21,7 +21,7 @@ static size_t whole_pages(size_t len)
 	return (len + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 }
 
-int cb_buffer_map(size_t len, int huge, void **ret)
+static int map(size_t len, int huge, char **ret)
 {
 	size_t size = whole_pages(len), head;
 	char *raw;
@@ -48,7 +48,28 @@ int cb_buffer_map(size_t len, int huge, void **ret)
 	return 0;
 }
 
-void cb_buffer_unmap(void *start, size_t len)
+int cb_state_create(size_t size, size_t len, int huge, void **ret)
 {
-	munmap(start, whole_pages(len));
+	cb_buffer *buffer = calloc(1, size);
+	int err;
+
+	if (!buffer)
+		return -ENOMEM;
+	buffer->len = len;
+	err = map(len, huge, &buffer->start);
+	if (err) {
+		free(buffer);
+		return err;
+	}
+	*ret = buffer;
+	return 0;
+}
+
+void cb_state_destroy(void *state)
+{
+	cb_buffer *buffer = state;
+
+	if (buffer)
+		munmap(buffer->start, whole_pages(buffer->len));
+	free(state);
 }
