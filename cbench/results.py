@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -41,6 +45,11 @@ def to_json(value: object) -> JsonValue:
     if hasattr(value, "tolist"):  # numpy, which this module does not import
         return to_json(value.tolist())
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def fields_of(value: DataclassInstance) -> dict[str, Any]:
+    """A dataclass's fields by name, for the constructor of another class that has them too."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def json_object(value: object) -> dict[str, JsonValue]:

@@ -23,8 +23,6 @@ def interfere(
     load: Annotated[
         list[str] | None, typer.Option(metavar="WORKLOAD", help="What disturbs, several times (hash and memory).")
     ] = None,
-    period: Annotated[float | None, typer.Option(metavar="MS", help="Load in bursts, one every MS.")] = None,
-    busy: Annotated[float | None, typer.Option(metavar="MS", help="How long a burst is.")] = None,
     cpu: Cpu = None,
     trials: Annotated[
         int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
@@ -43,8 +41,6 @@ def interfere(
     options = run.interfere_options(
         workloads,
         loads=load or [],
-        period_ms=period,
-        busy_ms=busy,
         cpu=cpu,
         trials=trials,
         rounds=rounds,

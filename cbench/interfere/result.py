@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import fmean, median
 
-from cbench.interfere.load_generator import Spec
 from cbench.interfere.measure import ConditionResult, InterferePlan
 from cbench.interfere.stats import Baseline, baseline, difference, disturbs, doubt, lowest, pooled
 from cbench.machine.describe import HostFacts
@@ -93,7 +92,7 @@ class WorkloadInterference:
 
 @dataclass(frozen=True, slots=True)
 class InterfereResult:
-    """All of an interference measurement; `load`: period_ms and busy_ms of bursts, empty for a steady load."""
+    """All of an interference measurement."""
 
     cpu: int
     counter: Counter
@@ -101,7 +100,6 @@ class InterfereResult:
     seed: int
     trials: int
     order: tuple[str, ...]
-    load: Mapping[str, float]
     places: tuple[PlaceResult, ...]
     results: tuple[WorkloadInterference, ...]
 
@@ -177,7 +175,6 @@ def interfere_result(
     plan: InterferePlan, found: Sequence[ConditionResult], places: Sequence[Place], host: HostFacts, seed: int
 ) -> InterfereResult:
     """`found`: the plan's conditions, the unloaded one first."""
-    spec: Spec | None = next((c.spec for c in plan.conditions if c.spec), None)
     return InterfereResult(
         cpu=plan.cpu,
         counter=found[0].visits[0][0].session.counter,
@@ -185,7 +182,6 @@ def interfere_result(
         seed=seed,
         trials=plan.options.trials,
         order=tuple(plan.conditions[position].name for position in plan.schedule),
-        load={"period_ms": spec.period_ms, "busy_ms": spec.busy_ms} if spec and spec.period_ms else {},
         places=tuple(PlaceResult(p.name, p.title, p.cpu, p.reason or None) for p in places),
         results=tuple(_workload(plan, found, places, number, seed) for number in range(len(plan.chosen))),
     )

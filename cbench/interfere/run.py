@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -39,8 +38,6 @@ class InterfereOptions:
     loads: Sequence[str]
     how: MeasureOptions
     rounds: int
-    period_ms: float | None = None
-    busy_ms: float | None = None
     cpu: str | None = None
     params: Sequence[str] = ()
     seed: int = 1
@@ -51,8 +48,6 @@ def interfere_options(
     workloads: Sequence[str],
     *,
     loads: Sequence[str] = (),
-    period_ms: float | None = None,
-    busy_ms: float | None = None,
     cpu: str | None = None,
     trials: int | None = None,
     rounds: int | None = None,
@@ -69,21 +64,16 @@ def interfere_options(
         raise UsageError(f"--rounds {visits}: from 1 to 1,000")
     whole = measure_options(wanted, "auto", counter, timeout, False)
     how = replace(whole, trials=interference.per_visit(wanted, visits))
-    return InterfereOptions(workloads, loads or LOADS, how, visits, period_ms, busy_ms, cpu, params, seed, quick)
+    return InterfereOptions(workloads, loads or LOADS, how, visits, cpu, params, seed, quick)
 
 
-def specs(names: Iterable[str], period_ms: float | None, busy_ms: float | None, buffer: int) -> list[Spec]:
+def specs(names: Iterable[str], buffer: int) -> list[Spec]:
     """The loads by name, each with a buffer of that many bytes where it has one; where they run is not said yet."""
-    if (period_ms is None) != (busy_ms is None):
-        raise UsageError("--period and --busy belong together: bursts of --busy ms every --period ms")
-    period, busy = period_ms or 0.0, busy_ms or 0.0
-    if period_ms is not None and not (math.isfinite(period) and 0 < busy < period):
-        raise UsageError(f"--busy {busy:g} --period {period:g}: 0 < busy < period, both in milliseconds")
     found = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)
         settings = {"size": buffer} if any(p.name == "size" for p in workload.parameters) else {}
-        found.append(Spec(name, -1, registry.parameters(workload, settings, False), period, busy))
+        found.append(Spec(name, -1, registry.parameters(workload, settings, False)))
     return found
 
 
@@ -100,7 +90,7 @@ def measure(options: InterfereOptions) -> InterfereResult:
     cpu = one_cpu(options.cpu, isolated)
     found = places(Facts(reader), cpu, os.sched_getaffinity(0))
     buffer = buffer_size(caches(reader, cpu), free_memory(reader))
-    conditions = interference.conditions(found, specs(options.loads, options.period_ms, options.busy_ms, buffer))
+    conditions = interference.conditions(found, specs(options.loads, buffer))
     settings = registry.parse_settings(options.params)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)

@@ -21,9 +21,7 @@ def interfere(made: InterfereResult) -> None:
     if not console.is_terminal:
         console.width = max(console.width, 120)
     unit, visits = made.counter.unit, f"{len(made.order)} visits of {made.trials:,} trials"
-    bursts = made.load
-    how = f"bursts of {bursts['busy_ms']:g} ms every {bursts['period_ms']:g} ms" if bursts else "steady load"
-    head = f"CPU {made.cpu}, {unit}; {how}; {visits} in random order (seed {made.seed}), no load first and last"
+    head = f"CPU {made.cpu}, {unit}; steady load; {visits} in random order (seed {made.seed}), no load first and last"
     console.print(escape(head), style="bold", soft_wrap=True)
     for result in made.results:
         console.print()

@@ -117,7 +117,6 @@ cbench sweep memory -o none/x.svg
 cbench interfere
 cbench interfere hush
 cbench interfere hash --load hush
-cbench interfere hash --period 5
 cbench interfere hash --rounds 0
 cbench step
 cbench step hush
