@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+T = TypeVar("T")
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 KEY, LEFT_OUT = "json_key", "json_left_out"
@@ -47,9 +48,9 @@ def to_json(value: object) -> JsonValue:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def fields_of(value: DataclassInstance) -> dict[str, Any]:
-    """A dataclass's fields by name, for the constructor of another class that has them too."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+def extended(kind: type[T], value: DataclassInstance, **others: object) -> T:
+    """A `kind` with the values of another dataclass, all of whose fields it has, and `others`."""
+    return kind(**{each.name: getattr(value, each.name) for each in fields(value)}, **others)
 
 
 def json_object(value: object) -> dict[str, JsonValue]:

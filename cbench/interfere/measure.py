@@ -6,14 +6,13 @@ Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cbench.interfere import load_generator
 from cbench.machine.topology import Place
-from cbench.measure import measurement
+from cbench.measure import measurement, runner
 from cbench.measure.options import MeasureOptions
 from cbench.model import Params, Result, Workload
 from quiet import Refused
@@ -108,23 +107,9 @@ def _visit(plan: InterferePlan, measured: ConditionResult, show: Show) -> None:
     loaded = (
         contextlib.nullcontext(load_generator.Figures()) if spec is None else load_generator.running(spec, plan.cpu)
     )
-    with _away_from(spec), loaded as figures:
+    with runner.away_from({spec.cpu} if spec else set(), 2), loaded as figures:  # the measured one and another
         results = measurement.measure(
             plan.chosen, plan.params, [plan.cpu], isolated=plan.isolated, options=plan.options, show=show
         )
     measured.visits.append(results)
     measured.figures.append(figures)
-
-
-@contextlib.contextmanager
-def _away_from(spec: load_generator.Spec | None) -> Iterator[None]:
-    """Keep this process off the load's CPU while it has others, or it would get in the load's way."""
-    before = os.sched_getaffinity(0)
-    others = before - ({spec.cpu} if spec else set())
-    if len(others) > 1:  # one is needed beside the measured one
-        os.sched_setaffinity(0, others)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from cbench.interfere.measure import ConditionResult, InterferePlan
@@ -11,6 +11,7 @@ from cbench.interfere.stats import Baseline, baseline, difference, disturbs, dou
 from cbench.machine.describe import HostFacts
 from cbench.machine.topology import Place
 from cbench.model import Counter, Params, Trial
+from cbench.results import extended, table_html
 
 DIFFERENT = "the trials did different work"
 
@@ -104,8 +105,6 @@ class InterfereResult:
     results: tuple[WorkloadInterference, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.results import table_html
-
         rows = [
             (result.workload, row.condition, row.floor, f"{row.median:,.0f}", f"{row.polluted_pct:.0f} %")
             for result in self.results
@@ -144,8 +143,9 @@ def condition_result(
     low, repeats = lowest(every)
     every_trial = trials([measured], number)
     busy = [figures.busy_pct for figures in measured.figures if figures.busy_pct is not None]
-    found = MeasuredCondition(
-        **{field.name: getattr(head, field.name) for field in fields(head)},
+    found = extended(
+        MeasuredCondition,
+        head,
         visits=len(visits),
         floor=low,
         floor_repeats=repeats,
@@ -160,8 +160,9 @@ def condition_result(
     differs = difference(visits, unloaded, seed)
     doubtful = doubt(visits, unloaded, base)
     disturbing = disturbs(differs, base) or (None if doubtful else False)
-    return LoadedCondition(
-        **{field.name: getattr(found, field.name) for field in fields(found)},
+    return extended(
+        LoadedCondition,
+        found,
         diff_floor_pct=differs.floor_pct,
         diff_median_pct=differs.median_pct,
         diff_low_pct=differs.low_pct,

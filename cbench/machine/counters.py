@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 ARM = ("armv8", "armv9")
 """How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
+HYBRID = ("cpu_core", "cpu_atom")
 DELTAS = 20_000
 PREFERRED = ("cycles", "cycles:u")
 EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
@@ -70,20 +71,30 @@ def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[
     found: list[Attempt] = []
     host = host or Reader()
     raw = event.raw.get(vendor(host))
-    for device in host.names(DEVICES) if not event.software else ():
-        cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
-        if not number.isdecimal() or cpu not in parse_cpus(cpus):
-            continue
+    for device, number in _pmus(cpu, host) if not event.software else ():
         if device.startswith(ARM) and event.armv8 is not None and _implemented(host, device, event.armv8_name):
-            found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]
-        elif device in ("cpu_core", "cpu_atom"):
+            found += [(number, event.armv8, config1) for config1 in (3, 2, 0)]
+        elif device in HYBRID:
             if raw is not None:
-                found.append((int(number), raw, 0))
+                found.append((number, raw, 0))
             if event.generic:
-                found.append((event.generic[0], int(number) << 32 | event.generic[1], 0))
+                found.append((event.generic[0], number << 32 | event.generic[1], 0))
     if raw is not None and not found:
         found.append((events.RAW, raw, 0))
     return [*found, (*event.generic, 0)] if event.generic else found
+
+
+def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
+    """The PMUs of this CPU: their names and numbers."""
+    for device in host.names(DEVICES):
+        cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
+        if number.isdecimal() and cpu in parse_cpus(cpus):
+            yield device, int(number)
+
+
+def own_pmu(cpu: int, host: Reader | None = None) -> int:
+    """The number of the CPU's own PMU where CPUs are of several kinds (x86 hybrids), else 0."""
+    return next((number for device, number in _pmus(cpu, host or Reader()) if device in HYBRID), 0)
 
 
 def _implemented(host: Reader, device: str, name: str) -> bool:

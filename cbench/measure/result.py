@@ -9,7 +9,7 @@ from statistics import median
 from cbench.machine.describe import HostFacts
 from cbench.measure import layout
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
-from cbench.results import LEFT_OUT
+from cbench.results import LEFT_OUT, table_html
 from cbench.stats import settling
 from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
 from cbench.stats.spread import Spread, by_level, spread
@@ -167,8 +167,6 @@ class RunResult:
     results: tuple[WorkloadResult, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.results import table_html
-
         head = ("workload", "CPU", "trials", "floor", "mode", "90th percentile", "range", "clean", "polluted")
         rows = [
             (r.workload, f"{r.cpu}", len(r.trials), r.floor, r.mode, f"{r.p90:+,}", r.range, r.clean, len(r.polluted))

@@ -16,8 +16,8 @@ from typing import Any
 from cbench.machine.process import addresses
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
-from cbench.model import PLAIN, Enough, Keeper, Layout, Session, Settling, Trial, Workload
-from cbench.results import fields_of
+from cbench.model import PLAIN, Enough, Keeper, Layout, Session, Settling, Trial
+from cbench.results import extended
 from quiet import Follower, QuietError, UsageError
 
 Progress = Callable[[str, int], None]
@@ -107,11 +107,11 @@ class Worker:
 
 
 @contextlib.contextmanager
-def away_from(cpus: set[int]) -> Iterator[None]:
-    """Keep this process off the CPUs under test while it has others."""
+def away_from(cpus: set[int], others_needed: int = 1) -> Iterator[None]:
+    """Keep this process off these CPUs while it has enough others."""
     before = os.sched_getaffinity(0)
     others = before - cpus
-    if others:
+    if len(others) >= others_needed:
         os.sched_setaffinity(0, others)
     try:
         yield
@@ -132,64 +132,48 @@ def ending(returncode: int, name: str, phase: str) -> str:
 
 
 def run(
-    workload: Workload,
+    name: str,
     job: protocol.Job,
     timeout: float,
     progress: Progress,
     follower: Follower | None = None,
-    *,
     keeper: Keeper | None = None,
     enough: Enough | None = None,
 ) -> Session:
     """Measure; QuietError, in one line, for anything that goes wrong in the worker.
 
-    `follower` names the causes; `keeper` gets every chunk of trials at once; `enough` ends the trials early.
+    `name`: the workload's. `follower` names the causes; `keeper` gets every chunk of trials at once; `enough` ends the
+    trials early.
     """
-    worker = Worker("cbench.measure.worker", job.layout)
-    try:
+    with contextlib.closing(Worker("cbench.measure.worker", job.layout)) as worker:
         causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))
-        return _measured(worker, workload.name, job, timeout, progress, causes, keeper, enough)
-    finally:
-        worker.close()
-
-
-def _measured(
-    worker: Worker,
-    name: str,
-    job: protocol.Job,
-    timeout: float,
-    progress: Progress,
-    causes: Causes,
-    keeper: Keeper | None,
-    enough: Enough | None,
-) -> Session:
-    """What a worker reports, until it is done."""
-    worker.send(job)
-    message = _next(worker, name, timeout, "before it was ready")
-    ready, settling, trials = message, Settling(), list[Trial]()
-    while not isinstance(message, protocol.Done):
-        measuring, answer = isinstance(message, list), protocol.GO
-        if isinstance(message, Settling):
-            settling = message
-            if keeper:
-                keeper.begin(ready, settling)
-        elif measuring:
-            chunk = causes.name(message)
-            trials += chunk
-            if keeper:
-                keeper.add(chunk)
-        progress("measuring" if measuring else "warming up", len(trials))
-        if measuring and enough and enough(trials, ready.counter):
-            answer = protocol.ENOUGH
-        elif measuring:
-            causes.resume()
-        elif isinstance(message, Settling):
-            causes.begin()
-        worker.send(answer)
-        message = _next(worker, name, timeout, f"in trial {len(trials) + 1} or soon after" if measuring else FIRST)
-    causes.end()
-    session = Session(
-        **fields_of(ready),
+        worker.send(job)
+        message = _next(worker, name, timeout, "before it was ready")
+        ready, settling, trials = message, Settling(), list[Trial]()
+        while not isinstance(message, protocol.Done):
+            measuring, answer = isinstance(message, list), protocol.GO
+            if isinstance(message, Settling):
+                settling = message
+                if keeper:
+                    keeper.begin(ready, settling)
+            elif measuring:
+                chunk = causes.name(message)
+                trials += chunk
+                if keeper:
+                    keeper.add(chunk)
+            progress("measuring" if measuring else "warming up", len(trials))
+            if measuring and enough and enough(trials, ready.counter):
+                answer = protocol.ENOUGH
+            elif measuring:
+                causes.resume()
+            elif isinstance(message, Settling):
+                causes.begin()
+            worker.send(answer)
+            message = _next(worker, name, timeout, f"in trial {len(trials) + 1} or soon after" if measuring else FIRST)
+        causes.end()
+    session = extended(
+        Session,
+        ready,
         trials=tuple(trials),
         settling=settling,
         stolen_ms=message.stolen_ms,

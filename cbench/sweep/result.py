@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import median
 
 from cbench.machine.describe import HostFacts
@@ -11,6 +11,7 @@ from cbench.machine.tlb import Tlb
 from cbench.machine.topology import Cache
 from cbench.measure.result import WorkloadResult, workload_result
 from cbench.model import Counter
+from cbench.results import extended, table_html
 from cbench.sweep.measure import Sweep, SweepCell
 from cbench.sweep.sizes import binary
 
@@ -104,8 +105,6 @@ class SweepResult:
         return [cell for cell in found if accesses in (None, cell.accesses)]
 
     def _repr_html_(self) -> str:
-        from cbench.results import table_html
-
         head = ("working set", "accesses", "floor", "median", "range, %")
         rows = [
             (
@@ -137,8 +136,9 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
     middle = median(values)
     clean = [t.value for t in cell.result.session.trials if not t.polluted]
     share = 100 / floor if floor else 0.0
-    return MeasuredCell(
-        **{field.name: getattr(found, field.name) for field in fields(WorkloadResult)},
+    return extended(
+        MeasuredCell,
+        found,
         size=cell.size,
         accesses=cell.accesses,
         failed=None,

@@ -18,11 +18,11 @@ PARAMS_MAX = 6
 TRIALS_MAX = 1_000_000
 REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
 STOP_MACHINE = 1
-COUNTERS = {"auto": 0, "cycles": 1, "ticks": 2}
+COUNTERS = {"auto": 0, "cycles": 1, counters.ticks_name(): 2}
 
 REQUEST = struct.Struct("<II32s6QQ6IQQ4IQQQiI")
 RUN = 3 << 30 | REQUEST.size << 16 | 0xC8 << 8 | 1  # _IOWR(0xC8, 1, struct cbench_request)
-OTHER_VERSION = "the loaded module is of another version of cbench: as root, rmmod cbench, then build and load this one"
+NEEDS_ROOT = "--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off"
 
 
 class Reason(IntEnum):
@@ -71,39 +71,30 @@ def ask(device: int, request: bytearray) -> ModuleAnswer:
 
 
 def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
-    settings = " ".join(f"{name}={value:,}" for name, value in params.items())
-    match answer.reason:
-        case Reason.DONE if answer.error == errno.ENOTTY:
-            return Refused(OTHER_VERSION)
-        case Reason.DONE if answer.error == errno.EPERM:
-            return Refused("--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off")
-        case Reason.BAD_VERSION | Reason.BAD_WORKLOAD:
-            return Refused(OTHER_VERSION)
-        case Reason.BAD_PARAM:
-            return UsageError(f"{function} in the kernel does not take {settings}")
-        case Reason.CPU_OFFLINE | Reason.NOT_BOUND:
-            return Refused(f"CPU {cpu} went offline, or this process was moved off it")
-        case Reason.BUSY:
-            return Refused("somebody else is measuring in the kernel: wait until that has ended")
-        case Reason.NO_MEMORY:
-            return Refused(f"{function} {settings}: the kernel has not that much memory to spare")
-        case Reason.NO_CYCLES:
-            return UsageError(
-                f"counter cycles is unavailable in the kernel: {said(-answer.pmu_error)}; use {counters.ticks_name()}"
-            )
-        case Reason.TOO_LONG:
-            return Refused(
-                f"{function} {settings}: interrupts would be off for {_ms(answer.region_ns)} or more a trial, "
-                f"at most {limit_ns / 1e6:g} ms are allowed; try --param n={max(1, answer.fitting_n)}"
-            )
-        case Reason.SIGNAL:
-            return Refused("interrupted by a signal before the first trial")
-    return Refused(f"the kernel module refused: {os.strerror(answer.error)} (reason {answer.reason})")
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:,.0f} ms" if ns < 3600 * 10**9 else "hours"
-
-
-def said(error: int) -> str:
-    return f"{counters.REASONS.get(error, os.strerror(error))} [{errno.errorcode.get(error, error)}]"
+    """What an answer with an error says, and what to do."""
+    reason, error = answer.reason, answer.error
+    work = f"{function} {' '.join(f'{name}={value:,}' for name, value in params.items())}"
+    if error == errno.EPERM and reason == Reason.DONE:
+        return Refused(NEEDS_ROOT)
+    if error == errno.ENOTTY or reason in (Reason.BAD_VERSION, Reason.BAD_WORKLOAD):
+        return Refused(
+            "the loaded module is of another version of cbench: as root, rmmod cbench, then build and load this one"
+        )
+    if reason == Reason.BAD_PARAM:
+        return UsageError(work.replace(" ", " in the kernel does not take ", 1))
+    if reason == Reason.NO_CYCLES:
+        why = counters.reason(answer.pmu_error)
+        return UsageError(f"counter cycles is unavailable in the kernel: {why}; use {counters.ticks_name()}")
+    took = f"{answer.region_ns / 1e6:,.0f} ms" if answer.region_ns < 3600 * 10**9 else "hours"
+    moved = f"CPU {cpu} went offline, or this process was moved off it"
+    words = {
+        Reason.CPU_OFFLINE: moved,
+        Reason.NOT_BOUND: moved,
+        Reason.BUSY: "somebody else is measuring in the kernel: wait until that has ended",
+        Reason.NO_MEMORY: f"{work}: the kernel has not that much memory to spare",
+        Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more a trial, at most {limit_ns / 1e6:g} ms "
+        f"are allowed; try --param n={max(1, answer.fitting_n)}",
+        Reason.SIGNAL: "interrupted by a signal before the first trial",
+    }
+    otherwise = f"the kernel module refused: {os.strerror(error)} (reason {reason})"
+    return Refused(words.get(Reason(reason), otherwise))
