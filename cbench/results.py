@@ -48,9 +48,9 @@ def to_json(value: object) -> JsonValue:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def extended(kind: type[T], value: DataclassInstance, **others: object) -> T:
-    """A `kind` with the values of another dataclass, all of whose fields it has, and `others`."""
-    return kind(**{each.name: getattr(value, each.name) for each in fields(value)}, **others)
+def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:
+    """A `kind` with `others`, and with the values of another dataclass, all of whose fields it has."""
+    return kind(**{each.name: getattr(value, each.name) for each in fields(value)} | others)
 
 
 def json_object(value: object) -> dict[str, JsonValue]:

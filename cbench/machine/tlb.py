@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SMALL, HUGE = 4 << 10, 2 << 20
 PAGE_NAMES = {SMALL: "4 KiB pages", HUGE: "2 MiB pages"}
@@ -20,20 +20,27 @@ Cpuid = Callable[[int, int], Leaf | None]
 
 @dataclass(frozen=True, slots=True)
 class Tlb:
-    """One level of TLB for data, for one page size (bytes)."""
+    """One level of TLB for data, for one page size (bytes). `reach`: bytes that are translated without a walk."""
 
     level: int
     page: int
     entries: int
+    reach: int = field(init=False)
 
-    @property
-    def reach(self) -> int:
-        """Bytes that are translated without a walk."""
-        return self.entries * self.page
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", self.entries * self.page)
 
     @property
     def name(self) -> str:
         return f"TLB{self.level} {PAGE_NAMES[self.page]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TlbLevels:
+    """The TLBs for data, and where that is from or why it is not known."""
+
+    source: str
+    levels: tuple[Tlb, ...] = ()
 
 
 # Leaf 2: descriptor -> the TLBs for data that it stands for. A 4 MiB page is none of ours.
@@ -113,17 +120,17 @@ def _kept(found: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
     return tuple(best[key] for key in sorted(best, key=lambda key: (key[1], key[0])))
 
 
-def decode(cpuid: Cpuid) -> tuple[tuple[Tlb, ...], str]:
-    """The TLBs for data, and where that is from or why it is not known."""
+def decode(cpuid: Cpuid) -> TlbLevels:
+    """What the processor says."""
     head = cpuid(0, 0)
     if head is None:
-        return (), "not known: only x86 processors tell a program how large their TLBs are"
+        return TlbLevels("not known: only x86 processors tell a program how large their TLBs are")
     vendor = b"".join(part.to_bytes(4, "little") for part in (head[1], head[3], head[2])).decode("latin-1")
     found = amd(cpuid) if vendor in ("AuthenticAMD", "HygonGenuine") else intel(cpuid)
-    return found, f"from CPUID ({vendor})" if found else f"not known: CPUID ({vendor}) does not tell"
+    return TlbLevels(f"from CPUID ({vendor})" if found else f"not known: CPUID ({vendor}) does not tell", found)
 
 
-def read(cpu: int) -> tuple[tuple[Tlb, ...], str]:
+def read(cpu: int) -> TlbLevels:
     """decode() on this CPU where this process may run there; cores of one host may differ."""
     from cbench._cbench import ffi, lib
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from cbench.machine.describe import HostFacts
-from cbench.machine.tlb import Tlb
+from cbench.machine.tlb import Tlb, TlbLevels
 from cbench.machine.topology import Cache
 from cbench.measure.result import WorkloadResult, workload_result
 from cbench.model import Counter
 from cbench.results import extended, table_html
-from cbench.sweep.measure import Sweep, SweepCell
+from cbench.sweep.measure import SweepCell
 from cbench.sweep.sizes import binary
 
 
@@ -32,24 +32,6 @@ class CacheLevel:
     name: str
     size: int | None
     cpus: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TlbLevel:
-    """A TLB for data; `page` and `reach` in bytes."""
-
-    level: int
-    page: int
-    entries: int
-    reach: int
-
-
-@dataclass(frozen=True, slots=True)
-class TlbLevels:
-    """The TLBs, and where that is from or why it is not known."""
-
-    source: str
-    levels: tuple[TlbLevel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +136,29 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
 
 
 def sweep_result(
-    sweep: Sweep,
-    cells: Sequence[SweepCell],
+    workload: str,
+    cpu: int,
     host: HostFacts,
+    trials: int,
+    seed: int,
+    cells: Sequence[SweepCell],
     caches: Sequence[Cache],
-    tlbs: tuple[Sequence[Tlb], str],
+    tlbs: TlbLevels,
     notes: Sequence[str],
 ) -> SweepResult:
     """`cells` as they were measured; at least one has a result."""
     measured = next(cell.result for cell in cells if cell.result)
-    levels, source = tlbs
     return SweepResult(
-        workload=sweep.workload.name,
-        cpu=sweep.cpu,
+        workload=workload,
+        cpu=cpu,
         counter=measured.session.counter,
         host=host,
-        trials=sweep.options.trials,
-        seed=sweep.seed,
+        trials=trials,
+        seed=seed,
         order=tuple((cell.size, cell.accesses) for cell in cells),
         caches=tuple(CacheLevel(c.name, c.size, tuple(sorted(c.cpus))) for c in caches),
-        tlb=TlbLevels(source, tuple(TlbLevel(t.level, t.page, t.entries, t.reach) for t in levels)),
-        marks=marks(caches, levels),
+        tlb=tlbs,
+        marks=marks(caches, tlbs.levels),
         notes=tuple(notes),
         cells=tuple(cell_result(c, host.virtual) for c in sorted(cells, key=lambda c: (c.size, c.accesses))),
     )

@@ -66,28 +66,27 @@ def measure(options: SweepOptions) -> SweepResult:
     fit, left_out = working_sets.fitting(options.sizes, free_memory(reader))
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
-    near = caches(reader, cpu)
-    planned = sweeping.Sweep(
-        workload=options.workload,
-        sizes=fit,
-        accesses=options.accesses,
-        cpu=cpu,
-        isolated=isolated,
-        options=options.how,
-        seed=options.seed,
-        cached=max((cache.size or 0 for cache in near), default=0),
-    )
     notes = [left_out] if left_out else []
     for note in notes:
         tell(note)
-    tlbs = tlb.read(cpu)
+    grid = sweeping.grid(fit, options.accesses, options.seed)
     with TrialBar() as bar:
-        cells = sweeping.run(planned, bar.show, tell)
+        cells = sweeping.run(options.workload, grid, cpu, isolated, options.how, bar.show, tell)
     missing = describe.missing([cell.result for cell in cells if cell.result])
     for line in missing:
         tell(line)
     host = replace(describe.describe([cpu], isolated), missing=missing)
-    made = sweep_result(planned, cells, host, near, tlbs, notes)
+    made = sweep_result(
+        options.workload.name,
+        cpu,
+        host,
+        options.how.trials,
+        options.seed,
+        cells,
+        caches(reader, cpu),
+        tlb.read(cpu),
+        notes,
+    )
     if options.output is not None:
         figure.sweep(made, options.output)
         tell(f"plot written to {options.output}")

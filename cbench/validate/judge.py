@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from statistics import fmean, median, stdev
 
+from cbench.results import extended
 from cbench.stats.etalon import etalon, first_run
 from cbench.stats.interval import Interval
 from cbench.study.instruments import perf_record
@@ -117,8 +118,9 @@ def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Fi
     """The rules of face validity, each for the instruments that it is about."""
 
     def found(instruments: Sequence[str], finding: Finding) -> FindingResult:
-        rule, holds, wrong, n, words = finding.rule, finding.holds, finding.wrong, finding.n, finding.words
-        return FindingResult(series.workload, series.kind, tuple(instruments), rule, holds, wrong, n, words)
+        return extended(
+            FindingResult, finding, workload=series.workload, kind=series.kind, instruments=tuple(instruments)
+        )
 
     parallel = series.workload in PARALLEL
     step = _resolution(measured, USER)
@@ -182,23 +184,16 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
         first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool
     ) -> AgreementResult:
         made = agreement(*rows, paired, level)
-        return AgreementResult(
+        return extended(
+            AgreementResult,
+            made,
             workload=series.workload,
             kind=series.kind,
             first=first,
             second=second,
             instruments=(second,),
-            n=made.n,
-            paired=made.paired,
-            difference=made.difference,
             interval=_ends(made.interval),
-            percent=made.percent,
-            limits=made.limits,
-            limits_error=made.limits_error,
-            trend=made.trend,
-            ratio=made.ratio,
             ratio_interval=_ends(made.ratio_interval),
-            why=made.why,
             holds=None if made.ratio is None or not judge else _near(made.ratio, made.ratio_interval, paired),
         )
 
@@ -245,21 +240,13 @@ def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> I
         holds: bool | None = abs(said / wanted - 1) <= CLOCK_SHARE
         if independent:
             holds = _watch_holds(bool(holds), made.t_mean, wanted)
-        yield ClockResult(
+        yield extended(
+            ClockResult,
+            made,
             instruments=(name,),
             independent=independent,
-            n=made.n,
-            wanted=made.wanted,
-            mean=made.mean,
-            median=made.median,
-            sd=made.sd,
-            sem=made.sem,
-            cv=made.cv,
-            t=made.t,
-            p=made.p,
             t_mean=_ends(made.t_mean),
             bca_mean=_ends(made.bca_mean),
-            why=made.why,
             said=said,
             holds=holds,
         )
