@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.machine import events
-from cbench.machine.interrupts import line_names
 from cbench.model import FAULT, INTERRUPT, LINES, MIGRATION, MULTIPLEXED, SWITCH, Trial, TrialCause
 from quiet import QuietError
 
@@ -141,3 +141,21 @@ class TrialSeries:
 
     def _line(self, number: int) -> str:
         return self._names[number] if number < len(self._names) else f"line {number}"
+
+
+def line_names(text: str) -> tuple[str, ...]:
+    """One name for each line below the header: "LOC (Local timer interrupts)", "27 (virtio1-virtqueues)".
+
+    What stands behind the counts is free text, split by runs of blanks; its last part is the device's name
+    (numbered lines) or the description (lettered lines).
+    """
+    lines = text.splitlines()
+    columns = len(lines[0].split()) if lines else 0
+    return tuple(_line_name(line, columns) for line in lines[1:])
+
+
+def _line_name(line: str, columns: int) -> str:
+    label, _, rest = line.partition(":")
+    words = rest.split(None, columns)
+    last = re.split(r"\s{2,}", words[-1].strip())[-1] if len(words) > columns else ""
+    return f"{label.strip()} ({last})" if last else label.strip()

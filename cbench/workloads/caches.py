@@ -46,17 +46,9 @@ def chase_expected(params: Params) -> int | None:
     return at
 
 
-PAGE = 4096
-MOST_FITTED = 4 * 2**20
-
-
 def _wrong(params: Params) -> str:
     size, stride = params["size"], params["stride"]
-    if size < stride:
-        return f"size={size:,} has no room for one link every {stride:,} bytes"
-    if params["fit"] and (size % PAGE or PAGE % stride or size > MOST_FITTED):
-        return f"fit=1 takes whole pages of {PAGE:,} bytes, {MOST_FITTED:,} at most, and a stride that divides them"
-    return ""
+    return f"size={size:,} has no room for one link every {stride:,} bytes" if size < stride else ""
 
 
 WORKLOADS = (
@@ -70,7 +62,6 @@ WORKLOADS = (
             Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 16, 2**34),
             Parameter("stride", 64, 64, "bytes from one link to the next", 16, 2**30, 8),
             Parameter("pages", 1, 1, "1: huge pages, 0: small", 0, 1),
-            Parameter("fit", 0, 0, "1: choose pages that do not compete for cache sets", 0, 1),
         ),
         expected=chase_expected,
         check_limit=2**40,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,8 +57,6 @@ def builtin(name: str, params: Mapping[str, int]) -> Loaded:
     state = ffi.new("void **")
     failure = workload.create(list(params.values()), len(params), state)
     if failure:
-        if failure == -errno.ENOSPC:
-            raise UsageError("fit=1 found no such pages: the cache is smaller than the buffer, or too busy to tell")
         settings = " ".join(f"{key}={value:,}" for key, value in params.items())
         raise UsageError(f"cannot make what it runs on ({settings}): {os.strerror(-failure)}")
     buffer = ffi.cast("cb_buffer *", state[0])

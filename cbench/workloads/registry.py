@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
-from cbench.workloads import branches, caches, floats, kernel, nothing, screening, stream, thesis
+from cbench.workloads import branches, caches, floats, kernel, screening, stream, thesis
 from quiet import UsageError
 
 WORKLOADS: tuple[Workload, ...] = (
     *thesis.WORKLOADS,
-    *nothing.WORKLOADS,
     *caches.WORKLOADS,
     *stream.WORKLOADS,
     *floats.WORKLOADS,

@@ -15,7 +15,16 @@
  */
 #include "workloads.h"
 
-#define POOL 4 /* times the size: what cb_chase_fit() may choose from */
+typedef struct cb_link {
+	const struct cb_link *next;
+	uint64_t index;
+} cb_link;
+
+typedef struct cb_chase {
+	cb_buffer buffer;
+	uint64_t stride; /* bytes from one link to the next in memory */
+	uint64_t count;
+} cb_chase;
 
 static uint64_t splitmix(uint64_t *state)
 {
@@ -28,15 +37,11 @@ static uint64_t splitmix(uint64_t *state)
 
 static cb_link *link_at(const cb_chase *chase, uint64_t i)
 {
-	uint64_t per_page = CB_CHASE_PAGE / chase->stride;
-
-	if (!chase->pages)
-		return (cb_link *)(chase->buffer.start + i * chase->stride);
-	return (cb_link *)(chase->pages[i / per_page] + i % per_page * chase->stride);
+	return (cb_link *)(chase->buffer.start + i * chase->stride);
 }
 
 /* Each link first leads to itself; then it is exchanged with one before it. */
-void cb_chase_fill(const cb_chase *chase)
+static void fill_chase(const cb_chase *chase)
 {
 	uint64_t random = 1; /* the seed */
 
@@ -64,38 +69,25 @@ __attribute__((noinline)) uint64_t cb_chase_run(void *state, uint64_t n)
 	return at->index;
 }
 
-/* params: n, size and stride in bytes, pages (1: huge, 0: small), fit (1: choose pages, 0: take them as they come). */
+/* params: n, size and stride in bytes, pages (1: huge, 0: small). */
 static int create_chase(const uint64_t *params, size_t count, void **ret)
 {
-	uint64_t pages, links;
+	uint64_t links;
 	cb_chase *chase;
 	int err;
 
-	if (count != 5 || params[1] > CB_SIZE_MOST || params[2] < sizeof(cb_link) || params[2] % sizeof(char *) ||
+	if (count != 4 || params[1] > CB_SIZE_MOST || params[2] < sizeof(cb_link) || params[2] % sizeof(char *) ||
 	    params[1] < params[2] || params[1] / params[2] > CB_LINKS_MOST)
 		return -EINVAL;
-	if (params[4] && (params[1] > CB_CHASE_FIT_MOST || params[1] % CB_CHASE_PAGE || CB_CHASE_PAGE % params[2]))
-		return -EINVAL;
-	pages = params[4] ? params[1] / CB_CHASE_PAGE : 0;
 	links = params[1] / params[2];
-	err = cb_state_create(sizeof(*chase) + pages * sizeof(*chase->pages), links * params[2] * (pages ? POOL : 1),
-			      params[3] != 0, ret);
+	err = cb_state_create(sizeof(*chase), links * params[2], params[3] != 0, ret);
 	if (err)
 		return err;
 	chase = *ret;
 	chase->stride = params[2];
 	chase->count = links;
-#ifndef __KERNEL__
-	if (pages) {
-		chase->pages = (char **)(chase + 1);
-		err = cb_chase_fit(chase);
-	}
-#endif
-	if (err)
-		cb_state_destroy(chase);
-	else
-		cb_chase_fill(chase);
-	return err;
+	fill_chase(chase);
+	return 0;
 }
 
 CB_WORKLOAD(chase, .run = cb_chase_run, .create = create_chase, .destroy = cb_state_destroy, .locked = 1);

@@ -17,7 +17,6 @@
 #define CB_SIZE_MOST ((uint64_t)1 << 30)
 #define CB_LINKS_MOST ((uint64_t)4 << 20) /* linked in a second or so, and nobody may interrupt that */
 #define CB_BRANCHES_MOST ((uint64_t)64 << 20)
-#define CB_CHASE_FIT_MOST 0 /* pages cannot be chosen */
 #else
 #include <errno.h>
 #include <stddef.h>
@@ -26,7 +25,6 @@
 #define CB_SIZE_MOST ((uint64_t)1 << 34)
 #define CB_LINKS_MOST CB_SIZE_MOST
 #define CB_BRANCHES_MOST ((uint64_t)1 << 30)
-#define CB_CHASE_FIT_MOST ((uint64_t)4 << 20)
 #endif
 
 /* What a trial times: returns the same number for the same state and n. */
@@ -81,23 +79,6 @@ uint64_t cb_hash_run(void *state, uint64_t n);
 uint64_t cb_sieve_run(void *state, uint64_t n);
 uint64_t cb_memory_run(void *state, uint64_t n);
 uint64_t cb_branch_run(void *state, uint64_t n);
-
-#define CB_CHASE_PAGE 4096u
-
-typedef struct cb_link {
-	const struct cb_link *next;
-	uint64_t index;
-} cb_link;
-
-typedef struct cb_chase {
-	cb_buffer buffer;
-	uint64_t stride; /* bytes from one link to the next in memory */
-	uint64_t count;
-	char **pages; /* where links are when not one after the other: on these pages, chosen by cb_chase_fit() */
-} cb_chase;
-
-void cb_chase_fill(const cb_chase *chase);
 uint64_t cb_chase_run(void *state, uint64_t n);
-int cb_chase_fit(cb_chase *chase);
 
 #endif

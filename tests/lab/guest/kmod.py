@@ -28,7 +28,7 @@ PARAMS = {
     "hash": {"n": 50_000},
     "sieve": {"n": 5_000},
     "memory": {"n": 5_000, "size": 65_536},
-    "chase": {"n": 5_000, "size": 65_536, "stride": 64, "pages": 0, "fit": 0},
+    "chase": {"n": 5_000, "size": 65_536, "stride": 64, "pages": 0},
     "branch": {"n": 5_000, "pattern": 3, "period": 8},
 }
 FIELDS = ["version", "flags", "workload", *(f"p{i}" for i in range(6)), "rewarm", "param_count", "cpu", "wanted"]
@@ -94,8 +94,7 @@ BAD: dict[str, dict[str, Any]] = {
     "parameter of nothing": {"param_count": 2},
     "sieve beyond 32 bits": {"workload": b"sieve", "p0": 2**32},
     "sieve's rewarm": {"workload": b"sieve", "rewarm": 2**32},
-    "chosen pages": {"workload": b"chase", "param_count": 5, "p1": 65536, "p2": 64, "p4": 1},
-    "links that overlap": {"workload": b"chase", "param_count": 5, "p1": 65536, "p2": 8},
+    "links that overlap": {"workload": b"chase", "param_count": 4, "p1": 65536, "p2": 8},
     "no such pattern": {"workload": b"branch", "param_count": 3, "p1": 4, "p2": 1},
     "no buffer": {"workload": b"memory", "param_count": 2, "p1": 3},
     "buffer above 1 GiB": {"workload": b"memory", "param_count": 2, "p1": 2**30 + 1},
