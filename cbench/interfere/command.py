@@ -38,9 +38,9 @@ def interfere(
     """A workload with and without load: on a sibling thread, beside the same cache, on a far core, on another node."""
     from cbench.interfere import run, table
 
-    options = run.interfere_options(
+    options = run.InterfereOptions(
         workloads,
-        loads=load or [],
+        loads=load or run.LOADS,
         cpu=cpu,
         trials=trials,
         rounds=rounds,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -164,20 +164,16 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
     return [f"{' and '.join(names)} unavailable: {why}" for why, names in refused.items()]
 
 
-def add_events(
-    counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int, silent: Mapping[str, str] | None = None
-) -> Counter:
-    """The counter with what is counted beside it: `wanted`, or for None what suits it, less those in `silent`.
+def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
+    """The counter with what is counted beside it: `wanted`, or for None what suits it.
 
     What cannot be had is left out with its reason; UsageError when it was asked for by name.
     """
-    silent = silent or {}
-    chosen = [name for name in _automatic(counter) if name not in silent] if wanted is None else list(wanted)
-    chosen = [name for name in chosen if name != counter.name]
+    chosen = [name for name in (_automatic(counter) if wanted is None else wanted) if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
         chosen = [events.IN_KERNEL, *chosen]
     got: list[str] = []
-    left_out = dict(silent)
+    left_out: dict[str, str] = {}
     for name in chosen:
         event, mode = _known(name)
         error = -errno.ENOENT

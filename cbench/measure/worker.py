@@ -94,12 +94,11 @@ def opened(job: Job) -> tuple[Counter, Any]:
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
     if events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
-        lib.cb_counter_destroy(handle)
-        silent = {events.INTERRUPTS: "opens, but counted none of the interrupts that came"}
+        why = "opens, but counted none of the interrupts that came"
         if job.events is not None:
-            raise counters.unavailable(events.INTERRUPTS, counter, silent[events.INTERRUPTS])
-        counter, handle = counters.choose(job.counter, job.cpu)
-        counter = counters.add_events(counter, handle, None, job.cpu, silent)
+            raise counters.unavailable(events.INTERRUPTS, counter, why)
+        others = counter.others[:-1]  # it is the last of those that are counted automatically
+        counter = replace(counter, others=others, left_out={**counter.left_out, events.INTERRUPTS: why})
     return counter, handle
 
 

@@ -42,7 +42,7 @@ def memory(
     from cbench.sweep import run, table
     from cbench.sweep.result import FailedCell
 
-    options = run.sweep_options(
+    options = run.SweepOptions(
         sizes=sizes,
         half_steps=half_steps,
         accesses=accesses,

@@ -260,11 +260,9 @@ def test_an_effect_that_could_not_have_been_seen_is_not_denied(
     unloaded: list[list[int]], loaded: list[list[int]], words: str
 ) -> None:
     base = stats.baseline(unloaded)
-    condition = measure.Condition(Place(CACHE, 1), spec(cpu=1))
-    measured = measure.ConditionResult(
-        condition, [[result(values)] for values in loaded], [load_generator.Figures() for _ in loaded]
-    )
-    row = condition_result(measured, 0, unloaded, base, 1)
+    visited = [[result(values)] for values in loaded]
+    condition = measure.Condition(Place(CACHE, 1), spec(cpu=1), "", visited, [load_generator.Figures() for _ in loaded])
+    row = condition_result(condition, 0, unloaded, base, 1)
     assert isinstance(row, LoadedCondition)
     words_of = verdict(WorkloadInterference("hash", {}, 0.0, base.noise_pct, 1, (row,)), [], 0)
     where = "hash on a core of the same cache (CPU 1)"
