@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.interfere.result import (
     InterfereResult,
     LoadedCondition,
@@ -17,9 +17,7 @@ from cbench.interfere.result import (
 
 def interfere(made: InterfereResult) -> None:
     """A table and a verdict for each workload."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 120)
+    console = table_console(120)
     unit, visits = made.counter.unit, f"{len(made.order)} visits of {made.trials:,} trials"
     head = f"CPU {made.cpu}, {unit}; steady load; {visits} in random order (seed {made.seed}), no load first and last"
     console.print(escape(head), style="bold", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What a process asks of the kernel for itself: fixed addresses, locked memory, and an end with its parent."""
+"""What a process asks of the kernel for itself: CPUs, fixed addresses, locked memory, and an end with its parent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 import os
 import resource
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 ASK, NO_RANDOMIZE = 0xFFFFFFFF, 0x0040000  # sys/personality.h
@@ -36,6 +36,18 @@ def addresses(fixed: bool) -> Iterator[bool]:
         yield addresses_fixed() == fixed
     finally:
         _LIBC.personality(before)
+
+
+@contextlib.contextmanager
+def affinity(cpus: Collection[int]) -> Iterator[None]:
+    """This thread on these CPUs, and then where it was before. Raises OSError."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # all of those CPUs have gone
+            os.sched_setaffinity(0, before)
 
 
 def die_with_parent(parent: int) -> bool:

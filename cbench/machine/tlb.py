@@ -7,9 +7,10 @@ AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+
+from cbench.machine.process import affinity
 
 SMALL, HUGE = 4 << 10, 2 << 20
 PAGE_NAMES = {SMALL: "4 KiB pages", HUGE: "2 MiB pages"}
@@ -138,11 +139,7 @@ def read(cpu: int) -> TlbLevels:
         found = ffi.new("uint32_t[4]")
         return None if lib.cb_cpuid(leaf, subleaf, found) else (found[0], found[1], found[2], found[3])
 
-    before = os.sched_getaffinity(0)
-    try:
+    with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {cpu})
+            stack.enter_context(affinity({cpu}))
         return decode(cpuid)
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, before)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from cbench.machine.process import addresses
+from cbench.machine.process import addresses, affinity
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
 from cbench.model import PLAIN, Enough, Keeper, Layout, Session, Settling, Trial
@@ -106,18 +106,10 @@ class Worker:
         return self.process.wait()
 
 
-@contextlib.contextmanager
-def away_from(cpus: set[int], others_needed: int = 1) -> Iterator[None]:
+def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractContextManager[None]:
     """Keep this process off these CPUs while it has enough others."""
-    before = os.sched_getaffinity(0)
-    others = before - cpus
-    if len(others) >= others_needed:
-        os.sched_setaffinity(0, others)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, before)
+    others = os.sched_getaffinity(0) - cpus
+    return affinity(others) if len(others) >= others_needed else contextlib.nullcontext()
 
 
 def ending(returncode: int, name: str, phase: str) -> str:

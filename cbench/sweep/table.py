@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.sweep.result import FailedCell, MeasuredCell, SweepResult
 from cbench.sweep.sizes import binary
 
 
 def sweep(made: SweepResult) -> None:
     """A table for each number of accesses."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 100)
+    console = table_console(100)
     counter, unit = made.counter, made.counter.unit
     head = f"{made.workload} on CPU {made.cpu}: {unit} per access ({counter.name}, {made.trials:,} trials"
     console.print(escape(f"{head}, cells in random order, seed {made.seed})"), style="bold", soft_wrap=True)

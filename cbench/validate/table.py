@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.study.instruments.instrument import HostInstrument
 from cbench.validate.result import MetricSummary, ValidationResult
 
-PLAIN_WIDTH = 160
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
 """Of metrics; clocks after them, and shown for the etalon alone."""
@@ -18,9 +17,7 @@ ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycl
 
 def validation(made: ValidationResult) -> None:
     """The verdict, what the instruments resolve, then each workload's metrics."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=PLAIN_WIDTH)
+    console = table_console(160)
     for number, line in enumerate(made.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)
     instruments = _table("instrument", "reads", "least step", "how that is known")

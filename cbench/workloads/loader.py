@@ -16,7 +16,7 @@ from quiet import UsageError
 class Loaded:
     """`run` and `state` as C wants them; `region`: address and bytes of what may be locked, None where nothing is.
 
-    Close it once, after the last trial.
+    As a context, its state is destroyed at the end.
     """
 
     run: Any
@@ -24,15 +24,12 @@ class Loaded:
     region: tuple[int, int] | None = None
     destroy: Any = ffi.NULL
 
-    def close(self) -> None:
-        if self.destroy != ffi.NULL:
-            self.destroy(self.state)
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self.destroy != ffi.NULL:
+            self.destroy(self.state)
 
 
 def user_code(library: str, function: str) -> Loaded:

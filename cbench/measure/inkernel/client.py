@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cbench.machine import counters
+from cbench.machine.process import affinity
 from cbench.measure.inkernel import module
 from cbench.measure.inkernel.ioctl import (
     COUNTERS,
@@ -109,20 +110,16 @@ def opened() -> Iterator[int]:
 @contextlib.contextmanager
 def bound(cpu: int) -> Iterator[None]:
     """This thread on that CPU alone, and then where it was before."""
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {cpu})
-    except OSError as error:
-        online = Reader().text("/sys/devices/system/cpu/online") or ""
-        if cpu not in parse_cpus(online):
-            raise UsageError(f"CPU {cpu} is not online (online: {online})") from None
-        where = "start it with `quiet run`, or from that cpuset"
-        raise Refused(f"CPU {cpu}: this process may not run there ({error.strerror}); {where}") from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(affinity({cpu}))
+        except OSError as error:
+            online = Reader().text("/sys/devices/system/cpu/online") or ""
+            if cpu not in parse_cpus(online):
+                raise UsageError(f"CPU {cpu} is not online (online: {online})") from None
+            where = "start it with `quiet run`, or from that cpuset"
+            raise Refused(f"CPU {cpu}: this process may not run there ({error.strerror}); {where}") from None
         yield
-    finally:
-        with contextlib.suppress(OSError):  # all of those CPUs have gone meanwhile
-            os.sched_setaffinity(0, before)
 
 
 def _counter(answer: ModuleAnswer) -> Counter:
