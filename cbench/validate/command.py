@@ -27,25 +27,22 @@ def validate_command(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Ten samples, and small workloads: a minute.")] = False,
     seed: Annotated[int | None, typer.Option(help="For the order of trials (1).")] = None,
-    watch: Annotated[
-        str, typer.Option(metavar="S,S,...", help="What a watch said that the etalon took, trial by trial.")
-    ] = "",
     no_run: Annotated[bool, typer.Option("--no-run", help="Only say what is in the store already.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Try the instruments on work whose answer is known. Ends with 1 where one is at fault, or the watch differs."""
+    """Try the instruments on work whose answer is known. Ends with 1 where one is at fault."""
     from cbench.study.table import StudyBar
     from cbench.validate.plan import ValidateOptions
     from cbench.validate.run import validated
 
     chosen = tuple(workload or ()), tuple(instrument or ())
-    options = ValidateOptions(output, samples, *chosen, quick, seed, watch, not no_run)
+    options = ValidateOptions(output, samples, *chosen, quick, seed, not no_run)
     with StudyBar() as bar:
         result = validated(options, bar.show)
     from cbench.validate.table import validation  # needs numpy, which validated() has asked for
 
     show(result, as_json, validation)
-    if result.at_fault or result.watch_differs:
+    if result.at_fault:
         raise typer.Exit(1)
 
 

@@ -1,7 +1,7 @@
 """What a validation shows: each metric of each workload, the rules that it must hold, and which instrument is at fault.
 
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judged by eye. The rules and their limits are those of
-face_validity.py, agreement.py and cbench/stats/etalon.py; the three below are ours.
+face_validity.py, agreement.py and cbench/stats/etalon.py; those below are ours.
 """
 
 from __future__ import annotations
@@ -56,9 +56,6 @@ from cbench.workloads.programs import CLOCKS
 CLOCK_SHARE = 1e-3
 """A clock by which the etalon is off by a larger share is wrong, or the etalon's is: crystals keep time to 1e-4.
 Whatever else runs makes an etalon end late and never early, so by a host's clocks its shortest trial counts."""
-WATCH_SHARE = 0.01
-"""Readings of a watch tell nothing where half of their mean's interval is a larger share of the etalon's time: a hand
-stops a watch to a tenth of a second, so ten readings of ten seconds tell, and two hardly ever."""
 AGREE = 0.05
 """CPU times whose ratio is further from 1, with all of its interval where the trials are not the same, do not agree."""
 START_S = 0.01
@@ -69,8 +66,8 @@ COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
 PARALLEL = ("perfect",)
 
 
-def judged(measured: ValidationData, watch: Sequence[float] = (), level: float = 0.95) -> ValidationResult:
-    """What a validation shows. `watch`: durations of the etalon in seconds, by another clock than the host's."""
+def judged(measured: ValidationData, level: float = 0.95) -> ValidationResult:
+    """What a validation shows."""
     result = ValidationResult(
         trials=measured.trials,
         trials_done=measured.done,
@@ -81,15 +78,10 @@ def judged(measured: ValidationData, watch: Sequence[float] = (), level: float =
         workloads=tuple(_workload(each) for each in measured.series),
         findings=tuple(each for series in measured.series for each in _findings(series, measured)),
         agreement=tuple(each for series in measured.series for each in _agreements(series, measured, level)),
-        etalon=tuple(_clocks(measured, watch, level)),
+        etalon=tuple(_clocks(measured, level)),
     )
-    watches = [each for each in result.etalon if each.independent]  # a watch judges, and is not judged
-    broken = [each for each in result.checks if each.holds is False and each not in watches]
-    result = replace(
-        result,
-        at_fault=tuple(sorted({name for each in broken for name in each.instruments})),
-        watch_differs=next((not each.holds for each in watches if each.holds is not None), None),
-    )
+    broken = [each for each in result.checks if each.holds is False]
+    result = replace(result, at_fault=tuple(sorted({name for each in broken for name in each.instruments})))
     return replace(result, verdict=tuple(verdict.verdict(result)))
 
 
@@ -227,38 +219,21 @@ def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
     return False if ends.low > 1 + AGREE or ends.high < 1 - AGREE else None
 
 
-def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> Iterator[ClockResult]:
-    """The etalon by every clock that there is. Those of one host tick by one source, and only a watch does not."""
+def _clocks(measured: ValidationData, level: float) -> Iterator[ClockResult]:
+    """The etalon by every clock that there is; those of one host tick by one source."""
     wanted = measured.about.etalon_s
     series = [each for each in measured.series if each.workload == ETALON and not each.kind]
-    rows = [(name, each.row(name), False) for each in series for name in CLOCKS if name in each.values]
-    for name, row, independent in [*rows, *([("watch", list(watch), True)] if watch else [])]:
+    for name, row in ((name, each.row(name)) for each in series for name in CLOCKS if name in each.values):
         made = etalon(row, wanted, level)
-        said = made.median if independent else min(row, default=None)
-        if said is None:
-            continue
-        holds: bool | None = abs(said / wanted - 1) <= CLOCK_SHARE
-        if independent:
-            holds = _watch_holds(bool(holds), made.t_mean, wanted)
         yield extended(
             ClockResult,
             made,
             instruments=(name,),
-            independent=independent,
             t_mean=_ends(made.t_mean),
             bca_mean=_ends(made.bca_mean),
-            said=said,
-            holds=holds,
+            said=min(row),
+            holds=abs(min(row) / wanted - 1) <= CLOCK_SHARE,
         )
-
-
-def _watch_holds(near: bool, ends: Interval, wanted: float) -> bool | None:
-    """None where readings leave so much room that they would agree with another time as well."""
-    if ends.half is None:
-        return None
-    if not near and not ends.holds(wanted):
-        return False
-    return True if ends.half <= WATCH_SHARE * wanted else None
 
 
 def _hz(series: ValidationSeries) -> int | None:

@@ -41,7 +41,7 @@ ETALON_S, QUICK_ETALON_S = 10.0, 0.5
 class ValidateOptions:
     """The options of `cbench screen validate`; None and () for those that were not given.
 
-    `watch`: durations of the etalon by another clock, such as "10.07,9.99"; `run`: measure what is left.
+    `run`: measure what is left.
     """
 
     data: str = "validate.db"
@@ -50,7 +50,6 @@ class ValidateOptions:
     instruments: Sequence[str] = ()
     quick: bool = False
     seed: int | None = None
-    watch: str = ""
     run: bool = True
 
     @property
@@ -58,14 +57,9 @@ class ValidateOptions:
         return self.samples or (QUICK_SAMPLES if self.quick else FULL_SAMPLES)
 
     @property
-    def etalons(self) -> int:
-        """Trials of the etalon, of each kind."""
-        return self.repetitions if not self.workloads or ETALON in self.workloads else 0
-
-    @property
     def plans(self) -> bool:
         """Whether any of them says what is measured."""
-        return self != ValidateOptions(self.data, watch=self.watch, run=self.run)
+        return self != ValidateOptions(self.data, run=self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +153,6 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
 def test_name(workload: str, kind: str) -> str:
     """Such as "aliquot" and "aliquot samples-fp"."""
     return f"{workload} {kind.replace(':', '-')}".rstrip()
-
-
-def is_etalon(test: str) -> bool:
-    """Of a test's name."""
-    return test.partition(" ")[0] == ETALON
 
 
 def metric_name(read: str) -> str:

@@ -82,11 +82,9 @@ class AgreementResult(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class ClockResult:
-    """The etalon by one clock, `independent` of the host's where it is a watch; `said`: what the clock is judged by.
-    The rest is as in etalon.Etalon."""
+    """The etalon by one clock; `said`: what the clock is judged by. The rest is as in etalon.Etalon."""
 
     instruments: tuple[str, ...]
-    independent: bool
     n: int
     wanted: float
     mean: float | None
@@ -105,7 +103,7 @@ class ClockResult:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """All of it. `at_fault`: instruments; `watch_differs`: None without a watch that can tell."""
+    """All of it. `at_fault`: instruments."""
 
     trials: int
     trials_done: int
@@ -118,7 +116,6 @@ class ValidationResult:
     agreement: tuple[AgreementResult, ...]
     etalon: tuple[ClockResult, ...]
     at_fault: tuple[str, ...] = ()
-    watch_differs: bool | None = None
     verdict: tuple[str, ...] = ()
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbench.study.store import StudyStore
-from cbench.validate.plan import ValidationFacts, about, is_etalon
+from cbench.validate.plan import ValidationFacts, about
 from quiet import UsageError
 
 
@@ -45,12 +45,6 @@ class ValidationData:
     done: int
     failed: int
     failures: tuple[tuple[str, str], ...]
-
-    @property
-    def etalons(self) -> int:
-        """Trials of the etalon that ended well, of the kind that has the most."""
-        found = [each for each in self.series if is_etalon(each.workload)]
-        return max((len(row) for each in found for row in each.values.values()), default=0)
 
 
 def read(path: Path) -> ValidationData:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cbench.validate.result import ClockResult, ValidatedWorkload, ValidationResult
+from cbench.validate.result import ValidatedWorkload, ValidationResult
 
 MOST = 5
 STEADY = 3.0
@@ -26,9 +26,8 @@ def _answer(made: ValidationResult) -> str:
     judged = sum(each.holds is not None for each in made.checks)
     if not judged:
         return "Nothing can be said of any instrument: no trial has ended well."
-    if made.at_fault or made.watch_differs:
-        said = [f"At fault: {', '.join(made.at_fault)}."] if made.at_fault else []
-        return " ".join([*said, *(["The host's clock and the watch differ."] if made.watch_differs else [])])
+    if made.at_fault:
+        return f"At fault: {', '.join(made.at_fault)}."
     return f"No instrument is at fault: all {judged:,} checks hold."
 
 
@@ -44,8 +43,7 @@ def _faults(made: ValidationResult) -> list[str]:
         if each.holds is False
     ]
     said += [
-        f"etalon: {each.instruments[0]} says {each.said:.6g} s "
-        f"{'in the median' if each.independent else 'at the shortest'} in place of {each.wanted:g} s."
+        f"etalon: {each.instruments[0]} says {each.said:.6g} s at the shortest in place of {each.wanted:g} s."
         for each in made.etalon
         if each.holds is False
     ]
@@ -81,20 +79,9 @@ def _cv(workload: ValidatedWorkload) -> float | None:
 
 
 def _clocks(made: ValidationResult) -> list[str]:
-    watches = [each for each in made.etalon if each.independent]
-    if not made.etalon or watches:
-        return [_unclear(each) for each in watches if each.holds is None]
     source = f" ({made.clocksource})" if made.clocksource else ""
-    return [
-        f"All clocks of this host tick by one source{source}: that they agree says nothing of its rate. "
-        "Hold a watch against some trials of the etalon, and give what it says: --watch 10.07,9.99,..."
-    ]
-
-
-def _unclear(watch: ClockResult) -> str:
-    ends, many = watch.t_mean, watch.n
-    why = watch.why if ends is None else f"their mean is anything from {ends[0]:.4g} s to {ends[1]:.4g} s"
-    return f"{many:,} reading{'s' if many > 1 else ''} of the watch cannot tell: {why}; give more."
+    one = f"All clocks of this host tick by one source{source}: that they agree says nothing of its rate."
+    return [one] if made.etalon else []
 
 
 def _lost(made: ValidationResult) -> list[str]:

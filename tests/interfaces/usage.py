@@ -220,6 +220,5 @@ cbench screen validate --no-run -o none.db
 cbench screen validate --workload bogus
 cbench screen validate --instrument bogus
 cbench screen validate --samples 1
-cbench screen validate --watch x --no-run -o stores/validate.db
 cbench screen validate --no-run -o stores/a.db
 """
