@@ -26,7 +26,6 @@ class SweepOptions:
     """The options of `cbench sweep memory`; None: the default."""
 
     sizes: str | None = None
-    half_steps: bool = False
     accesses: str | None = None
     trials: int | None = None
     workload: str = "memory"
@@ -47,7 +46,7 @@ def measure(options: SweepOptions) -> SweepResult:
     how = measure_options(trials, "auto", options.counter, options.timeout, False)
     workload = sweeping.find(options.workload)
     default = working_sets.QUICK_SIZES if quick else working_sets.SIZES
-    sizes = working_sets.sizes(options.sizes or default, options.half_steps)
+    sizes = working_sets.sizes(options.sizes or default)
     accesses = working_sets.accesses(options.accesses or (QUICK_ACCESSES if quick else ACCESSES))
     reader = Reader()
     fit, left_out = working_sets.fitting(sizes, free_memory(reader))

@@ -23,8 +23,8 @@ def binary(size: float) -> str:
     return f"{size:g} B"
 
 
-def sizes(text: str, half_steps: bool = False) -> tuple[int, ...]:
-    """ "4K,1M-8M" in bytes, ascending: a range goes by doubling, with half steps also by 1.5. Raises UsageError."""
+def sizes(text: str) -> tuple[int, ...]:
+    """ "4K,1M-8M" in bytes, ascending: a range goes by doubling. Raises UsageError."""
     found: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -33,8 +33,6 @@ def sizes(text: str, half_steps: bool = False) -> tuple[int, ...]:
             raise UsageError(f"--sizes {text!r}: {part.strip()} goes downwards; write the smaller size first")
         while low <= high:
             found.add(low)
-            if half_steps and dash and low + low // 2 <= high:
-                found.add((low + low // 2) & ~3)  # whole words
             low *= 2
     return tuple(sorted(found))
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
-from cbench.workloads import branches, caches, floats, kernel, screening, stream, thesis
+from cbench.workloads import branches, caches, floats, kernel, screening, thesis
 from quiet import UsageError
 
 WORKLOADS: tuple[Workload, ...] = (
     *thesis.WORKLOADS,
     *caches.WORKLOADS,
-    *stream.WORKLOADS,
     *floats.WORKLOADS,
     *branches.WORKLOADS,
     *kernel.WORKLOADS,

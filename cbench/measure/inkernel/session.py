@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from cbench.machine import counters
-from cbench.measure.inkernel import client, ioctl
+from cbench.measure.inkernel import client
 from cbench.measure.protocol import Job
 from cbench.model import CausesSource, Enough, Keeper, Ready, Session, Settling, Trial, Workload
 from cbench.results import extended
@@ -26,8 +26,8 @@ def check(workload: Workload, counter: str) -> None:
     """UsageError for what does not run in the kernel, before anything has been measured."""
     if workload.function not in client.WORKLOADS:
         raise UsageError(f"{workload.name} does not run in the kernel; {', '.join(client.WORKLOADS)} do")
-    if counter not in ioctl.COUNTERS:
-        raise UsageError(f"--counter {counter} with --in-kernel: use {', '.join(ioctl.COUNTERS)}")
+    if counter not in client.COUNTERS:
+        raise UsageError(f"--counter {counter} with --in-kernel: use {', '.join(client.COUNTERS)}")
 
 
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cbench.machine import counters
-from cbench.measure.inkernel import client, ioctl, module, session
-from cbench.measure.inkernel.ioctl import ModuleAnswer, Reason
+from cbench.measure.inkernel import client, module, session
+from cbench.measure.inkernel.client import ModuleAnswer, Reason
 from cbench.workloads.registry import find
 from quiet.errors import Refused, UsageError
 from quiet.host.reader import Reader
@@ -29,18 +29,18 @@ OFFSETS = (0, 8, 40, 88, 96, 128, 136, 152, 176)
 @EVERY_COMPILER
 def test_structures_are_laid_out_in_python_as_in_c(compiler: str, tmp_path: Path) -> None:
     facts = {
-        "sizeof(struct cbench_request)": ioctl.REQUEST.size,
+        "sizeof(struct cbench_request)": client.REQUEST.size,
         "sizeof(struct cbench_trial)": 16,
-        "CBENCH_RUN": ioctl.RUN,
-        "CBENCH_VERSION": ioctl.VERSION,
-        "CBENCH_PARAMS_MAX": ioctl.PARAMS_MAX,
-        "CBENCH_TRIALS_MAX": ioctl.TRIALS_MAX,
-        "CBENCH_REGION_DEFAULT_NS": ioctl.REGION_NS,
-        "CBENCH_REGION_MAX_NS": ioctl.REGION_MAX_NS,
-        "CBENCH_STOP_MACHINE": ioctl.STOP_MACHINE,
-        "CBENCH_BEST": ioctl.COUNTERS["auto"],
-        "CBENCH_CYCLES": ioctl.COUNTERS["cycles"],
-        "CBENCH_TICKS": ioctl.COUNTERS[counters.ticks_name()],
+        "CBENCH_RUN": client.RUN,
+        "CBENCH_VERSION": client.VERSION,
+        "CBENCH_PARAMS_MAX": client.PARAMS_MAX,
+        "CBENCH_TRIALS_MAX": client.TRIALS_MAX,
+        "CBENCH_REGION_DEFAULT_NS": client.REGION_NS,
+        "CBENCH_REGION_MAX_NS": client.REGION_MAX_NS,
+        "CBENCH_STOP_MACHINE": client.STOP_MACHINE,
+        "CBENCH_BEST": client.COUNTERS["auto"],
+        "CBENCH_CYCLES": client.COUNTERS["cycles"],
+        "CBENCH_TICKS": client.COUNTERS[counters.ticks_name()],
         **{f"CBENCH_{reason.name}": reason for reason in Reason},
         **{f"offsetof(struct cbench_request, {f})": at for f, at in zip(FIELDS, OFFSETS, strict=True)},
     }
@@ -128,7 +128,7 @@ def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
     ],
 )
 def test_each_refusal_is_one_line_that_says_what_to_do(given: ModuleAnswer, kind: type, line: str) -> None:
-    failure = ioctl.refusal(given, "hash", {"n": 5}, 3, ioctl.REGION_NS)
+    failure = client.refusal(given, "hash", {"n": 5}, 3, client.REGION_NS)
     assert type(failure) is kind
     assert re.search(line, str(failure))
     assert "\n" not in str(failure)

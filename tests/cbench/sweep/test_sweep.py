@@ -32,18 +32,17 @@ SMALL_SWEEP = ("sweep", "memory", "--sizes", "4K,64K,1M", "--accesses", "1e3,500
 
 
 @pytest.mark.parametrize(
-    ("text", "half", "wanted"),
+    ("text", "wanted"),
     [
-        ("4K", False, [4096]),
-        ("1M,4k", False, [4096, 1 << 20]),
-        ("1K-8K", False, [1024, 2048, 4096, 8192]),
-        ("1K-4K", True, [1024, 1536, 2048, 3072, 4096]),
-        ("3K-13K", False, [3072, 6144, 12288]),
-        ("1MiB,2MB,512B", False, [512, 1 << 20, 2 << 20]),
+        ("4K", [4096]),
+        ("1M,4k", [4096, 1 << 20]),
+        ("1K-8K", [1024, 2048, 4096, 8192]),
+        ("3K-13K", [3072, 6144, 12288]),
+        ("1MiB,2MB,512B", [512, 1 << 20, 2 << 20]),
     ],
 )
-def test_sizes_are_read_as_they_are_written(text: str, half: bool, wanted: list[int]) -> None:
-    assert sweep_sizes.sizes(text, half) == tuple(wanted)
+def test_sizes_are_read_as_they_are_written(text: str, wanted: list[int]) -> None:
+    assert sweep_sizes.sizes(text) == tuple(wanted)
 
 
 def test_the_default_sweep_goes_from_1_kib_to_2_gib_by_doubling() -> None:
@@ -56,10 +55,10 @@ def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
         sweep_sizes.sizes(text)
 
 
-@given(st.text(max_size=12), st.booleans())
-def test_any_text_is_sizes_or_one_clear_error(text: str, half: bool) -> None:
+@given(st.text(max_size=12))
+def test_any_text_is_sizes_or_one_clear_error(text: str) -> None:
     try:
-        found = sweep_sizes.sizes(text, half)
+        found = sweep_sizes.sizes(text)
     except UsageError:
         return
     assert found
