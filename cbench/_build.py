@@ -13,20 +13,18 @@ enum { CB_EXCLUDE_KERNEL, CB_EXCLUDE_USER, CB_MUST_COUNT, ... };
 enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
 #define CB_IRQ_MAX ...
 
-typedef struct { ...; } cb_counter;
+typedef struct { int mode; ...; } cb_counter;
 int cb_ticks_create(cb_counter **ret);
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 void cb_counter_destroy(cb_counter *counter);
-int cb_counter_mode(const cb_counter *counter);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
 typedef struct { size_t lines; uint64_t labels; } cb_irq_table;
-typedef struct { ...; } cb_irq_source;
+typedef struct { char *text; ...; } cb_irq_source;
 int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t max, cb_irq_table *ret);
 int cb_irq_create(int cpu, cb_irq_source **ret);
 void cb_irq_destroy(cb_irq_source *source);
-int cb_irq_text(const cb_irq_source *source, const char **ret);
 
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 typedef struct {

@@ -201,11 +201,6 @@ void cb_counter_destroy(cb_counter *counter)
 	free(counter);
 }
 
-int cb_counter_mode(const cb_counter *counter)
-{
-	return counter->mode;
-}
-
 int cb_ticks_deltas(uint64_t *deltas, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

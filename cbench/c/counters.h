@@ -63,7 +63,6 @@ int cb_ticks_create(cb_counter **ret);
 /* `how`: the flags above. With CB_MUST_COUNT, -ENODATA when it does not count a short loop. */
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
-int cb_counter_mode(const cb_counter *counter);
 
 /* One more event of the group. -EBUSY: the PMU has no room for it beside the others; -E2BIG: too many. */
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);

@@ -138,7 +138,7 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
                 break
     if error:
         return Counter(name, unit, False, reason(error)), None
-    return Counter(name, unit, True, why, METHODS[lib.cb_counter_mode(handle[0])]), handle[0]
+    return Counter(name, unit, True, why, METHODS[handle[0].mode]), handle[0]
 
 
 def choose(name: str, cpu: int) -> tuple[Counter, Any]:

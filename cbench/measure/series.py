@@ -100,9 +100,7 @@ class TrialSeries:
         return trials
 
     def _read_names(self) -> None:
-        text = ffi.new("const char **")
-        lib.cb_irq_text(self._irqs, text)
-        self._names = line_names(ffi.string(text[0]).decode(errors="replace"))
+        self._names = line_names(ffi.string(self._irqs.text).decode(errors="replace"))
 
     def _trial(self, raw: Any) -> Trial:
         interrupts = {self._line(raw.irq_line[i]): int(raw.irq_count[i]) for i in range(raw.irq_lines)}

@@ -1,5 +1,6 @@
 /*
- * What workloads run on: their states, and memory for them.
+ * The workloads that CB_WORKLOAD() has exported, and what they run on: their
+ * states, and memory for them.
  *
  * A physically indexed cache places a small page by where the kernel happened
  * to find it, so two processes with the same buffer miss differently. Inside
@@ -9,6 +10,7 @@
 #include "workloads.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -72,4 +74,19 @@ void cb_state_destroy(void *state)
 	if (buffer)
 		munmap(buffer->start, whole_pages(buffer->len));
 	free(state);
+}
+
+/* Made by the linker: where the section begins and ends. */
+extern const cb_workload *const __start_cb_workloads[] __attribute__((visibility("hidden")));
+extern const cb_workload *const __stop_cb_workloads[] __attribute__((visibility("hidden")));
+
+int cb_workload_find(const char *name, const cb_workload **ret)
+{
+	for (const cb_workload *const *at = __start_cb_workloads; at < __stop_cb_workloads; at++) {
+		if (!strcmp((*at)->name, name)) {
+			*ret = *at;
+			return 0;
+		}
+	}
+	return -ENOENT;
 }
