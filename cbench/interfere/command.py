@@ -51,7 +51,7 @@ def interfere(
         quick=quick,
     )
     with interruptible():
-        made = run.measure(options)
-    show(made, as_json, table.interfere)
-    if any(result.outputs > 1 for result in made.results):
+        measured = run.measure(options)
+    show(measured, as_json, table.interfere)
+    if any(result.outputs > 1 for result in measured.results):
         raise typer.Exit(1)

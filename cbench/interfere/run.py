@@ -48,12 +48,12 @@ class InterfereOptions:
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
     """The loads by name, each with a buffer of that many bytes where it has one; where they run is not said yet."""
-    found = []
+    loads = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)
         settings = {"size": buffer} if any(p.name == "size" for p in workload.parameters) else {}
-        found.append(Spec(name, -1, registry.parameters(workload, settings, False)))
-    return found
+        loads.append(Spec(name, -1, registry.parameters(workload, settings, False)))
+    return loads
 
 
 def buffer_size(near: Sequence[Cache], free: int) -> int:
@@ -73,9 +73,9 @@ def measure(options: InterfereOptions) -> InterfereResult:
     reader = Reader()
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
-    found = places(Facts(reader), cpu, os.sched_getaffinity(0))
+    host_places = places(Facts(reader), cpu, os.sched_getaffinity(0))
     buffer = buffer_size(caches(reader, cpu), free_memory(reader))
-    conditions = interference.conditions(found, specs(options.loads, buffer))
+    conditions = interference.conditions(host_places, specs(options.loads, buffer))
     settings = registry.parse_settings(options.params)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
@@ -85,7 +85,7 @@ def measure(options: InterfereOptions) -> InterfereResult:
             interference.run(plan, bar.show)
     missing = describe.missing([result for each in conditions for visit in each.visits for result in visit])
     host = replace(describe.describe([cpu], isolated), missing=missing)
-    result = interfere_result(plan, found, host, options.seed)
+    result = interfere_result(plan, host_places, host, options.seed)
     for line in missing:
         tell(line)
     for number, each in enumerate(result.results):

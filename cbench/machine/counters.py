@@ -68,20 +68,20 @@ def vendor(host: Reader) -> str:
 
 def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:
     """What to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
-    found: list[Attempt] = []
+    tries: list[Attempt] = []
     host = host or Reader()
     raw = event.raw.get(vendor(host))
     for device, number in _pmus(cpu, host) if not event.software else ():
         if device.startswith(ARM) and event.armv8 is not None and _implemented(host, device, event.armv8_name):
-            found += [(number, event.armv8, config1) for config1 in (3, 2, 0)]
+            tries += [(number, event.armv8, config1) for config1 in (3, 2, 0)]
         elif device in HYBRID:
             if raw is not None:
-                found.append((number, raw, 0))
+                tries.append((number, raw, 0))
             if event.generic:
-                found.append((event.generic[0], number << 32 | event.generic[1], 0))
-    if raw is not None and not found:
-        found.append((events.RAW, raw, 0))
-    return [*found, (*event.generic, 0)] if event.generic else found
+                tries.append((event.generic[0], number << 32 | event.generic[1], 0))
+    if raw is not None and not tries:
+        tries.append((events.RAW, raw, 0))
+    return [*tries, (*event.generic, 0)] if event.generic else tries
 
 
 def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
@@ -109,11 +109,11 @@ def reason(error: int) -> str:
 
 
 def _known(name: str) -> tuple[CounterEvent, str]:
-    found = events.split(name)
-    if found is None:
+    event = events.split(name)
+    if event is None:
         most = ", ".join(names())
         raise UsageError(f"unknown counter {name!r}: use auto, {most}; hardware events also with :u or :k")
-    return found
+    return event
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
@@ -208,13 +208,13 @@ def _automatic(counter: Counter) -> list[str]:
 
 def survey(cpu: int) -> list[Counter]:
     """Every counter with its availability, as this process sees it on `cpu`."""
-    found = []
+    counters = []
     for name in names():
         counter, handle = open_counter(name, cpu)
         if handle is not None:
             lib.cb_counter_destroy(handle)
-        found.append(counter)
-    return found
+        counters.append(counter)
+    return counters
 
 
 def ticks_deltas() -> list[int]:

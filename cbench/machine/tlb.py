@@ -78,10 +78,10 @@ def intel(cpuid: Cpuid) -> tuple[Tlb, ...]:
 def _leaf_18(cpuid: Cpuid) -> Iterator[Tlb]:
     first = cpuid(0x18, 0)
     for number in range(min(first[0], 63) + 1 if first else 0):
-        found = cpuid(0x18, number)
-        if found is None:
+        leaf = cpuid(0x18, number)
+        if leaf is None:
             continue
-        _, ebx, sets, edx = found
+        _, ebx, sets, edx = leaf
         if edx & 31 in (1, 3, 4):  # data, unified, loads only
             entries = (ebx >> 16) * sets
             for bit, page in ((0, SMALL), (1, HUGE)):
@@ -102,19 +102,19 @@ def _leaf_2(cpuid: Cpuid) -> Iterator[Tlb]:
 def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
     """The first level by function 8000_0005h, the second by 8000_0006h; associativity 0 stands for none."""
     first, second = cpuid(0x80000005, 0), cpuid(0x80000006, 0)
-    found = []
+    tlbs = []
     for number, page in ((1, SMALL), (0, HUGE)):
         if first and first[number] >> 24 & 0xFF:
-            found.append(Tlb(1, page, first[number] >> 16 & 0xFF))
+            tlbs.append(Tlb(1, page, first[number] >> 16 & 0xFF))
         if second and second[number] >> 28 & 0xF:
-            found.append(Tlb(2, page, second[number] >> 16 & 0xFFF))
-    return _kept(found)
+            tlbs.append(Tlb(2, page, second[number] >> 16 & 0xFFF))
+    return _kept(tlbs)
 
 
-def _kept(found: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
+def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
     """One a level and page size, the largest; sorted."""
     best: dict[tuple[int, int], Tlb] = {}
-    for tlb in found:
+    for tlb in tlbs:
         key = (tlb.level, tlb.page)
         if tlb.entries and (key not in best or best[key].entries < tlb.entries):
             best[key] = tlb
@@ -127,8 +127,8 @@ def decode(cpuid: Cpuid) -> TlbLevels:
     if head is None:
         return TlbLevels("not known: only x86 processors tell a program how large their TLBs are")
     vendor = b"".join(part.to_bytes(4, "little") for part in (head[1], head[3], head[2])).decode("latin-1")
-    found = amd(cpuid) if vendor in ("AuthenticAMD", "HygonGenuine") else intel(cpuid)
-    return TlbLevels(f"from CPUID ({vendor})" if found else f"not known: CPUID ({vendor}) does not tell", found)
+    tlbs = amd(cpuid) if vendor in ("AuthenticAMD", "HygonGenuine") else intel(cpuid)
+    return TlbLevels(f"from CPUID ({vendor})" if tlbs else f"not known: CPUID ({vendor}) does not tell", tlbs)
 
 
 def read(cpu: int) -> TlbLevels:
@@ -136,8 +136,8 @@ def read(cpu: int) -> TlbLevels:
     from cbench._cbench import ffi, lib
 
     def cpuid(leaf: int, subleaf: int) -> Leaf | None:
-        found = ffi.new("uint32_t[4]")
-        return None if lib.cb_cpuid(leaf, subleaf, found) else (found[0], found[1], found[2], found[3])
+        words = ffi.new("uint32_t[4]")
+        return None if lib.cb_cpuid(leaf, subleaf, words) else (words[0], words[1], words[2], words[3])
 
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):

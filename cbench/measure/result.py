@@ -178,8 +178,8 @@ class RunResult:
 
 def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:
     """`subtract`: the lowest value of an empty timed region is taken off every trial's value."""
-    found = tuple(workload_result(result, host.virtual, subtract) for result in results)
-    return RunResult(results[0].session.counter, host, found)
+    workloads = tuple(workload_result(result, host.virtual, subtract) for result in results)
+    return RunResult(results[0].session.counter, host, workloads)
 
 
 def workload_result(result: Result, virtual: bool, subtract: bool = False) -> WorkloadResult:

@@ -54,7 +54,7 @@ def memory(
         output=output,
     )
     with interruptible():
-        made = run.measure(options)
-    show(made, as_json, table.sweep)
-    if any(isinstance(cell, FailedCell) for cell in made.cells):
+        swept = run.measure(options)
+    show(swept, as_json, table.sweep)
+    if any(isinstance(cell, FailedCell) for cell in swept.cells):
         raise typer.Exit(1)

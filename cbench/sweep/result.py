@@ -83,8 +83,8 @@ class SweepResult:
 
     def measured(self, accesses: int | None = None) -> list[MeasuredCell]:
         """The cells that have a result, all or those with so many accesses."""
-        found = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
-        return [cell for cell in found if accesses in (None, cell.accesses)]
+        cells = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
+        return [cell for cell in cells if accesses in (None, cell.accesses)]
 
     def _repr_html_(self) -> str:
         head = ("working set", "accesses", "floor", "median", "range, %")
@@ -103,28 +103,28 @@ class SweepResult:
 
 def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
     """The sizes of caches and the reach of TLBs, ascending."""
-    found: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
-    found += [(t.reach, t.name, "tlb") for t in tlbs]
-    return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(found))
+    limits: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
+    limits += [(t.reach, t.name, "tlb") for t in tlbs]
+    return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(limits))
 
 
 def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
     """The figures of one cell."""
     if cell.result is None:
         return FailedCell(cell.size, cell.accesses, cell.failed)
-    found = workload_result(cell.result, virtual)
-    values = found.trials
-    floor = min(values) if found.floor is None else found.floor
+    result = workload_result(cell.result, virtual)
+    values = result.trials
+    floor = min(values) if result.floor is None else result.floor
     middle = median(values)
     clean = [t.value for t in cell.result.session.trials if not t.polluted]
     share = 100 / floor if floor else 0.0
     return extended(
         MeasuredCell,
-        found,
+        result,
         size=cell.size,
         accesses=cell.accesses,
         failed=None,
-        floor_repeats=found.floor is not None,
+        floor_repeats=result.floor is not None,
         floor_per_access=floor / cell.accesses,
         median=middle,
         median_per_access=middle / cell.accesses,

@@ -62,7 +62,7 @@ def measure(options: SweepOptions) -> SweepResult:
     for line in missing:
         tell(line)
     host = replace(describe.describe([cpu], isolated), missing=missing)
-    made = sweep_result(
+    result = sweep_result(
         workload.name,
         cpu,
         host,
@@ -74,6 +74,6 @@ def measure(options: SweepOptions) -> SweepResult:
         notes,
     )
     if options.output is not None:
-        figure.sweep(made, options.output)
+        figure.sweep(result, options.output)
         tell(f"plot written to {options.output}")
-    return made
+    return result

@@ -10,35 +10,35 @@ from cbench.sweep.result import FailedCell, MeasuredCell, SweepResult
 from cbench.sweep.sizes import binary
 
 
-def sweep(made: SweepResult) -> None:
+def sweep(result: SweepResult) -> None:
     """A table for each number of accesses."""
     console = table_console(100)
-    counter, unit = made.counter, made.counter.unit
-    head = f"{made.workload} on CPU {made.cpu}: {unit} per access ({counter.name}, {made.trials:,} trials"
-    console.print(escape(f"{head}, cells in random order, seed {made.seed})"), style="bold", soft_wrap=True)
-    console.print(escape(f"TLB reach {made.tlb.source}"), soft_wrap=True)
-    if not made.caches:
+    counter, unit = result.counter, result.counter.unit
+    head = f"{result.workload} on CPU {result.cpu}: {unit} per access ({counter.name}, {result.trials:,} trials"
+    console.print(escape(f"{head}, cells in random order, seed {result.seed})"), style="bold", soft_wrap=True)
+    console.print(escape(f"TLB reach {result.tlb.source}"), soft_wrap=True)
+    if not result.caches:
         console.print("cache sizes not known: this host shows none in sysfs")
-    for accesses in sorted({cell.accesses for cell in made.cells}):
+    for accesses in sorted({cell.accesses for cell in result.cells}):
         console.print()
-        console.print(_table(made, accesses))
-    if not all(cell.floor_repeats for cell in made.measured()):
+        console.print(_table(result, accesses))
+    if not all(cell.floor_repeats for cell in result.measured()):
         console.print("* no value repeats: the minimum instead of the floor")
 
 
-def _table(made: SweepResult, accesses: int) -> Table:
+def _table(result: SweepResult, accesses: int) -> Table:
     table = Table(title=f"{accesses:,} accesses", title_justify="left")
     for name in ("working set", "floor", "median", "range, % of floor", "of clean trials", "polluted"):
         first = name == "working set"
         table.add_column(name, justify="left" if first else "right", no_wrap=first)
     table.add_column("pages")
-    cells = [cell for cell in made.cells if cell.accesses == accesses]
+    cells = [cell for cell in result.cells if cell.accesses == accesses]
     for cell, after in zip(cells, [*cells[1:], None], strict=True):
         if isinstance(cell, FailedCell):
             table.add_row(binary(cell.size), escape(cell.failed))
         else:
             table.add_row(*_cells(cell))
-        for mark in made.marks:
+        for mark in result.marks:
             if cell.size <= mark.size < (after.size if after else cell.size + 1):
                 table.add_row(f"── {mark.name}", style="dim")
     return table

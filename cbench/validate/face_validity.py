@@ -145,11 +145,11 @@ def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
 
 
 def _alike(*rows: ArrayLike) -> list[Values]:
-    made = [checked(row) for row in rows]
-    for row in made[1:]:
-        if row.size != made[0].size:
-            raise ValueError(f"readings of the same trials are needed, there are {made[0].size:,} and {row.size:,}")
-    return made
+    readings = [checked(row) for row in rows]
+    for row in readings[1:]:
+        if row.size != readings[0].size:
+            raise ValueError(f"readings of the same trials are needed, there are {readings[0].size:,} and {row.size:,}")
+    return readings
 
 
 def _missing(*rows: Values) -> str | None:

@@ -109,7 +109,7 @@ def _workload(series: ValidationSeries) -> ValidatedWorkload:
 def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[FindingResult]:
     """The rules of face validity, each for the instruments that it is about."""
 
-    def found(instruments: Sequence[str], finding: Finding) -> FindingResult:
+    def of_series(instruments: Sequence[str], finding: Finding) -> FindingResult:
         return extended(
             FindingResult, finding, workload=series.workload, kind=series.kind, instruments=tuple(instruments)
         )
@@ -118,25 +118,25 @@ def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Fi
     step = _resolution(measured, USER)
     for name, cpu, elapsed in _cpu_times(series):
         if series.workload == ETALON:
-            yield found([name], cpu_drop_alone(*_beside(series, name)))
+            yield of_series([name], cpu_drop_alone(*_beside(series, name)))
         else:
-            yield found([name], cpu_drop(cpu, elapsed))
-        yield found([name], cpu_within_elapsed(cpu, elapsed, parallel, step))
+            yield of_series([name], cpu_drop(cpu, elapsed))
+        yield of_series([name], cpu_within_elapsed(cpu, elapsed, parallel, step))
     for name in COUNTS:
         if series.workload != ETALON and name in series.values and WALL in series.values:
-            yield found([name], cpu_drop(*series.rows(name, WALL)))
+            yield of_series([name], cpu_drop(*series.rows(name, WALL)))
     if series.kind:
         return
     both = {name: series.row(name) for name in (WALL, PERF_ELAPSED) if name in series.values}
     if len(both) == 2:
-        yield found(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[WALL])))
+        yield of_series(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[WALL])))
     if {USER, SYS, CPU_CLOCK} <= set(series.values):
         user, system, clock = series.rows(USER, SYS, CPU_CLOCK)
-        yield found([BOTH, CPU_CLOCK], user_system_is_clock(user, system, clock, step))
+        yield of_series([BOTH, CPU_CLOCK], user_system_is_clock(user, system, clock, step))
     if series.workload == ETALON:
         for name in (WALL, PERF_ELAPSED):
             if name in series.values:
-                yield found([name], pegged(series.row(name), measured.about.etalon_s, _resolution(measured, name)))
+                yield of_series([name], pegged(series.row(name), measured.about.etalon_s, _resolution(measured, name)))
 
 
 def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], list[float]]]:
@@ -172,21 +172,21 @@ def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list
 def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[AgreementResult]:
     """Of instruments that should say the same: of the same trials, and of sampled ones with those that are not."""
 
-    def found(
+    def compared(
         first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool
     ) -> AgreementResult:
-        made = agreement(*rows, paired, level)
+        agreed = agreement(*rows, paired, level)
         return extended(
             AgreementResult,
-            made,
+            agreed,
             workload=series.workload,
             kind=series.kind,
             first=first,
             second=second,
             instruments=(second,),
-            interval=_ends(made.interval),
-            ratio_interval=_ends(made.ratio_interval),
-            holds=None if made.ratio is None or not judge else _near(made.ratio, made.ratio_interval, paired),
+            interval=_ends(agreed.interval),
+            ratio_interval=_ends(agreed.ratio_interval),
+            holds=None if agreed.ratio is None or not judge else _near(agreed.ratio, agreed.ratio_interval, paired),
         )
 
     times = {name: cpu for name, cpu, _ in _cpu_times(series)}
@@ -199,15 +199,15 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
         for name in (CPU_CLOCK, BOTH):
             if series.kind in times and name in other:
                 steady = series.workload != ETALON  # whose CPU time is whatever others leave it
-                yield found(name, series.kind, (other[name], times[series.kind]), False, steady)
+                yield compared(name, series.kind, (other[name], times[series.kind]), False, steady)
                 return
         return
     for name in (CPU_CLOCK, BOTH):
         if name in times and TASK_CLOCK in times:
-            yield found(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
+            yield compared(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
     if {WALL, PERF_ELAPSED} <= set(series.values):
         one, two = series.rows(WALL, PERF_ELAPSED)
-        yield found(WALL, PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
+        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
@@ -224,13 +224,13 @@ def _clocks(measured: ValidationData, level: float) -> Iterator[ClockResult]:
     wanted = measured.about.etalon_s
     series = [each for each in measured.series if each.workload == ETALON and not each.kind]
     for name, row in ((name, each.row(name)) for each in series for name in CLOCKS if name in each.values):
-        made = etalon(row, wanted, level)
+        estimate = etalon(row, wanted, level)
         yield extended(
             ClockResult,
-            made,
+            estimate,
             instruments=(name,),
-            t_mean=_ends(made.t_mean),
-            bca_mean=_ends(made.bca_mean),
+            t_mean=_ends(estimate.t_mean),
+            bca_mean=_ends(estimate.bca_mean),
             said=min(row),
             holds=abs(min(row) / wanted - 1) <= CLOCK_SHARE,
         )

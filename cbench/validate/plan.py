@@ -71,16 +71,16 @@ class ValidationFacts:
     clocksource: str
 
 
-def text(asked: ValidateOptions) -> str:
+def text(options: ValidateOptions) -> str:
     """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
-    workloads = _chosen(asked.workloads, NAMES, "--workload")
-    chosen = _chosen(asked.instruments, (*instruments.NAMES, OWN), "--instrument")
+    workloads = _chosen(options.workloads, NAMES, "--workload")
+    chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
     what, why = "cbench's own counter, around the work alone", "one tick of the CPU's counter"
     own = HostInstrument(OWN, "ticks", what, None, why)
     every = (*(instruments.instruments(chosen) if chosen != (OWN,) else ()), *((own,) if OWN in chosen else ()))
     if all(each.missing for each in every):
         raise UsageError(f"nothing to validate: {every[0].read}: {every[0].missing}")
-    about = ValidationFacts(every, QUICK_ETALON_S if asked.quick else ETALON_S, Reader().text(CLOCKSOURCE) or "")
+    about = ValidationFacts(every, QUICK_ETALON_S if options.quick else ETALON_S, Reader().text(CLOCKSOURCE) or "")
     begin, end = (_python("competing", f"{what} {SOCKET}") for what in ("begin", "end"))
     loaded = "competing" in workloads
     return "\n".join(
@@ -90,11 +90,11 @@ def text(asked: ValidateOptions) -> str:
             "",
             "[study]",
             f"name = {_quoted(NAME)}",
-            f"repetitions = {asked.repetitions}",
+            f"repetitions = {options.repetitions}",
             'design = "random"',
-            f"seed = {1 if asked.seed is None else asked.seed}",
+            f"seed = {1 if options.seed is None else options.seed}",
             *([f"setup = [{_quoted(begin)}]", f"teardown = [{_quoted(end)}]"] if loaded else []),
-            *(_test(name, each, asked.quick, every) for name in workloads for each in _kinds(every)),
+            *(_test(name, each, options.quick, every) for name in workloads for each in _kinds(every)),
             "",
         ]
     )
@@ -105,17 +105,17 @@ def about(source: str) -> ValidationFacts:
     line = next((each for each in source.splitlines() if each.startswith(MARK)), None)
     if line is None:
         raise UsageError("is no validation, but another study; choose another name (-o)")
-    found = json.loads(line.removeprefix(MARK))
+    facts = json.loads(line.removeprefix(MARK))
     return ValidationFacts(
-        tuple(HostInstrument(**each) for each in found["instruments"]), found["etalon_s"], found["clocksource"]
+        tuple(HostInstrument(**each) for each in facts["instruments"]), facts["etalon_s"], facts["clocksource"]
     )
 
 
-def _chosen(asked: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
-    for each in asked:
+def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
+    for each in names:
         if each not in known:
             raise UsageError(f"{option} {each}: one of {', '.join(known)}")
-    return tuple(each for each in known if not asked or each in asked)
+    return tuple(each for each in known if not names or each in names)
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:

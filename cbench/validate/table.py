@@ -15,18 +15,18 @@ ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycl
 """Of metrics; clocks after them, and shown for the etalon alone."""
 
 
-def validation(made: ValidationResult) -> None:
+def validation(result: ValidationResult) -> None:
     """The verdict, what the instruments resolve, then each workload's metrics."""
     console = table_console(160)
-    for number, line in enumerate(made.verdict):
+    for number, line in enumerate(result.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)
     instruments = _table("instrument", "reads", "least step", "how that is known")
-    for each in made.instruments:
+    for each in result.instruments:
         if not each.missing:
             instruments.add_row(each.read, escape(each.what), _step(each), escape(each.why))
     console.print(instruments)
     metrics = _table("workload", "metric", "n", "mean", "median", "sd", "CV", "first", "sd without it")
-    for workload in made.workloads:
+    for workload in result.workloads:
         name = workload.place
         for metric, row in sorted(workload.metrics.items(), key=_place):
             if metric in CLOCKS and workload.workload != "etalon":

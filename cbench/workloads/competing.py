@@ -90,11 +90,11 @@ def _serve(listening: socket.socket, pid: int) -> bool:
     """One trial, from its beginning to its end; whether more may come."""
     connection = listening.accept()[0]
     with connection:
-        asked = connection.recv(64)
-        if asked == END:
+        request = connection.recv(64)
+        if request == END:
             return False
         with contextlib.suppress(OSError, ValueError):  # a trial that is gone, or a CPU that is none
-            os.sched_setaffinity(pid, {int(asked)})
+            os.sched_setaffinity(pid, {int(request)})
             before = _cpu_s(pid)
             os.kill(pid, signal.SIGCONT)
             connection.sendall(b"on")

@@ -45,10 +45,10 @@ def user_code(library: str, function: str) -> Loaded:
 
 def builtin(name: str, params: Mapping[str, int]) -> Loaded:
     """A workload of workloads.h with its state; `params` in the order of the workload's parameters."""
-    found = ffi.new("const cb_workload **")
-    if lib.cb_workload_find(name.encode(), found):
+    pointer = ffi.new("const cb_workload **")
+    if lib.cb_workload_find(name.encode(), pointer):
         raise UsageError(f"no workload {name!r} in the C code: build it again with `make setup`")
-    workload = found[0]
+    workload = pointer[0]
     if workload.create == ffi.NULL:
         return Loaded(workload.run)
     state = ffi.new("void **")

@@ -57,11 +57,11 @@ def beside_load(socket: str, times: int, start: int) -> Made:
     cpu = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
     with competing.load(socket, cpu) as load_s:
-        made = aliquot(times, start)
+        sequence = aliquot(times, start)
         used = load_s()
     if used == 0:
         raise WrongResult(f"the competing load on CPU {cpu} has not run")
-    return made | {"cpu": cpu, "load_s": used}
+    return sequence | {"cpu": cpu, "load_s": used}
 
 
 def perfect(processes: int, exponent: int) -> Made:
@@ -69,9 +69,9 @@ def perfect(processes: int, exponent: int) -> Made:
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context
 
-    found = registry.find("perfect")
+    workload = registry.find("perfect")
     shares = [
-        registry.parameters(found, {"exponent": exponent, "first": first, "step": processes}, quick=False)
+        registry.parameters(workload, {"exponent": exponent, "first": first, "step": processes}, quick=False)
         for first in range(1, processes + 1)
     ]
     with ProcessPoolExecutor(processes, get_context("fork")) as pool:
@@ -125,9 +125,9 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
     return result, {**took, "ticks": ticks_after - before_ticks}
 
 
-def _check(found: object, expected: object) -> None:
-    if found != expected:
-        raise WrongResult(f"the result is wrong: {found} in place of {expected}")
+def _check(results: object, expected: object) -> None:
+    if results != expected:
+        raise WrongResult(f"the result is wrong: {results} in place of {expected}")
 
 
 TERMS = {"times": (40, 10**6), "start": (10**7, 10**15)}
