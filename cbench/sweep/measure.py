@@ -17,7 +17,6 @@ from cbench.sweep.sizes import binary
 from cbench.workloads import registry
 from quiet import QuietError, UsageError
 
-SIZE, ACCESSES = "size", "n"
 ABLE = ("memory", "chase")
 
 Show = Callable[[str, int, int], None]
@@ -76,7 +75,7 @@ def run(
         def progress(_text: str, trials: int, wanted: int, before: int = number, title: str = title) -> None:
             show(title, before * wanted + trials, len(cells) * wanted)
 
-        params = registry.parameters(workload, {SIZE: size, ACCESSES: accesses}, False)
+        params = registry.parameters(workload, {"size": size, "n": accesses}, False)
         try:
             (result,) = measurement.measure(
                 [workload], [params], [cpu], isolated=isolated, options=options, show=progress

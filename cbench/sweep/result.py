@@ -88,16 +88,10 @@ class SweepResult:
 
     def _repr_html_(self) -> str:
         head = ("working set", "accesses", "floor", "median", "range, %")
-        rows = [
-            (
-                binary(c.size),
-                c.accesses,
-                f"{c.floor_per_access:,.3f}",
-                f"{c.median_per_access:,.3f}",
-                f"{c.range_pct:.3f}",
-            )
-            for c in self.measured()
-        ]
+        rows = []
+        for cell in self.measured():
+            costs = (f"{cell.floor_per_access:,.3f}", f"{cell.median_per_access:,.3f}")
+            rows.append((binary(cell.size), cell.accesses, *costs, f"{cell.range_pct:.3f}"))
         return table_html(f"{self.workload} on CPU {self.cpu}: {self.counter.unit} per access", head, rows)
 
 

@@ -134,12 +134,7 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
         f"command = {_quoted(_python('programs', given))}",
     ]
     if kind:  # its times say what sampling costs
-        reads = {
-            SAMPLES: kind,
-            WALL: WALL,
-            USER: USER,
-            SYS: SYS,
-        }
+        reads = {SAMPLES: kind, WALL: WALL, USER: USER, SYS: SYS}
     else:
         plain = [each.read for each in every if not each.missing and not each.read.startswith(SAMPLES)]
         reads = {metric_name(each): f"json:{OWN}" if each == OWN else each for each in plain}
