@@ -13,20 +13,18 @@ enum { CB_EXCLUDE_KERNEL, CB_EXCLUDE_USER, CB_MUST_COUNT, ... };
 enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
 #define CB_IRQ_MAX ...
 
-typedef struct { ...; } cb_counter;
+typedef struct { int mode; ...; } cb_counter;
 int cb_ticks_create(cb_counter **ret);
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 void cb_counter_destroy(cb_counter *counter);
-int cb_counter_mode(const cb_counter *counter);
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
 typedef struct { size_t lines; uint64_t labels; } cb_irq_table;
-typedef struct { ...; } cb_irq_source;
+typedef struct { char *text; ...; } cb_irq_source;
 int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t max, cb_irq_table *ret);
 int cb_irq_create(int cpu, cb_irq_source **ret);
 void cb_irq_destroy(cb_irq_source *source);
-int cb_irq_text(const cb_irq_source *source, const char **ret);
 
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 typedef struct {
@@ -39,22 +37,17 @@ int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run,
                   uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
 int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 uint64_t cb_empty_run(void *state, uint64_t n);
-uint64_t cb_clock_now(void);
 
 int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
-int cb_fix_addresses(int fixed, int *ret);
-int cb_addresses_fixed(int *ret);
-int cb_die_with_parent(int pid);
-int cb_lock_all(int future);
-int cb_lock_range(void *start, size_t len);
 
 typedef struct {
     const char *name;
     cb_run_fn run;
     int (*create)(const uint64_t *params, size_t count, void **ret);
     void (*destroy)(void *state);
-    void (*region)(const void *state, void **start, size_t *len);
+    int locked;
 } cb_workload;
+typedef struct { char *start; size_t len; } cb_buffer;
 int cb_workload_find(const char *name, const cb_workload **ret);
 
 uint64_t cb_hash_run(void *state, uint64_t n);
@@ -77,7 +70,7 @@ ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)
 ffibuilder.set_source(
     "cbench._cbench",
-    '#include "identify.h"\n#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
+    '#include "measure.h"\n#include "workloads/workloads.h"\n',
     sources=SOURCES,
     include_dirs=["cbench/c"],
     extra_compile_args=FLAGS,

@@ -7,9 +7,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from quiet import QuietError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 T = TypeVar("T")
 
@@ -59,6 +62,16 @@ def write_json(result: object) -> None:
     from cbench.results import to_json
 
     sys.stdout.write(json.dumps(to_json(result)) + "\n")
+
+
+def table_console(width: int) -> Console:
+    """Where tables are printed: at least `width` columns wide, where that is no terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, width)
+    return console
 
 
 class TrialBar:

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
+from typing import TYPE_CHECKING, TypeVar
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 KEY, LEFT_OUT = "json_key", "json_left_out"
@@ -41,6 +46,11 @@ def to_json(value: object) -> JsonValue:
     if hasattr(value, "tolist"):  # numpy, which this module does not import
         return to_json(value.tolist())
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:
+    """A `kind` with `others`, and with the values of another dataclass, all of whose fields it has."""
+    return kind(**{each.name: getattr(value, each.name) for each in fields(value)} | others)
 
 
 def json_object(value: object) -> dict[str, JsonValue]:

@@ -72,7 +72,7 @@ def check_savable(path: str, option: str) -> None:
         raise UsageError(f"{option} {path}: not writable")
 
 
-def save(path: str, text: str, option: str) -> None:
+def save(path: str, content: str | bytes, option: str) -> None:
     """Write a file whole or not at all. Raises QuietError."""
     beside = f"{path}.{os.getpid()}.new"
     temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # a pipe, a terminal
@@ -80,8 +80,8 @@ def save(path: str, text: str, option: str) -> None:
         # a link that was laid in its place is not followed
         new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(fd, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         if temporary != path:
             os.replace(temporary, path)
     except BaseException as error:

@@ -122,7 +122,7 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(program: str, argum
 PARSERS = {
     *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state", "quiet.settings.journal"),
     *("quiet.settings.profile", "cbench.toml_table", "cbench.tables.columns", "cbench.tables.read"),
-    *("cbench.interfere.load_generator", "cbench.measure.protocol", "cbench.workloads.programs"),
+    "cbench.workloads.programs",
     *("cbench.export.pyperf", "cbench.store.records", "cbench.store.schema", "cbench.store.store"),
     *("cbench.study.records", "cbench.study.store", "cbench.order.page_study"),
 }

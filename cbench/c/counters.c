@@ -9,6 +9,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static cb_counter *counter_new(int mode)
 {
@@ -198,11 +201,6 @@ void cb_counter_destroy(cb_counter *counter)
 	free(counter);
 }
 
-int cb_counter_mode(const cb_counter *counter)
-{
-	return counter->mode;
-}
-
 int cb_ticks_deltas(uint64_t *deltas, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -216,4 +214,25 @@ int cb_ticks_deltas(uint64_t *deltas, size_t n)
 		deltas[i] = cb_ticks_now() - start;
 	}
 	return 0;
+}
+
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret)
+{
+#if defined(__x86_64__)
+	unsigned int a, b, c, d;
+
+	if (__get_cpuid_max(leaf & 0x80000000u, 0) < leaf)
+		return -ENOENT;
+	__cpuid_count(leaf, subleaf, a, b, c, d);
+	ret[0] = a;
+	ret[1] = b;
+	ret[2] = c;
+	ret[3] = d;
+	return 0;
+#else
+	(void)leaf;
+	(void)subleaf;
+	(void)ret;
+	return -ENOSYS;
+#endif
 }

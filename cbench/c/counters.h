@@ -63,7 +63,6 @@ int cb_ticks_create(cb_counter **ret);
 /* `how`: the flags above. With CB_MUST_COUNT, -ENODATA when it does not count a short loop. */
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
-int cb_counter_mode(const cb_counter *counter);
 
 /* One more event of the group. -EBUSY: the PMU has no room for it beside the others; -E2BIG: too many. */
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
@@ -76,6 +75,14 @@ int cb_event_view(const cb_event *event, struct cb_view *ret);
 
 /* Ticks that pass over k dependent multiplications, k = 0..63 in turn: shows the counter's step. */
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
+
+/*
+ * What an x86 processor says of itself: EAX, EBX, ECX, EDX of one leaf, as the
+ * CPU that runs this has them, into ret[0..3]. -ENOENT above the highest leaf
+ * of its range, -ENOSYS on other processors. In a virtual machine each call
+ * traps: never near a timed region.
+ */
+int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 
 /* A raw hardware count of `width` bits as the signed number that perf adds to `offset`. */
 static inline int64_t cb_sign_extend(uint64_t raw, uint16_t width)

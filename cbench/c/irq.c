@@ -178,9 +178,3 @@ int cb_irq_read(cb_irq_source *source, uint64_t *counts, cb_irq_table *ret)
 
 	return err ? err : cb_irq_parse(source->text, len, source->cpu, counts, source->max_lines, ret);
 }
-
-int cb_irq_text(const cb_irq_source *source, const char **ret)
-{
-	*ret = source->text;
-	return 0;
-}

@@ -25,7 +25,7 @@ int cb_irq_parse(const char *text, size_t len, int cpu, uint64_t *counts, size_t
 typedef struct cb_irq_source {
 	int fd;
 	int cpu;
-	char *text;
+	char *text; /* of the last read, for naming the lines */
 	size_t room;
 	size_t max_lines;
 	uint64_t *before;
@@ -37,8 +37,5 @@ void cb_irq_destroy(cb_irq_source *source);
 
 /* Reads the file again into `counts` (source->before or source->after); no allocation. */
 int cb_irq_read(cb_irq_source *source, uint64_t *counts, cb_irq_table *ret);
-
-/* The text of the last read, for naming the lines. */
-int cb_irq_text(const cb_irq_source *source, const char **ret);
 
 #endif

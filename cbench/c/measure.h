@@ -56,9 +56,6 @@ int cb_measure(const cb_counter *counter, cb_run_fn run, void *state, uint64_t n
 int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		 uint64_t rewarm, cb_trial *ret);
 
-/* That clock now: rdtsc or cntvct_el0, as in quiet/noise/c/detector.c. */
-uint64_t cb_clock_now(void);
-
 /*
  * Up to `max` trials, at least one, no further one begun after `budget_ns`. *ret: how many.
  * The stack of the trials begins `stack_offset` bytes (up to 64 KiB) lower than it would.
@@ -68,8 +65,5 @@ int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run,
 
 /* What two reads of the counter differ by with nothing at all between them, n times. */
 int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
-
-/* The empty workload: what a trial costs that does nothing. */
-uint64_t cb_empty_run(void *state, uint64_t n);
 
 #endif

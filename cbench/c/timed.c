@@ -14,13 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-__attribute__((noinline)) uint64_t cb_empty_run(void *state, uint64_t n)
-{
-	(void)state;
-	cb_barrier();
-	return n;
-}
-
 /* The group read by system call, where some of its events need that. */
 struct called {
 	struct cb_group before, after;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import sys
 from typing import Annotated
 
 import typer
+
+from cbench.command import Json
+from cbench.console import show
 
 
 def _formats() -> str:
@@ -29,11 +30,10 @@ def export_command(
     ],
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (stdout).")] = None,
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write the stored trials as CSV, Parquet, or for pyperf: stats, hist, check, compare_to and show read that."""
     from cbench.export.export import ExportOptions, export
-    from cbench.results import to_json
     from quiet import UsageError
 
     if as_json and output is None:
@@ -41,7 +41,7 @@ def export_command(
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     result = export(ExportOptions(data, kind, output, clean_only))
     if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
+        show(result, as_json, lambda _: None)
 
 
 def add_to(app: typer.Typer) -> None:

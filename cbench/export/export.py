@@ -1,20 +1,60 @@
-"""Write a store in the formats of other programs."""
+"""Write a store as CSV, as Parquet, or for pyperf."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from cbench.export.csv import CsvExporter
-from cbench.export.exporter import Exporter
-from cbench.export.parquet import ParquetExporter
+from cbench.export.exporter import Exporter, ExportSource
 from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
 from cbench.results import LEFT_OUT
 from cbench.store.kind import is_store
-from quiet import QuietError, UsageError, check_savable, emit
+from quiet import UsageError, check_savable, emit, save
+
+
+class CsvExporter(Exporter):
+    """RFC 4180 with line feeds: yes and no as 1 and 0, numbers in full, missing values as empty fields."""
+
+    name = "csv"
+
+    def write(self, source: ExportSource, clean_only: bool) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(source.table.columns)
+        writer.writerows([int(cell) if isinstance(cell, bool) else cell for cell in row] for row in source.table.rows)
+        return text.getvalue()
+
+
+class ParquetExporter(Exporter):
+    """Typed columns: values of counters as unsigned 64-bit integers. By pyarrow, which is installed only on request."""
+
+    name = "parquet"
+    binary = True
+
+    def write(self, source: ExportSource, clean_only: bool) -> bytes:
+        try:
+            arrow: Any = import_module("pyarrow")
+            parquet = import_module("pyarrow.parquet")
+        except ImportError:
+            raise UsageError(
+                "--format parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or use --format csv"
+            ) from None
+        types = source.table.columns
+        columns = list(zip(*source.table.rows, strict=True)) or [()] * len(types)
+        arrays = [
+            arrow.array(cells, getattr(arrow, kind)()) for cells, kind in zip(columns, types.values(), strict=True)
+        ]
+        file = io.BytesIO()
+        parquet.write_table(arrow.table(arrays, names=list(types)), file)
+        return file.getvalue()
+
 
 EXPORTERS: tuple[Exporter, ...] = (CsvExporter(), ParquetExporter(), PyperfExporter())
 
@@ -59,7 +99,6 @@ def export(options: ExportOptions) -> ExportResult:
     """Write the file, or stdout without `output`. UsageError for what cannot be exported."""
     exporter = next(each for each in EXPORTERS if each.name == options.format)
     source = source_of(options.data, options.clean_only)
-    exporter.check(source)
     if source.series is None:
         if options.clean_only:
             raise UsageError(f"--clean-only: {source.what}'s trials are not told apart so; leave it away")
@@ -67,26 +106,10 @@ def export(options: ExportOptions) -> ExportResult:
             raise UsageError(f"{source.path}: no trials in it")
     content = exporter.write(source, options.clean_only)
     if options.output is not None:
-        _save(Path(options.output), content)
+        save(options.output, content, "--output")
     else:
         emit(content if isinstance(content, str) else content.decode())
         sys.stdout.flush()
     return ExportResult(
         options.format, options.output, None if source.series is None else len(source.series), source.trials
     )
-
-
-def _save(path: Path, content: str | bytes) -> None:
-    """Whole or not at all; a pipe or a terminal gets it as it is."""
-    data = content.encode() if isinstance(content, str) else content
-    ordinary = not path.exists() or path.is_file()
-    target = path.with_name(f"{path.name}.{os.getpid()}.new") if ordinary else path
-    try:
-        target.write_bytes(data)
-        if ordinary:
-            target.replace(path)
-    except OSError as error:
-        raise QuietError(f"--output {path}: {error.strerror}") from None
-    finally:
-        if ordinary:
-            target.unlink(missing_ok=True)

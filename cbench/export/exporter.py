@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from cbench.store.records import StoredSeries
@@ -12,21 +11,11 @@ from cbench.store.records import StoredSeries
 Cell = None | bool | int | float | str
 
 
-class ColumnType(Enum):
-    """The type of a column, where a format has types."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    UNSIGNED = "unsigned"
-    LOGICAL = "logical"
-    REAL = "real"
-
-
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A store as rows. `rows` can be read once."""
+    """A store as rows, which can be read once. `columns`: their types, as pyarrow names them."""
 
-    columns: dict[str, ColumnType]
+    columns: dict[str, str]
     rows: Iterable[Sequence[Cell]]
 
 
@@ -39,7 +28,7 @@ class ExportSource:
     """
 
     path: Path
-    table: Callable[[], ExportTable]
+    table: ExportTable
     trials: int
     series: tuple[StoredSeries, ...] | None = None
     what: str = ""
@@ -55,9 +44,6 @@ class Exporter:
     name: str
     binary = False
 
-    def check(self, source: ExportSource) -> None:
-        """Raises UsageError for a store that this format cannot hold."""
-
     def write(self, source: ExportSource, clean_only: bool) -> str | bytes:
-        """The content of the file. Raises UsageError."""
+        """The content of the file. Raises UsageError, also for a store that this format cannot hold."""
         raise NotImplementedError

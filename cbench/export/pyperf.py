@@ -8,7 +8,6 @@ Cycles and ticks are whole numbers. Ticks become seconds only where the counter'
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from datetime import datetime
 from importlib import import_module
 from typing import Any
@@ -28,31 +27,26 @@ class PyperfExporter(Exporter):
 
     name = "pyperf"
 
-    def check(self, source: ExportSource) -> None:
+    def write(self, source: ExportSource, clean_only: bool) -> str:
         if source.series is None:
             what, extra = source.what, source.extra
             raise UsageError(
                 f"{source.path}: the store of {what}, whose {extra} pyperf's files cannot hold; "
                 "use --format csv or parquet"
             )
-
-    def write(self, source: ExportSource, clean_only: bool) -> str:
-        return as_pyperf(source.series or (), clean_only)
-
-
-def as_pyperf(series: Sequence[StoredSeries], clean_only: bool = False) -> str:
-    """The JSON. UsageError when nothing is left of it, or when there is what pyperf cannot hold."""
-    pyperf: Any = import_module("pyperf")  # it has no types
-    benchmarks = []
-    for group in grouped(series):
-        runs = [run for each in group.series if (run := _run(pyperf, group, each, clean_only))]
-        if runs:
-            benchmarks.append(pyperf.Benchmark(runs))
-    if not benchmarks:
-        raise UsageError("no undisturbed trial to export: leave --clean-only away" if clean_only else "no trials in it")
-    text = io.StringIO()
-    pyperf.BenchmarkSuite(benchmarks).dump(text, compact=False)
-    return text.getvalue()
+        pyperf: Any = import_module("pyperf")  # it has no types
+        benchmarks = []
+        for group in grouped(source.series):
+            runs = [run for each in group.series if (run := _run(pyperf, group, each, clean_only))]
+            if runs:
+                benchmarks.append(pyperf.Benchmark(runs))
+        if not benchmarks:
+            raise UsageError(
+                "no undisturbed trial to export: leave --clean-only away" if clean_only else "no trials in it"
+            )
+        text = io.StringIO()
+        pyperf.BenchmarkSuite(benchmarks).dump(text, compact=False)
+        return text.getvalue()
 
 
 def _run(pyperf: Any, group: Group, series: StoredSeries, clean_only: bool) -> Any:
@@ -64,24 +58,20 @@ def _run(pyperf: Any, group: Group, series: StoredSeries, clean_only: bool) -> A
     if min(values) == 0:
         raise UsageError(f"{group.name}: a trial of 0 {series.unit}, which pyperf cannot hold; use --format csv")
     hz = series.counter.get("hz")
-    if hz:
-        measured = [value / hz for value in values]
-        before = [(1, value / hz) for value in warmups]
-    else:
-        measured, before = values, [(1, value) for value in warmups]
+    measured, before = ([value / hz for value in row] if hz else row for row in (values, warmups))
+    before = [(1, value) for value in before]
     return pyperf.Run(measured, warmups=before, metadata=_metadata(group, series, clean_only), collect_metadata=False)
 
 
 def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> Metadata:
     host, counter = series.run.host, series.counter
     hz = counter.get("hz")
-    duration = (series.ended_ns - series.started_ns) / 1e9 if series.ended_ns else None
     metadata: Metadata = {
         "name": group.name,
         "unit": "second" if hz else "integer",
         "loops": 1,
         "date": datetime.fromtimestamp(series.started_ns / 1e9).isoformat(" "),
-        "duration": duration,
+        "duration": (series.ended_ns - series.started_ns) / 1e9 if series.ended_ns else None,
         "cpu_affinity": str(series.cpu),
         "cpu_model_name": host.get("cpu"),
         "hostname": host.get("hostname"),

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cbench.export.exporter import Cell, ColumnType, ExportSource, ExportTable
+from cbench.export.exporter import Cell, ExportSource, ExportTable
 from cbench.store.records import Stored, StoredSeries
 from cbench.store.store import Store
 from cbench.study.store import StudyStore, study_kind
 from quiet import UsageError
 
-TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = ColumnType
+TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = "string", "int64", "uint64", "bool_", "float64"
 FIXED = "fixed"
 """The order of `cbench run`: as it was typed, the same in every run (order, run and position as in a study's file)."""
 TRIALS = {
@@ -58,7 +58,7 @@ def source_of(data: str, clean_only: bool) -> ExportSource:
     path = Path(data)
     if any(each.trials for each in series):
         trials = sum(not (clean_only and trial.polluted) for each in series for trial in each.trials)
-        return ExportSource(path, lambda: _trials(series, clean_only), trials, series)
+        return ExportSource(path, _trials(series, clean_only), trials, series)
     kind = study_kind(path)
     if kind is None:
         raise UsageError(f"{data}: no trials in it")
@@ -82,16 +82,9 @@ def _row(series: StoredSeries, stored: Stored) -> tuple[Cell, ...]:
     return (
         *(series.run.number, series.number, series.test, series.workload),
         " ".join(f"{name}={value}" for name, value in sorted(series.params.items())),
-        *(series.cpu, series.process, FIXED, stored.position, trial.value, series.unit),
-        *(
-            trial.polluted,
-            ", ".join(cause.text for cause in trial.causes),
-            _time(stored.begin_ns),
-            trial.output,
-            trial.valid,
-            trial.migrated,
-        ),
-        *(trial.context_switches, trial.page_faults),
+        *(series.cpu, series.process, FIXED, stored.position, trial.value, series.unit, trial.polluted),
+        ", ".join(cause.text for cause in trial.causes),
+        *(_time(stored.begin_ns), trial.output, trial.valid, trial.migrated, trial.context_switches, trial.page_faults),
         ", ".join(f"{name} {count}" for name, count in trial.interrupts.items()),
     )
 
@@ -106,7 +99,7 @@ def _time(ns: int | None) -> str:
 def _study(path: Path) -> ExportSource:
     with StudyStore.open(path) as store:
         rows, trials = list(_study_rows(store)), len(store.trials())
-    return ExportSource(path, lambda: ExportTable(STUDY, rows), trials, what="a study", extra="orders")
+    return ExportSource(path, ExportTable(STUDY, rows), trials, what="a study", extra="orders")
 
 
 def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
@@ -130,6 +123,4 @@ def _screen(path: Path) -> ExportSource:
 
     columns, responses, rows = trial_rows(path)
     types = {name: WHOLE if name in SCREEN_WHOLE else REAL if name in responses else TEXT for name in columns}
-    return ExportSource(
-        path, lambda: ExportTable(types, rows), len(rows), what="a screening experiment", extra="factors"
-    )
+    return ExportSource(path, ExportTable(types, rows), len(rows), what="a screening experiment", extra="factors")

@@ -23,8 +23,6 @@ def interfere(
     load: Annotated[
         list[str] | None, typer.Option(metavar="WORKLOAD", help="What disturbs, several times (hash and memory).")
     ] = None,
-    period: Annotated[float | None, typer.Option(metavar="MS", help="Load in bursts, one every MS.")] = None,
-    busy: Annotated[float | None, typer.Option(metavar="MS", help="How long a burst is.")] = None,
     cpu: Cpu = None,
     trials: Annotated[
         int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
@@ -40,11 +38,9 @@ def interfere(
     """A workload with and without load: on a sibling thread, beside the same cache, on a far core, on another node."""
     from cbench.interfere import run, table
 
-    options = run.interfere_options(
+    options = run.InterfereOptions(
         workloads,
-        loads=load or [],
-        period_ms=period,
-        busy_ms=busy,
+        loads=load or run.LOADS,
         cpu=cpu,
         trials=trials,
         rounds=rounds,
@@ -55,7 +51,7 @@ def interfere(
         quick=quick,
     )
     with interruptible():
-        made = run.measure(options)
-    show(made, as_json, table.interfere)
-    if any(result.outputs > 1 for result in made.results):
+        measured = run.measure(options)
+    show(measured, as_json, table.interfere)
+    if any(result.outputs > 1 for result in measured.results):
         raise typer.Exit(1)

@@ -6,14 +6,13 @@ Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cbench.interfere import load_generator
 from cbench.machine.topology import Place
-from cbench.measure import measurement
+from cbench.measure import measurement, runner
 from cbench.measure.options import MeasureOptions
 from cbench.model import Params, Result, Workload
 from quiet import Refused
@@ -22,26 +21,22 @@ Show = Callable[[str, int, int], None]
 UNLOADED = "no load"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Condition:
-    """No load, or one load at one place; `reason` says why it could not be measured."""
+    """No load, or one load at one place; `reason` says why it could not be measured.
+
+    `visits`: what was measured, one Result for each workload and visit; `figures`: what the load did meanwhile.
+    """
 
     place: Place | None = None
     spec: load_generator.Spec | None = None
     reason: str = ""
+    visits: list[list[Result]] = field(default_factory=list)
+    figures: list[load_generator.Figures] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return UNLOADED if self.place is None or self.spec is None else f"{self.spec.workload} on {self.place.title}"
-
-
-@dataclass(slots=True)
-class ConditionResult:
-    """A condition and its visits: one Result for each workload and visit, with what the load did meanwhile."""
-
-    condition: Condition
-    visits: list[list[Result]] = field(default_factory=list)
-    figures: list[load_generator.Figures] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +69,14 @@ def schedule(count: int, rounds: int, seed: int) -> tuple[int, ...]:
     return (*order, 0)
 
 
-def per_visit(trials: int, rounds: int) -> int:
-    """Trials of a visit, so that a condition gets at least `trials` in all its rounds."""
-    return -(-trials // rounds)
-
-
-def run(plan: InterferePlan, show: Show) -> list[ConditionResult]:
-    """All visits in the plan's order. A place that may not be used is kept with its reason."""
-    found = [ConditionResult(condition) for condition in plan.conditions]
+def run(plan: InterferePlan, show: Show) -> None:
+    """All visits in the plan's order, kept in its conditions. A place that may not be used is kept with its reason."""
     whole = len(plan.schedule) * len(plan.chosen) * plan.options.trials
     for number, position in enumerate(plan.schedule):
-        measured = found[position]
-        if measured.condition.reason:
+        condition = plan.conditions[position]
+        if condition.reason:
             continue
-        title = f"{measured.condition.name}: visit {number + 1} of {len(plan.schedule)}"
+        title = f"{condition.name}: visit {number + 1} of {len(plan.schedule)}"
         before = number * len(plan.chosen) * plan.options.trials
 
         def progress(text: str, done: int, _wanted: int, title: str = title, before: int = before) -> None:
@@ -95,36 +84,19 @@ def run(plan: InterferePlan, show: Show) -> list[ConditionResult]:
 
         show(f"{title}: starting", before, whole)
         try:
-            _visit(plan, measured, progress)
+            _visit(plan, condition, progress)
         except Refused as error:
-            if measured.condition.spec is None or measured.visits:
+            if condition.spec is None or condition.visits:
                 raise
-            measured.condition = replace(measured.condition, reason=str(error))
-    return found
+            condition.reason = str(error)
 
 
-def _visit(plan: InterferePlan, measured: ConditionResult, show: Show) -> None:
-    spec = measured.condition.spec
-    loaded = (
-        contextlib.nullcontext(load_generator.Figures()) if spec is None else load_generator.running(spec, plan.cpu)
-    )
-    with _away_from(spec), loaded as figures:
+def _visit(plan: InterferePlan, condition: Condition, show: Show) -> None:
+    spec, figures = condition.spec, load_generator.Figures()
+    loaded = contextlib.nullcontext(figures) if spec is None else load_generator.running(spec, plan.cpu)
+    with runner.away_from({spec.cpu} if spec else set(), 2), loaded as figures:  # the measured one and another
         results = measurement.measure(
             plan.chosen, plan.params, [plan.cpu], isolated=plan.isolated, options=plan.options, show=show
         )
-    measured.visits.append(results)
-    measured.figures.append(figures)
-
-
-@contextlib.contextmanager
-def _away_from(spec: load_generator.Spec | None) -> Iterator[None]:
-    """Keep this process off the load's CPU while it has others, or it would get in the load's way."""
-    before = os.sched_getaffinity(0)
-    others = before - ({spec.cpu} if spec else set())
-    if len(others) > 1:  # one is needed beside the measured one
-        os.sched_setaffinity(0, others)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, before)
+    condition.visits.append(results)
+    condition.figures.append(figures)

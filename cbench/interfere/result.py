@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from cbench.interfere.load_generator import Spec
-from cbench.interfere.measure import ConditionResult, InterferePlan
+from cbench.interfere.measure import Condition, InterferePlan
 from cbench.interfere.stats import Baseline, baseline, difference, disturbs, doubt, lowest, pooled
 from cbench.machine.describe import HostFacts
 from cbench.machine.topology import Place
 from cbench.model import Counter, Params, Trial
+from cbench.results import extended, table_html
 
 DIFFERENT = "the trials did different work"
 
@@ -93,7 +93,7 @@ class WorkloadInterference:
 
 @dataclass(frozen=True, slots=True)
 class InterfereResult:
-    """All of an interference measurement; `load`: period_ms and busy_ms of bursts, empty for a steady load."""
+    """All of an interference measurement."""
 
     cpu: int
     counter: Counter
@@ -101,13 +101,10 @@ class InterfereResult:
     seed: int
     trials: int
     order: tuple[str, ...]
-    load: Mapping[str, float]
     places: tuple[PlaceResult, ...]
     results: tuple[WorkloadInterference, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.results import table_html
-
         rows = [
             (result.workload, row.condition, row.floor, f"{row.median:,.0f}", f"{row.polluted_pct:.0f} %")
             for result in self.results
@@ -117,53 +114,54 @@ class InterfereResult:
         return table_html(self.counter.unit, head, rows, [result.verdict for result in self.results])
 
 
-def trials(found: Sequence[ConditionResult], number: int) -> list[Trial]:
+def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
     """All trials of one workload, under every condition."""
-    return [t for measured in found for visit in measured.visits for t in visit[number].session.trials]
+    return [trial for each in conditions for visit in each.visits for trial in visit[number].session.trials]
 
 
-def _values(measured: ConditionResult, number: int) -> tuple[tuple[int, ...], ...]:
+def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
     """The values of one workload, a tuple for each visit."""
-    return tuple(tuple(trial.value for trial in visit[number].session.trials) for visit in measured.visits)
+    return tuple(tuple(trial.value for trial in visit[number].session.trials) for visit in condition.visits)
 
 
 def condition_result(
-    measured: ConditionResult, number: int, unloaded: Sequence[Sequence[int]], base: Baseline, seed: int
+    condition: Condition, number: int, unloaded: Sequence[Sequence[int]], base: Baseline, seed: int
 ) -> UnmeasuredCondition:
     """One condition of one workload."""
-    condition, spec = measured.condition, measured.condition.spec
+    place, spec = condition.place, condition.spec
     head = UnmeasuredCondition(
         condition.name,
-        condition.place.name if condition.place else None,
+        place.name if place else None,
         spec.workload if spec else None,
         spec.cpu if spec else None,
         condition.reason or None,
     )
-    if not measured.visits:
+    if not condition.visits:
         return head
-    visits = _values(measured, number)
+    visits = _values(condition, number)
     every = pooled(visits)
     low, repeats = lowest(every)
-    every_trial = trials([measured], number)
-    busy = [figures.busy_pct for figures in measured.figures if figures.busy_pct is not None]
-    found = MeasuredCondition(
-        **{field.name: getattr(head, field.name) for field in fields(head)},
+    busy = [figures.busy_pct for figures in condition.figures if figures.busy_pct is not None]
+    measured = extended(
+        MeasuredCondition,
+        head,
         visits=len(visits),
         floor=low,
         floor_repeats=repeats,
         median=median(every),
         max=max(every),
-        polluted_pct=100 * sum(trial.polluted for trial in every_trial) / len(every_trial),
+        polluted_pct=100 * sum(trial.polluted for trial in all_trials([condition], number)) / len(every),
         load_busy_pct=fmean(busy) if busy else None,
         trials=visits,
     )
     if spec is None:
-        return found
+        return measured
     differs = difference(visits, unloaded, seed)
     doubtful = doubt(visits, unloaded, base)
     disturbing = disturbs(differs, base) or (None if doubtful else False)
-    return LoadedCondition(
-        **{field.name: getattr(found, field.name) for field in fields(found)},
+    return extended(
+        LoadedCondition,
+        measured,
         diff_floor_pct=differs.floor_pct,
         diff_median_pct=differs.median_pct,
         diff_low_pct=differs.low_pct,
@@ -173,31 +171,25 @@ def condition_result(
     )
 
 
-def interfere_result(
-    plan: InterferePlan, found: Sequence[ConditionResult], places: Sequence[Place], host: HostFacts, seed: int
-) -> InterfereResult:
-    """`found`: the plan's conditions, the unloaded one first."""
-    spec: Spec | None = next((c.spec for c in plan.conditions if c.spec), None)
+def interfere_result(plan: InterferePlan, places: Sequence[Place], host: HostFacts, seed: int) -> InterfereResult:
+    """All conditions of the plan, once they were visited; the unloaded one comes first."""
     return InterfereResult(
         cpu=plan.cpu,
-        counter=found[0].visits[0][0].session.counter,
+        counter=plan.conditions[0].visits[0][0].session.counter,
         host=host,
         seed=seed,
         trials=plan.options.trials,
         order=tuple(plan.conditions[position].name for position in plan.schedule),
-        load={"period_ms": spec.period_ms, "busy_ms": spec.busy_ms} if spec and spec.period_ms else {},
         places=tuple(PlaceResult(p.name, p.title, p.cpu, p.reason or None) for p in places),
-        results=tuple(_workload(plan, found, places, number, seed) for number in range(len(plan.chosen))),
+        results=tuple(_workload(plan, places, number, seed) for number in range(len(plan.chosen))),
     )
 
 
-def _workload(
-    plan: InterferePlan, found: Sequence[ConditionResult], places: Sequence[Place], number: int, seed: int
-) -> WorkloadInterference:
-    unloaded = _values(found[0], number)
+def _workload(plan: InterferePlan, places: Sequence[Place], number: int, seed: int) -> WorkloadInterference:
+    unloaded = _values(plan.conditions[0], number)
     base = baseline(unloaded)
-    rows = [condition_result(measured, number, unloaded, base, seed) for measured in found]
-    outputs = len({trial.output for trial in trials(found, number)})
+    rows = [condition_result(condition, number, unloaded, base, seed) for condition in plan.conditions]
+    outputs = len({trial.output for trial in all_trials(plan.conditions, number)})
     if outputs > 1:
         rows = [
             replace(row, disturbs=None, cannot_tell=DIFFERENT) if isinstance(row, LoadedCondition) else row

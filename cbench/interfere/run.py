@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -12,12 +11,12 @@ from pathlib import Path
 from cbench.console import TrialBar, tell
 from cbench.interfere import measure as interference
 from cbench.interfere.load_generator import Spec
-from cbench.interfere.result import InterfereResult, interfere_result, trials
+from cbench.interfere.result import InterfereResult, all_trials, interfere_result
 from cbench.machine import describe
 from cbench.machine.cpus import one_cpu
 from cbench.machine.memory import free_memory
 from cbench.machine.topology import Cache, caches, places
-from cbench.measure.options import MeasureOptions, measure_options
+from cbench.measure.options import measure_options
 from cbench.measure.result import differing
 from cbench.workloads import registry, selection
 from quiet import Facts, Reader, UsageError, isolated_cpus
@@ -33,58 +32,28 @@ MEMORY_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class InterfereOptions:
-    """What `cbench interfere` measures, and `how` in each visit; made by interfere_options()."""
+    """The options of `cbench interfere`; None: the default."""
 
     workloads: Sequence[str]
-    loads: Sequence[str]
-    how: MeasureOptions
-    rounds: int
-    period_ms: float | None = None
-    busy_ms: float | None = None
+    loads: Sequence[str] = LOADS
     cpu: str | None = None
+    trials: int | None = None
+    rounds: int | None = None
+    counter: str = "auto"
     params: Sequence[str] = ()
     seed: int = 1
+    timeout: float = 120
     quick: bool = False
 
 
-def interfere_options(
-    workloads: Sequence[str],
-    *,
-    loads: Sequence[str] = (),
-    period_ms: float | None = None,
-    busy_ms: float | None = None,
-    cpu: str | None = None,
-    trials: int | None = None,
-    rounds: int | None = None,
-    counter: str = "auto",
-    params: Sequence[str] = (),
-    seed: int = 1,
-    timeout: float = 120,
-    quick: bool = False,
-) -> InterfereOptions:
-    """UsageError for what cannot be measured so; None: the default."""
-    wanted = trials if trials is not None else QUICK_TRIALS if quick else TRIALS
-    visits = rounds if rounds is not None else QUICK_ROUNDS if quick else ROUNDS
-    if not 1 <= visits <= 1000:
-        raise UsageError(f"--rounds {visits}: from 1 to 1,000")
-    whole = measure_options(wanted, "auto", counter, timeout, False)
-    how = replace(whole, trials=interference.per_visit(wanted, visits))
-    return InterfereOptions(workloads, loads or LOADS, how, visits, period_ms, busy_ms, cpu, params, seed, quick)
-
-
-def specs(names: Iterable[str], period_ms: float | None, busy_ms: float | None, buffer: int) -> list[Spec]:
+def specs(names: Iterable[str], buffer: int) -> list[Spec]:
     """The loads by name, each with a buffer of that many bytes where it has one; where they run is not said yet."""
-    if (period_ms is None) != (busy_ms is None):
-        raise UsageError("--period and --busy belong together: bursts of --busy ms every --period ms")
-    period, busy = period_ms or 0.0, busy_ms or 0.0
-    if period_ms is not None and not (math.isfinite(period) and 0 < busy < period):
-        raise UsageError(f"--busy {busy:g} --period {period:g}: 0 < busy < period, both in milliseconds")
-    found = []
+    loads = []
     for name in dict.fromkeys(names):
         workload = registry.find(name)
         settings = {"size": buffer} if any(p.name == "size" for p in workload.parameters) else {}
-        found.append(Spec(name, -1, registry.parameters(workload, settings, False), period, busy))
-    return found
+        loads.append(Spec(name, -1, registry.parameters(workload, settings, False)))
+    return loads
 
 
 def buffer_size(near: Sequence[Cache], free: int) -> int:
@@ -94,29 +63,32 @@ def buffer_size(near: Sequence[Cache], free: int) -> int:
 
 
 def measure(options: InterfereOptions) -> InterfereResult:
-    """The result; QuietError for whatever prevents it."""
+    """The result; QuietError for whatever prevents it, wrong options before anything is measured."""
+    trials = options.trials if options.trials is not None else QUICK_TRIALS if options.quick else TRIALS
+    rounds = options.rounds if options.rounds is not None else QUICK_ROUNDS if options.quick else ROUNDS
+    if not 1 <= rounds <= 1000:
+        raise UsageError(f"--rounds {rounds}: from 1 to 1,000")
+    how = measure_options(trials, "auto", options.counter, options.timeout, False)
+    how = replace(how, trials=-(-trials // rounds))  # so that a condition has at least so many in all its rounds
     reader = Reader()
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
-    found = places(Facts(reader), cpu, os.sched_getaffinity(0))
+    host_places = places(Facts(reader), cpu, os.sched_getaffinity(0))
     buffer = buffer_size(caches(reader, cpu), free_memory(reader))
-    conditions = interference.conditions(found, specs(options.loads, options.period_ms, options.busy_ms, buffer))
+    conditions = interference.conditions(host_places, specs(options.loads, buffer))
     settings = registry.parse_settings(options.params)
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
-        order = interference.schedule(len(conditions), options.rounds, options.seed)
-        plan = interference.InterferePlan(chosen, params, cpu, isolated, options.how, conditions, order)
+        order = interference.schedule(len(conditions), rounds, options.seed)
+        plan = interference.InterferePlan(chosen, params, cpu, isolated, how, conditions, order)
         with TrialBar() as bar:
-            measured = interference.run(plan, bar.show)
-    missing = describe.missing([result for each in measured for visit in each.visits for result in visit])
+            interference.run(plan, bar.show)
+    missing = describe.missing([result for each in conditions for visit in each.visits for result in visit])
     host = replace(describe.describe([cpu], isolated), missing=missing)
-    made = interfere_result(plan, measured, found, host, options.seed)
-    counts = [len(trials(measured, number)) for number in range(len(chosen))]
-    differ = [
-        line
-        for each, count in zip(made.results, counts, strict=True)
-        for line in differing(each.workload, cpu, each.outputs, count)
-    ]
-    for line in [*missing, *differ]:
+    result = interfere_result(plan, host_places, host, options.seed)
+    for line in missing:
         tell(line)
-    return made
+    for number, each in enumerate(result.results):
+        for line in differing(each.workload, cpu, each.outputs, len(all_trials(conditions, number))):
+            tell(line)
+    return result

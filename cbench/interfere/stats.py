@@ -49,8 +49,8 @@ def pooled(visits: Visits) -> list[int]:
 
 def lowest(values: Sequence[int]) -> tuple[int, bool]:
     """The floor, or the minimum where no value repeats; and whether it is a floor."""
-    found = floor(values)
-    return (min(values), False) if found is None else (found, True)
+    repeated = floor(values)
+    return (min(values), False) if repeated is None else (repeated, True)
 
 
 def percent(value: float, base: float) -> float:
@@ -95,6 +95,6 @@ def doubt(loaded: Visits, unloaded: Visits, base: Baseline) -> str:
     return ""
 
 
-def disturbs(found: Difference, base: Baseline) -> bool:
+def disturbs(effect: Difference, base: Baseline) -> bool:
     """Slower beyond doubt: the whole interval lies above what the unloaded visits differ by among themselves."""
-    return found.low_pct > base.noise_pct
+    return effect.low_pct > base.noise_pct

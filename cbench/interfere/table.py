@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.interfere.result import (
     InterfereResult,
     LoadedCondition,
@@ -15,25 +15,22 @@ from cbench.interfere.result import (
 )
 
 
-def interfere(made: InterfereResult) -> None:
+def interfere(measured: InterfereResult) -> None:
     """A table and a verdict for each workload."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 120)
-    unit, visits = made.counter.unit, f"{len(made.order)} visits of {made.trials:,} trials"
-    bursts = made.load
-    how = f"bursts of {bursts['busy_ms']:g} ms every {bursts['period_ms']:g} ms" if bursts else "steady load"
-    head = f"CPU {made.cpu}, {unit}; {how}; {visits} in random order (seed {made.seed}), no load first and last"
+    console = table_console(120)
+    unit, visits = measured.counter.unit, f"{len(measured.order)} visits of {measured.trials:,} trials"
+    order = f"in random order (seed {measured.seed}), no load first and last"
+    head = f"CPU {measured.cpu}, {unit}; steady load; {visits} {order}"
     console.print(escape(head), style="bold", soft_wrap=True)
-    for result in made.results:
+    for result in measured.results:
         console.print()
-        console.print(_table(made, result))
+        console.print(_table(measured, result))
         if not all(row.floor_repeats for row in result.measured):
             console.print("* no value repeats: the minimum instead of the floor")
         console.print(escape(result.verdict), soft_wrap=True)
 
 
-def _table(made: InterfereResult, result: WorkloadInterference) -> Table:
+def _table(measured: InterfereResult, result: WorkloadInterference) -> Table:
     settings = " ".join(f"{key}={value:,}" for key, value in result.params.items())
     table = Table(title=escape(f"{result.workload} ({settings})"), title_justify="left")
     table.add_column("load")
@@ -42,7 +39,7 @@ def _table(made: InterfereResult, result: WorkloadInterference) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in result.conditions:
         table.add_row(*(_row(row) if isinstance(row, MeasuredCondition) else _absent(row)))
-    for place in made.places:
+    for place in measured.places:
         if place.cpu is None:
             table.add_row(escape(f"on {place.title}: {place.reason}"), "none", style="dim")
     return table

@@ -19,15 +19,12 @@ struct cb_ends {
 
 typedef void (*cb_region_fn)(u32 index, void *state, u64 n, struct cb_ends *ret);
 
-/* What struct cb_workload is in user space. `params` of create as there; NULL: n is the only parameter. */
+/* A workload of user space, and the regions that time it here. */
 struct cb_kernel_workload {
-	const char *name;
-	cb_run_fn run;
+	const cb_workload *workload;
 	cb_region_fn cycles;
 	cb_region_fn ticks;
 	u64 max_n;
-	int (*create)(const u64 *params, size_t count, int node, void **ret);
-	void (*destroy)(void *state);
 };
 
 struct cb_job {
@@ -48,7 +45,6 @@ struct cb_job {
 
 /* regions.c */
 const struct cb_kernel_workload *cb_kernel_workload_find(const char *name);
-extern const struct cb_kernel_workload cb_empty;
 
 /* pmu.c: cycles on one CPU, read without asking perf. */
 int cb_pmu_open(u32 cpu, u32 pmu_type, struct perf_event **ret);
@@ -62,13 +58,5 @@ extern const unsigned int cb_pmu_width;
 
 /* trials.c: 0 or -errno, with the reason in the request; the trials done are in `trials`. */
 int cb_job_run(struct cb_job *job, struct cbench_trial *trials);
-
-/* states.c: -EINVAL for a parameter, -ENOMEM */
-int cb_kernel_memory_create(const u64 *params, size_t count, int node, void **ret);
-void cb_kernel_memory_destroy(void *state);
-int cb_kernel_chase_create(const u64 *params, size_t count, int node, void **ret);
-void cb_kernel_chase_destroy(void *state);
-int cb_kernel_branch_create(const u64 *params, size_t count, int node, void **ret);
-void cb_kernel_branch_destroy(void *state);
 
 #endif

@@ -10,7 +10,6 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/topology.h>
 #include <linux/uaccess.h>
 
 #include "internal.h"
@@ -42,7 +41,7 @@ static int check(struct cbench_request *request, const struct cb_kernel_workload
 	if (!workload)
 		return refuse(request, CBENCH_BAD_WORKLOAD, -EINVAL);
 	if (!request->param_count || request->param_count > CBENCH_PARAMS_MAX ||
-	    (request->param_count > 1 && !workload->create) ||
+	    (request->param_count > 1 && !workload->workload->create) ||
 	    request->params[0] > workload->max_n || request->rewarm > workload->max_n)
 		return refuse(request, CBENCH_BAD_PARAM, -EINVAL);
 	if (request->cpu >= nr_cpu_ids || !cpu_online(request->cpu))
@@ -77,6 +76,7 @@ static int open_counter(struct cb_job *job)
 /* Everything that a trial needs is there before the first one. */
 static int measure(struct cbench_request *request, const struct cb_kernel_workload *workload)
 {
+	const cb_workload *functions = workload->workload;
 	struct cb_job job = { .request = request, .workload = workload };
 	struct cbench_trial *trials;
 	int err;
@@ -87,9 +87,8 @@ static int measure(struct cbench_request *request, const struct cb_kernel_worklo
 	err = open_counter(&job);
 	if (err)
 		goto free_trials;
-	if (workload->create) {
-		err = workload->create(request->params, request->param_count,
-				       cpu_to_node(request->cpu), &job.state);
+	if (functions->create) {
+		err = functions->create(request->params, request->param_count, &job.state);
 		if (err) {
 			refuse(request, err == -EINVAL ? CBENCH_BAD_PARAM : CBENCH_NO_MEMORY, err);
 			goto close_counter;
@@ -99,8 +98,8 @@ static int measure(struct cbench_request *request, const struct cb_kernel_worklo
 	if (!err && copy_to_user(u64_to_user_ptr(request->trials_at), trials,
 				 request->done * sizeof(*trials)))
 		err = -EFAULT;
-	if (workload->destroy)
-		workload->destroy(job.state);
+	if (functions->destroy)
+		functions->destroy(job.state);
 close_counter:
 	cb_pmu_close(job.event);
 free_trials:

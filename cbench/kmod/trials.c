@@ -45,7 +45,7 @@ static int one_trial(void *data)
 		epoch = cb_pmu_epoch(job->event);
 	}
 	if (job->rewarm)
-		job->now->run(job->state, job->rewarm);
+		job->now->workload->run(job->state, job->rewarm);
 	if (job->event)
 		job->now->cycles(index, job->state, job->n, &ends);
 	else
@@ -84,7 +84,7 @@ static u64 time_once(const struct cb_job *job, u64 n)
 {
 	u64 began = ktime_get_mono_fast_ns();
 
-	job->workload->run(job->state, n);
+	job->workload->workload->run(job->state, n);
 	return ktime_get_mono_fast_ns() - began;
 }
 
@@ -144,7 +144,7 @@ static int empty_region(struct cb_job *job)
 	u64 lowest = U64_MAX;
 	int i, err;
 
-	job->now = &cb_empty;
+	job->now = cb_kernel_workload_find("empty");
 	job->n = 1;
 	job->rewarm = 0;
 	for (i = 0; i < EMPTY_TRIALS; i++) {

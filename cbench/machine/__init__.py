@@ -1,1 +1,1 @@
-"""The machine that is measured: topology, TLBs, interrupts, description."""
+"""The machine that is measured: topology, TLBs, counters, description."""

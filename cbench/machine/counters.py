@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ DEVICES = "/sys/bus/event_source/devices"
 TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 ARM = ("armv8", "armv9")
 """How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
+HYBRID = ("cpu_core", "cpu_atom")
 DELTAS = 20_000
 PREFERRED = ("cycles", "cycles:u")
 EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
@@ -67,23 +68,33 @@ def vendor(host: Reader) -> str:
 
 def attempts(event: CounterEvent, cpu: int, host: Reader | None = None) -> list[Attempt]:
     """What to try in turn for this CPU: its own PMU first, the kernel's generic event last."""
-    found: list[Attempt] = []
+    tries: list[Attempt] = []
     host = host or Reader()
     raw = event.raw.get(vendor(host))
-    for device in host.names(DEVICES) if not event.software else ():
-        cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
-        if not number.isdecimal() or cpu not in parse_cpus(cpus):
-            continue
+    for device, number in _pmus(cpu, host) if not event.software else ():
         if device.startswith(ARM) and event.armv8 is not None and _implemented(host, device, event.armv8_name):
-            found += [(int(number), event.armv8, config1) for config1 in (3, 2, 0)]
-        elif device in ("cpu_core", "cpu_atom"):
+            tries += [(number, event.armv8, config1) for config1 in (3, 2, 0)]
+        elif device in HYBRID:
             if raw is not None:
-                found.append((int(number), raw, 0))
+                tries.append((number, raw, 0))
             if event.generic:
-                found.append((event.generic[0], int(number) << 32 | event.generic[1], 0))
-    if raw is not None and not found:
-        found.append((events.RAW, raw, 0))
-    return [*found, (*event.generic, 0)] if event.generic else found
+                tries.append((event.generic[0], number << 32 | event.generic[1], 0))
+    if raw is not None and not tries:
+        tries.append((events.RAW, raw, 0))
+    return [*tries, (*event.generic, 0)] if event.generic else tries
+
+
+def _pmus(cpu: int, host: Reader) -> Iterator[tuple[str, int]]:
+    """The PMUs of this CPU: their names and numbers."""
+    for device in host.names(DEVICES):
+        cpus, number = (host.text(f"{DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
+        if number.isdecimal() and cpu in parse_cpus(cpus):
+            yield device, int(number)
+
+
+def own_pmu(cpu: int, host: Reader | None = None) -> int:
+    """The number of the CPU's own PMU where CPUs are of several kinds (x86 hybrids), else 0."""
+    return next((number for device, number in _pmus(cpu, host or Reader()) if device in HYBRID), 0)
 
 
 def _implemented(host: Reader, device: str, name: str) -> bool:
@@ -98,11 +109,11 @@ def reason(error: int) -> str:
 
 
 def _known(name: str) -> tuple[CounterEvent, str]:
-    found = events.split(name)
-    if found is None:
+    event = events.split(name)
+    if event is None:
         most = ", ".join(names())
         raise UsageError(f"unknown counter {name!r}: use auto, {most}; hardware events also with :u or :k")
-    return found
+    return event
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
@@ -127,7 +138,7 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
                 break
     if error:
         return Counter(name, unit, False, reason(error)), None
-    return Counter(name, unit, True, why, METHODS[lib.cb_counter_mode(handle[0])]), handle[0]
+    return Counter(name, unit, True, why, METHODS[handle[0].mode]), handle[0]
 
 
 def choose(name: str, cpu: int) -> tuple[Counter, Any]:
@@ -153,20 +164,16 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
     return [f"{' and '.join(names)} unavailable: {why}" for why, names in refused.items()]
 
 
-def add_events(
-    counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int, silent: Mapping[str, str] | None = None
-) -> Counter:
-    """The counter with what is counted beside it: `wanted`, or for None what suits it, less those in `silent`.
+def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
+    """The counter with what is counted beside it: `wanted`, or for None what suits it.
 
     What cannot be had is left out with its reason; UsageError when it was asked for by name.
     """
-    silent = silent or {}
-    chosen = [name for name in _automatic(counter) if name not in silent] if wanted is None else list(wanted)
-    chosen = [name for name in chosen if name != counter.name]
+    chosen = [name for name in (_automatic(counter) if wanted is None else wanted) if name != counter.name]
     if wanted and counter.name == PREFERRED[0] and events.IN_KERNEL not in chosen and len(chosen) < MOST:
         chosen = [events.IN_KERNEL, *chosen]
     got: list[str] = []
-    left_out = dict(silent)
+    left_out: dict[str, str] = {}
     for name in chosen:
         event, mode = _known(name)
         error = -errno.ENOENT
@@ -201,13 +208,13 @@ def _automatic(counter: Counter) -> list[str]:
 
 def survey(cpu: int) -> list[Counter]:
     """Every counter with its availability, as this process sees it on `cpu`."""
-    found = []
+    counters = []
     for name in names():
         counter, handle = open_counter(name, cpu)
         if handle is not None:
             lib.cb_counter_destroy(handle)
-        found.append(counter)
-    return found
+        counters.append(counter)
+    return counters
 
 
 def ticks_deltas() -> list[int]:

@@ -36,7 +36,7 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
 
 def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
     """The CPU to measure on; UsageError for several."""
-    found = choose_cpus([text] if text is not None else [], isolated)
-    if len(found) > 1:
-        raise UsageError(f"--cpu {text}: name one CPU, not {len(found)}")
-    return found[0]
+    cpus = choose_cpus([text] if text is not None else [], isolated)
+    if len(cpus) > 1:
+        raise UsageError(f"--cpu {text}: name one CPU, not {len(cpus)}")
+    return cpus[0]

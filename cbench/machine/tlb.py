@@ -7,9 +7,10 @@ AMD APM volume 3, CPUID functions 8000_0005h and 8000_0006h. Other architectures
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from cbench.machine.process import affinity
 
 SMALL, HUGE = 4 << 10, 2 << 20
 PAGE_NAMES = {SMALL: "4 KiB pages", HUGE: "2 MiB pages"}
@@ -20,20 +21,27 @@ Cpuid = Callable[[int, int], Leaf | None]
 
 @dataclass(frozen=True, slots=True)
 class Tlb:
-    """One level of TLB for data, for one page size (bytes)."""
+    """One level of TLB for data, for one page size (bytes). `reach`: bytes that are translated without a walk."""
 
     level: int
     page: int
     entries: int
+    reach: int = field(init=False)
 
-    @property
-    def reach(self) -> int:
-        """Bytes that are translated without a walk."""
-        return self.entries * self.page
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", self.entries * self.page)
 
     @property
     def name(self) -> str:
         return f"TLB{self.level} {PAGE_NAMES[self.page]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TlbLevels:
+    """The TLBs for data, and where that is from or why it is not known."""
+
+    source: str
+    levels: tuple[Tlb, ...] = ()
 
 
 # Leaf 2: descriptor -> the TLBs for data that it stands for. A 4 MiB page is none of ours.
@@ -70,10 +78,10 @@ def intel(cpuid: Cpuid) -> tuple[Tlb, ...]:
 def _leaf_18(cpuid: Cpuid) -> Iterator[Tlb]:
     first = cpuid(0x18, 0)
     for number in range(min(first[0], 63) + 1 if first else 0):
-        found = cpuid(0x18, number)
-        if found is None:
+        leaf = cpuid(0x18, number)
+        if leaf is None:
             continue
-        _, ebx, sets, edx = found
+        _, ebx, sets, edx = leaf
         if edx & 31 in (1, 3, 4):  # data, unified, loads only
             entries = (ebx >> 16) * sets
             for bit, page in ((0, SMALL), (1, HUGE)):
@@ -94,48 +102,44 @@ def _leaf_2(cpuid: Cpuid) -> Iterator[Tlb]:
 def amd(cpuid: Cpuid) -> tuple[Tlb, ...]:
     """The first level by function 8000_0005h, the second by 8000_0006h; associativity 0 stands for none."""
     first, second = cpuid(0x80000005, 0), cpuid(0x80000006, 0)
-    found = []
+    tlbs = []
     for number, page in ((1, SMALL), (0, HUGE)):
         if first and first[number] >> 24 & 0xFF:
-            found.append(Tlb(1, page, first[number] >> 16 & 0xFF))
+            tlbs.append(Tlb(1, page, first[number] >> 16 & 0xFF))
         if second and second[number] >> 28 & 0xF:
-            found.append(Tlb(2, page, second[number] >> 16 & 0xFFF))
-    return _kept(found)
+            tlbs.append(Tlb(2, page, second[number] >> 16 & 0xFFF))
+    return _kept(tlbs)
 
 
-def _kept(found: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
+def _kept(tlbs: Iterator[Tlb] | list[Tlb]) -> tuple[Tlb, ...]:
     """One a level and page size, the largest; sorted."""
     best: dict[tuple[int, int], Tlb] = {}
-    for tlb in found:
+    for tlb in tlbs:
         key = (tlb.level, tlb.page)
         if tlb.entries and (key not in best or best[key].entries < tlb.entries):
             best[key] = tlb
     return tuple(best[key] for key in sorted(best, key=lambda key: (key[1], key[0])))
 
 
-def decode(cpuid: Cpuid) -> tuple[tuple[Tlb, ...], str]:
-    """The TLBs for data, and where that is from or why it is not known."""
+def decode(cpuid: Cpuid) -> TlbLevels:
+    """What the processor says."""
     head = cpuid(0, 0)
     if head is None:
-        return (), "not known: only x86 processors tell a program how large their TLBs are"
+        return TlbLevels("not known: only x86 processors tell a program how large their TLBs are")
     vendor = b"".join(part.to_bytes(4, "little") for part in (head[1], head[3], head[2])).decode("latin-1")
-    found = amd(cpuid) if vendor in ("AuthenticAMD", "HygonGenuine") else intel(cpuid)
-    return found, f"from CPUID ({vendor})" if found else f"not known: CPUID ({vendor}) does not tell"
+    tlbs = amd(cpuid) if vendor in ("AuthenticAMD", "HygonGenuine") else intel(cpuid)
+    return TlbLevels(f"from CPUID ({vendor})" if tlbs else f"not known: CPUID ({vendor}) does not tell", tlbs)
 
 
-def read(cpu: int) -> tuple[tuple[Tlb, ...], str]:
+def read(cpu: int) -> TlbLevels:
     """decode() on this CPU where this process may run there; cores of one host may differ."""
     from cbench._cbench import ffi, lib
 
     def cpuid(leaf: int, subleaf: int) -> Leaf | None:
-        found = ffi.new("uint32_t[4]")
-        return None if lib.cb_cpuid(leaf, subleaf, found) else (found[0], found[1], found[2], found[3])
+        words = ffi.new("uint32_t[4]")
+        return None if lib.cb_cpuid(leaf, subleaf, words) else (words[0], words[1], words[2], words[3])
 
-    before = os.sched_getaffinity(0)
-    try:
+    with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {cpu})
+            stack.enter_context(affinity({cpu}))
         return decode(cpuid)
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, before)

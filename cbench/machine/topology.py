@@ -44,13 +44,13 @@ class Place:
 
 def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
     """The caches that hold this CPU's data, the nearest first; empty where the host shows none."""
-    found = []
+    shared = []
     for index in reader.numbered(f"{CPU_FOLDER}/cpu{cpu}/cache", "index"):
         base = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}/"
         level, kind = reader.text(base + "level") or "", reader.text(base + "type") or ""
         if level.isdecimal() and kind in ("Data", "Unified"):
-            found.append(Cache(int(level), kind, _bytes(reader.text(base + "size")), _shared(reader, base) | {cpu}))
-    return tuple(sorted(found, key=lambda cache: cache.level))
+            shared.append(Cache(int(level), kind, _bytes(reader.text(base + "size")), _shared(reader, base) | {cpu}))
+    return tuple(sorted(shared, key=lambda cache: cache.level))
 
 
 def _bytes(text: str | None) -> int | None:

@@ -10,8 +10,8 @@ class _MeasurePackage(type(sys)):  # type: ignore[misc]
     """A package that is also a function of the public API."""
 
     def __call__(self, *arguments: object, **options: object) -> object:
-        made: object = import_module("cbench.run.api").measure(*arguments, **options)
-        return made
+        result: object = import_module("cbench.run.api").measure(*arguments, **options)
+        return result
 
 
 sys.modules[__name__].__class__ = _MeasurePackage

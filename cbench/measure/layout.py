@@ -93,8 +93,8 @@ def draw(chosen: LayoutPlan, workload: Workload, params: Params) -> list[tuple[L
 
 def levels(layout: Layout, params: Params) -> dict[str, int]:
     """The factors' levels of one process, those of the buffer only where the workload has one."""
-    found = {ASLR: int(layout.aslr), ENVIRONMENT: layout.environment, STACK: layout.stack}
-    return {**found, **{name: params[name] for name in (OFFSET, PAGES) if name in params}}
+    everywhere = {ASLR: int(layout.aslr), ENVIRONMENT: layout.environment, STACK: layout.stack}
+    return {**everywhere, **{name: params[name] for name in (OFFSET, PAGES) if name in params}}
 
 
 def _has(workload: Workload, name: str) -> bool:

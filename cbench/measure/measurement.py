@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from cbench.machine import describe
 from cbench.measure import layout, protocol, runner
@@ -49,8 +48,8 @@ def measure(
     `show` gets a text, trials done and trials wanted. `keep` makes the keeper of each process's trials.
     """
     layout.check(options.plan, chosen)
-    for workload, settings in zip(chosen, params, strict=True) if options.in_kernel else ():
-        session.check(workload, settings, options.counter)
+    for workload in chosen if options.in_kernel else ():
+        session.check(workload, options.counter)
     expected = [registry.expected_output(w, p) for w, p in zip(chosen, params, strict=True)]
     results: list[Result] = []
     tracing = options.trace and not options.in_kernel
@@ -58,80 +57,68 @@ def measure(
     away = nullcontext() if options.in_kernel else runner.away_from(set(cpus))
     with away, following as follower:
         for workload, settings, output in zip(chosen, params, expected, strict=True):
+            drawn = layout.draw(options.plan, workload, settings)
             for cpu in cpus:
-                one = One(workload, settings, cpu, options, show, follower, keep)
-                result = Result(workload, settings, cpu, cpu in isolated, one.sessions(), options.until_clean)
+                sessions = tuple(
+                    _session(workload, cpu, options, number, *process, show, follower, keep)
+                    for number, process in enumerate(drawn)
+                )
+                result = Result(workload, settings, cpu, cpu in isolated, sessions, options.until_clean)
                 check_outputs(result, output)
                 results.append(result)
     return results
 
 
-@dataclass(frozen=True, slots=True)
-class One:
-    """One workload on one CPU, about to be measured."""
+def _session(
+    workload: Workload,
+    cpu: int,
+    options: MeasureOptions,
+    number: int,
+    place: Layout,
+    params: Params,
+    show: Show,
+    follower: Follower | None,
+    keep: Keep | None,
+) -> Session:
+    """One process's trials."""
+    job = protocol.Job(
+        function=workload.function,
+        library=workload.library,
+        params=params,
+        rewarm=params["n"] // workload.rewarm_share,
+        cpu=cpu,
+        trials=options.trials_of(workload),
+        warmup=options.warmup_of(workload),
+        counter=options.counter,
+        events=options.events,
+        enters_kernel=workload.enters_kernel,
+        own_faults=workload.own_faults(params) if workload.own_faults else 0,
+        layout=place,
+    )
+    title = f"{workload.name} on CPU {cpu}"
+    if options.plan.processes > 1:
+        title += f", process {number + 1} of {options.plan.processes}"
 
-    workload: Workload
-    settings: Params
-    cpu: int
-    options: MeasureOptions
-    show: Show
-    follower: Follower | None
-    keep: Keep | None
+    def progress(phase: str, done: int) -> None:
+        show(f"{title}: {phase}", done, job.trials)
 
-    def sessions(self) -> tuple[Session, ...]:
-        """Those of all processes."""
-        drawn = layout.draw(self.options.plan, self.workload, self.settings)
-        return tuple(self._session(number, *one) for number, one in enumerate(drawn))
+    keeper = keep(workload, cpu, number, job) if keep else None
+    enough = _until_clean(options.until_clean) if options.until_clean else None
+    if options.in_kernel:
+        return session.session(workload.name, job, options.stop_machine, keeper, enough)
+    return runner.run(workload.name, job, options.timeout, progress, follower, keeper, enough)
 
-    def _session(self, number: int, place: Layout, params: Params) -> Session:
-        job = protocol.Job(
-            function=self.workload.function,
-            library=self.workload.library,
-            params=params,
-            rewarm=params["n"] // self.workload.rewarm_share,
-            cpu=self.cpu,
-            trials=self.options.trials_of(self.workload),
-            warmup=self.options.warmup_of(self.workload),
-            counter=self.options.counter,
-            events=self.options.events,
-            enters_kernel=self.workload.enters_kernel,
-            own_faults=self.workload.own_faults(params) if self.workload.own_faults else 0,
-            layout=place,
-        )
-        title = f"{self.workload.name} on CPU {self.cpu}"
-        if self.options.plan.processes > 1:
-            title += f", process {number + 1} of {self.options.plan.processes}"
 
-        def progress(phase: str, done: int) -> None:
-            self.show(f"{title}: {phase}", done, self.options.trials_of(self.workload))
+def _until_clean(wanted: int) -> Enough:
+    """Whether the trials so far have as many clean ones as are wanted; looked at again after every 2 % more."""
+    virtual = describe.virtual(Reader())
+    next_look = 0
 
-        keeper = self.keep(self.workload, self.cpu, number, job) if self.keep else None
-        enough = self._until_clean() if self.options.until_clean else None
-        if self.options.in_kernel:
-            return self._in_kernel(params, keeper, enough)
-        return runner.run(
-            self.workload, job, self.options.timeout, progress, self.follower, keeper=keeper, enough=enough
-        )
+    def enough(trials: Sequence[Trial], counter: Counter) -> bool:
+        nonlocal next_look
+        if len(trials) < next_look:
+            return False
+        next_look = len(trials) + len(trials) // 50
+        return len(clean(trials, counter.quantum or 1, rule_for(counter.unit, virtual))) >= wanted
 
-    def _in_kernel(self, params: Params, keeper: Keeper | None, enough: Enough | None) -> Session:
-        options = self.options
-        trials, warmup = options.trials_of(self.workload), options.warmup_of(self.workload)
-        kind = (options.counter, options.stop_machine)
-        return session.session(
-            session.InKernelRequest(self.workload, params, self.cpu, trials, warmup, *kind), keeper, enough
-        )
-
-    def _until_clean(self) -> Enough:
-        """Whether the trials so far have as many clean ones as are wanted; looked at again after every 2 % more."""
-        virtual = describe.virtual(Reader())
-        next_look = 0
-
-        def enough(trials: Sequence[Trial], counter: Counter) -> bool:
-            nonlocal next_look
-            if len(trials) < next_look:
-                return False
-            next_look = len(trials) + len(trials) // 50
-            rule = rule_for(counter.unit, virtual)
-            return len(clean(trials, counter.quantum or 1, rule)) >= (self.options.until_clean or 0)
-
-        return enough
+    return enough

@@ -1,21 +1,24 @@
-"""What the measuring process and its parent say to each other: one JSON object a line.
+"""What the measuring process and its parent say to each other: one pickled object at a time.
 
-Parent: a job, then "go" or "enough" after each chunk. Worker: ready, warm..., chunk..., done, or error. The worker
-blocks after every message until the parent answers, so the two never run at once, not even on a single CPU.
+Parent: a job, then GO or ENOUGH after each message. Worker: Ready, WARMING..., Settling, lists of trials, Done; or the
+error that ended it. The worker blocks after every message until the parent answers, so the two never run at once, not
+even on a single CPU.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
-from cbench.model import PLAIN, Counter, Layout, Ready, Settling, Trial, TrialCause
+from cbench.machine.process import die_with_parent
+from cbench.model import PLAIN, Layout
+from quiet import QuietError, UsageError
 
-Message = Mapping[str, Any]
-
-GO, ENOUGH = b"go\n", b"enough\n"
+GO, ENOUGH, WARMING = "go", "enough", "warming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +43,59 @@ class Job:
     layout: Layout = PLAIN
 
 
-def encode(kind: str, **content: object) -> bytes:
-    return json.dumps({"event": kind, **content}, separators=(",", ":")).encode() + b"\n"
+@dataclass(frozen=True, slots=True)
+class Done:
+    """There are no more trials. `stolen_ms`: for how long the hypervisor kept the CPU, None where unknown."""
+
+    stolen_ms: int | None
 
 
-def decode(line: bytes) -> Message:
-    message: Message = json.loads(line)
-    return message
+def send(pipe: int, message: object) -> None:
+    data = memoryview(pickle.dumps(message))
+    while data:
+        data = data[os.write(pipe, data) :]
 
 
-def encode_job(job: Job) -> bytes:
-    return encode("job", **asdict(job))
+def receive(pipe: BinaryIO) -> Any:
+    """The next message. Both ends are cbench's own, of one user. Raises EOFError."""
+    return pickle.load(pipe)  # noqa: S301
 
 
-def decode_job(line: bytes) -> Job:
-    content = dict(decode(line))
-    del content["event"]
-    content["events"] = None if content["events"] is None else tuple(content["events"])
-    content["layout"] = Layout(**content["layout"])
-    return Job(**content)
+class Channel:
+    """The child's ends of the two pipes."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._process = os.getpid()
+        self.incoming, self._outgoing = os.fdopen(incoming, "rb"), outgoing
+
+    def receive(self) -> Any:
+        try:
+            return receive(self.incoming)
+        except EOFError:
+            sys.exit(1)  # the parent is gone
+
+    def send(self, message: object) -> None:
+        if os.getpid() != self._process:
+            os._exit(0)  # a copy that the measured code has made of this process: it has nothing to say
+        send(self._outgoing, message)
+
+    def ask(self, message: object) -> bool:
+        """Send, then block until the parent has done its part; whether it wants more."""
+        self.send(message)
+        return bool(self.receive() != ENOUGH)
 
 
-def pack_trial(trial: Trial) -> list[object]:
-    return [
-        trial.value,
-        trial.output,
-        [(cause.kind, cause.name, cause.count) for cause in trial.causes],
-        trial.context_switches,
-        trial.page_faults,
-        dict(trial.interrupts),
-        trial.migrated,
-        trial.valid,
-        trial.begin,
-        trial.end,
-        dict(trial.counts),
-        trial.kernel,
-    ]
-
-
-def unpack_trial(packed: list[Any]) -> Trial:
-    value, output, causes, *rest = packed
-    return Trial(value, output, tuple(TrialCause(*cause) for cause in causes), *rest)
-
-
-def unpack_counter(content: Mapping[str, Any]) -> Counter:
-    return Counter(**{**content, "others": tuple(content["others"]), "baseline": tuple(content["baseline"])})
-
-
-def unpack_ready(message: Message) -> Ready:
-    content = {key: value for key, value in message.items() if key not in ("event", "counter")}
-    return Ready(unpack_counter(message["counter"]), **content)
-
-
-def unpack_settling(content: Mapping[str, Any]) -> Settling:
-    return Settling(tuple(content["values"]), tuple(content["mispredictions"]), content["settled"])
+def serve(work: Callable[[Channel], None]) -> None:
+    """The life of a child that runner.Worker has started: it ends with its parent, and reports its errors to it."""
+    incoming, outgoing, parent = (int(text) for text in sys.argv[1:4])
+    if not die_with_parent(parent):
+        sys.exit(1)
+    channel = Channel(incoming, outgoing)
+    try:
+        work(channel)
+    except (QuietError, OSError, MemoryError) as error:
+        known = error if isinstance(error, QuietError) else UsageError(f"{type(error).__name__}: {error}")
+        try:
+            channel.send(known)
+        except OSError:  # the measured code has closed the pipes
+            os._exit(1)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from statistics import median
 
 from cbench.machine.describe import HostFacts
 from cbench.measure import layout
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
-from cbench.results import LEFT_OUT
+from cbench.results import LEFT_OUT, table_html
 from cbench.stats import settling
 from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
 from cbench.stats.summary import Spread, by_level, floor, spread, summarise
@@ -166,8 +167,6 @@ class RunResult:
     results: tuple[WorkloadResult, ...]
 
     def _repr_html_(self) -> str:
-        from cbench.results import table_html
-
         head = ("workload", "CPU", "trials", "floor", "mode", "90th percentile", "range", "clean", "polluted")
         rows = [
             (r.workload, f"{r.cpu}", len(r.trials), r.floor, r.mode, f"{r.p90:+,}", r.range, r.clean, len(r.polluted))
@@ -178,8 +177,8 @@ class RunResult:
 
 def run_result(results: Sequence[Result], host: HostFacts, subtract: bool = False) -> RunResult:
     """`subtract`: the lowest value of an empty timed region is taken off every trial's value."""
-    found = tuple(workload_result(result, host.virtual, subtract) for result in results)
-    return RunResult(results[0].session.counter, host, found)
+    workloads = tuple(workload_result(result, host.virtual, subtract) for result in results)
+    return RunResult(results[0].session.counter, host, workloads)
 
 
 def workload_result(result: Result, virtual: bool, subtract: bool = False) -> WorkloadResult:
@@ -239,7 +238,11 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
         ),
         with_page_fault=sum(trial.page_faults > 0 for trial in trials),
         with_migration=sum(trial.migrated for trial in trials),
-        counts=_counts(trials, counter),
+        counts={
+            name: CountedEvent(min(counts), median(counts), max(counts), empty)
+            for name, empty in zip(counter.others, counter.baseline, strict=True)
+            for counts in [[trial.counts[name] for trial in trials]]
+        },
         counter=counter,
         processes=_processes(processes),
         memory_locked=session.locked,
@@ -273,14 +276,6 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _counts(trials: Sequence[Trial], counter: Counter) -> dict[str, CountedEvent]:
-    rows = {}
-    for name, base in zip(counter.others, counter.baseline, strict=True):
-        values = [trial.counts[name] for trial in trials]
-        rows[name] = CountedEvent(min(values), median(values), max(values), base)
-    return rows
-
-
 def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]:
     """What else must be said before these numbers are used; often nothing."""
     lines: list[str] = []
@@ -310,10 +305,9 @@ class _Process:
 def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Process]:
     """The processes of a result, each judged by its own floor."""
     processes: list[_Process] = []
-    at = 0
+    rest = iter(trials)
     for session in result.sessions:
-        mine = trials[at : at + len(session.trials)]
-        at += len(session.trials)
+        mine = list(islice(rest, len(session.trials)))
         lowest = floor([trial.value for trial in _floors_from(mine, rule)])
         values = [trial.value for trial in clean(mine, result.session.counter.quantum or 1, rule)]
         processes.append(_Process(session, mine, values, lowest))

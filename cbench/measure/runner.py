@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from typing import Any
 
-from cbench._cbench import ffi, lib
+from cbench.machine.process import addresses, affinity
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
-from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial, Workload
-from quiet import Follower, Incomplete, QuietError, Refused, UsageError
+from cbench.model import PLAIN, Enough, Keeper, Layout, Session, Settling, Trial
+from cbench.results import extended
+from quiet import Follower, QuietError, UsageError
 
 Progress = Callable[[str, int], None]
 
@@ -42,19 +44,18 @@ def variables(given: Mapping[str, str]) -> Iterator[None]:
 
 
 class Worker:
-    """A running `cbench.measure.worker` in a session of its own, with the parent's ends of its pipes."""
+    """A child that runs one of cbench's modules by protocol.serve(), in a session of its own."""
 
-    def __init__(self, layout: Layout = PLAIN) -> None:
+    def __init__(self, module: str, layout: Layout = PLAIN) -> None:
         to_worker, self._out = os.pipe()
-        self._in, from_worker = os.pipe()
+        incoming, from_worker = os.pipe()
+        self._in = os.fdopen(incoming, "rb")
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         environment |= _VARIABLES.get({})
-        self._rest = b""
-        ends = [str(to_worker), str(from_worker), str(os.getpid())]
         environment |= {PADDING: "x" * layout.environment} if layout.environment else {}
         with addresses(fixed=not layout.aslr):
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "cbench.measure.worker", *ends],
+                [sys.executable, "-P", "-m", module, str(to_worker), str(from_worker), str(os.getpid())],
                 pass_fds=(to_worker, from_worker),
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # user code that prints must not end up in the results
@@ -65,38 +66,36 @@ class Worker:
         os.close(to_worker)
         os.close(from_worker)
 
-    def send(self, data: bytes) -> None:
+    def send(self, message: object) -> None:
         with contextlib.suppress(BrokenPipeError):  # then the next receive() sees the end
-            os.write(self._out, data)
+            protocol.send(self._out, message)
 
-    def receive(self, timeout: float) -> protocol.Message | None:
-        """The next message, None when the worker has ended; TimeoutError after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
-        poll = select.poll()
-        poll.register(self._in, select.POLLIN)
-        poll.register(self._end, select.POLLIN)  # a child that it left behind may hold the pipe open
-        while b"\n" not in self._rest:
-            left = deadline - time.monotonic()
-            ready = [file for file, _ in poll.poll(left * 1000)] if left > 0 else []
-            if not ready:
-                raise TimeoutError
-            if self._in not in ready:
-                return None
-            data = os.read(self._in, 1 << 20)
-            if not data:
-                return None
-            self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
-        return protocol.decode(line)
+    def receive(self, timeout: float, name: str) -> Any:
+        """The next message, None when the child has ended; TimeoutError after `timeout` seconds.
+
+        Raises the error that has ended it, with `name` before it.
+        """
+        ends: list[Any] = [self._in, self._end]  # a process that the child left behind may hold the pipe open
+        ready, _, _ = select.select(ends, [], [], timeout)
+        if not ready:
+            raise TimeoutError
+        try:
+            message = protocol.receive(self._in) if self._in in ready else None
+        except (EOFError, pickle.UnpicklingError):
+            return None
+        if isinstance(message, QuietError):
+            raise type(message)(f"{name}: {message}")
+        return message
 
     def close(self) -> None:
-        """End the worker and whatever it started."""
+        """End the child and whatever it started."""
         self.ended(patience=0)
-        for file in (self._in, self._out, self._end):
-            os.close(file)
+        self._in.close()
+        os.close(self._out)
+        os.close(self._end)
 
     def ended(self, patience: float) -> int:
-        """The exit status; a worker that has not ended after `patience` seconds is killed, its children always are.
+        """The exit status; a child that has not ended after `patience` seconds is killed, its children always are.
 
         Its number is still its own then, for it has not been waited for.
         """
@@ -107,29 +106,10 @@ class Worker:
         return self.process.wait()
 
 
-@contextlib.contextmanager
-def addresses(fixed: bool) -> Iterator[None]:
-    """What is executed meanwhile gets address space randomisation or, where that is permitted, none."""
-    before = ffi.new("int *")
-    lib.cb_fix_addresses(fixed, before)
-    try:
-        yield
-    finally:
-        lib.cb_fix_addresses(before[0], ffi.new("int *"))
-
-
-@contextlib.contextmanager
-def away_from(cpus: set[int]) -> Iterator[None]:
-    """Keep this process off the CPUs under test while it has others."""
-    before = os.sched_getaffinity(0)
-    others = before - cpus
-    if others:
-        os.sched_setaffinity(0, others)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, before)
+def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractContextManager[None]:
+    """Keep this process off these CPUs while it has enough others."""
+    others = os.sched_getaffinity(0) - cpus
+    return affinity(others) if len(others) >= others_needed else contextlib.nullcontext()
 
 
 def ending(returncode: int, name: str, phase: str) -> str:
@@ -143,112 +123,69 @@ def ending(returncode: int, name: str, phase: str) -> str:
     return f"{name}: ended the measuring process with exit code {returncode} {phase} instead of returning"
 
 
-ERRORS: Mapping[int, type[QuietError]] = {2: UsageError, 3: Refused, 4: Incomplete}
-
-
 def run(
-    workload: Workload,
+    name: str,
     job: protocol.Job,
     timeout: float,
     progress: Progress,
     follower: Follower | None = None,
-    *,
     keeper: Keeper | None = None,
     enough: Enough | None = None,
 ) -> Session:
     """Measure; QuietError, in one line, for anything that goes wrong in the worker.
 
-    `follower` names the causes; `keeper` gets every chunk of trials at once; `enough` ends the trials early.
+    `name`: the workload's. `follower` names the causes; `keeper` gets every chunk of trials at once; `enough` ends the
+    trials early.
     """
-    worker = Worker(job.layout)
-    try:
+    with contextlib.closing(Worker("cbench.measure.worker", job.layout)) as worker:
         causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))
-        return Conversation(worker, workload, job, causes, keeper).hold(timeout, progress, enough)
-    finally:
-        worker.close()
+        worker.send(job)
+        message = _next(worker, name, timeout, "before it was ready")
+        ready, settling, trials = message, Settling(), list[Trial]()
+        while not isinstance(message, protocol.Done):
+            measuring, answer = isinstance(message, list), protocol.GO
+            if isinstance(message, Settling):
+                settling = message
+                if keeper:
+                    keeper.begin(ready, settling)
+            elif measuring:
+                chunk = causes.name(message)
+                trials += chunk
+                if keeper:
+                    keeper.add(chunk)
+            progress("measuring" if measuring else "warming up", len(trials))
+            if measuring and enough and enough(trials, ready.counter):
+                answer = protocol.ENOUGH
+            elif measuring:
+                causes.resume()
+            elif isinstance(message, Settling):
+                causes.begin()
+            worker.send(answer)
+            message = _next(worker, name, timeout, f"in trial {len(trials) + 1} or soon after" if measuring else FIRST)
+        causes.end()
+    session = extended(
+        Session,
+        ready,
+        trials=tuple(trials),
+        settling=settling,
+        stolen_ms=message.stolen_ms,
+        causes=causes.source(),
+        layout=job.layout,
+        params=dict(job.params),
+    )
+    if keeper:
+        keeper.finish(session)
+    return session
 
 
-class Conversation:
-    """What a worker says, until it is done."""
-
-    def __init__(
-        self, worker: Worker, workload: Workload, job: protocol.Job, causes: Causes, keeper: Keeper | None
-    ) -> None:
-        self._worker, self._workload, self._job = worker, workload, job
-        self._causes, self._keeper = causes, keeper
-        self._trials: list[Trial] = []
-        self._ready: Ready | None = None
-        self._settling = Settling()
-
-    def hold(self, timeout: float, progress: Progress, enough: Enough | None) -> Session:
-        self._worker.send(protocol.encode_job(self._job))
-        phase = "before it was ready"
-        while True:
-            message = self._next(timeout, phase)
-            event = message["event"]
-            if event == "done":
-                return self._done(message)
-            if event == "chunk":
-                self._take(message)
-            elif event == "ready":
-                self._ready = protocol.unpack_ready(message)
-            elif event == "settled":
-                self._settled(message)
-            done = len(self._trials)
-            measuring = event == "chunk"
-            phase = f"in trial {done + 1} or soon after" if measuring else FIRST
-            progress("measuring" if measuring else "warming up", done)
-            if measuring and enough and self._ready and enough(self._trials, self._ready.counter):
-                self._worker.send(protocol.ENOUGH)
-                continue
-            if measuring:
-                self._causes.resume()
-            elif event == "settled":
-                self._causes.begin()
-            self._worker.send(protocol.GO)
-
-    def _next(self, timeout: float, phase: str) -> protocol.Message:
-        name = self._workload.name
-        try:
-            message = self._worker.receive(timeout)
-        except TimeoutError:
-            raise UsageError(
-                f"{name}: no trial ended within {timeout:g} s {phase}; ended it "
-                "(an endless loop? else allow more with --timeout)"
-            ) from None
-        if message is None:
-            raise QuietError(ending(self._worker.ended(patience=1), name, phase))
-        if message["event"] == "error":
-            raise ERRORS[message["exit_code"]](f"{name}: {message['message']}")
-        return message
-
-    def _settled(self, message: protocol.Message) -> None:
-        self._settling = protocol.unpack_settling(message)
-        if self._keeper and self._ready:
-            self._keeper.begin(self._ready, self._settling)
-
-    def _take(self, message: protocol.Message) -> None:
-        trials = self._causes.name([protocol.unpack_trial(packed) for packed in message["trials"]])
-        self._trials += trials
-        if self._keeper:
-            self._keeper.add(trials)
-
-    def _done(self, message: protocol.Message) -> Session:
-        self._causes.end()
-        assert self._ready is not None
-        session = Session(
-            counter=self._ready.counter,
-            locked=self._ready.locked,
-            addresses=self._ready.addresses,
-            pages=self._ready.pages,
-            interrupts_from=self._ready.interrupts_from,
-            trials=tuple(self._trials),
-            settling=self._settling,
-            stolen_ms=message["stolen_ms"],
-            causes=self._causes.source(),
-            layout=self._job.layout,
-            params=dict(self._job.params),
-        )
-        if self._keeper:
-            self._keeper.finish(session)
-        return session
+def _next(worker: Worker, name: str, timeout: float, phase: str) -> Any:
+    try:
+        message = worker.receive(timeout, name)
+    except TimeoutError:
+        raise UsageError(
+            f"{name}: no trial ended within {timeout:g} s {phase}; ended it "
+            "(an endless loop? else allow more with --timeout)"
+        ) from None
+    if message is None:
+        raise QuietError(ending(worker.ended(patience=1), name, phase))
+    return message

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.machine import events
-from cbench.machine.interrupts import line_names
 from cbench.model import FAULT, INTERRUPT, LINES, MIGRATION, MULTIPLEXED, SWITCH, Trial, TrialCause
 from quiet import QuietError
 
@@ -67,9 +67,9 @@ class TrialSeries:
             self._irqs = ffi.NULL
 
     @property
-    def buffers(self) -> tuple[Any, int]:
-        """Start and length in bytes of what C writes a chunk's trials to."""
-        return self._trials, ffi.sizeof(self._trials)
+    def buffer(self) -> tuple[int, int]:
+        """Address and length in bytes of what C writes a chunk's trials to."""
+        return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
         """At most `most` trials, in about 0.2 s; QuietError when the counter cannot be read.
@@ -100,9 +100,7 @@ class TrialSeries:
         return trials
 
     def _read_names(self) -> None:
-        text = ffi.new("const char **")
-        lib.cb_irq_text(self._irqs, text)
-        self._names = line_names(ffi.string(text[0]).decode(errors="replace"))
+        self._names = line_names(ffi.string(self._irqs.text).decode(errors="replace"))
 
     def _trial(self, raw: Any) -> Trial:
         interrupts = {self._line(raw.irq_line[i]): int(raw.irq_count[i]) for i in range(raw.irq_lines)}
@@ -141,3 +139,21 @@ class TrialSeries:
 
     def _line(self, number: int) -> str:
         return self._names[number] if number < len(self._names) else f"line {number}"
+
+
+def line_names(text: str) -> tuple[str, ...]:
+    """One name for each line below the header: "LOC (Local timer interrupts)", "27 (virtio1-virtqueues)".
+
+    What stands behind the counts is free text, split by runs of blanks; its last part is the device's name
+    (numbered lines) or the description (lettered lines).
+    """
+    lines = text.splitlines()
+    columns = len(lines[0].split()) if lines else 0
+    return tuple(_line_name(line, columns) for line in lines[1:])
+
+
+def _line_name(line: str, columns: int) -> str:
+    label, _, rest = line.partition(":")
+    words = rest.split(None, columns)
+    last = re.split(r"\s{2,}", words[-1].strip())[-1] if len(words) > columns else ""
+    return f"{label.strip()} ({last})" if last else label.strip()

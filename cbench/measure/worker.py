@@ -5,21 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import re
-import resource
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from statistics import median_low
 from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.machine import counters, events
-from cbench.measure import protocol
+from cbench.machine.process import addresses_fixed, lock_memory
+from cbench.measure.protocol import WARMING, Channel, Done, Job, serve
 from cbench.measure.series import TrialSeries
-from cbench.model import Counter, Settling, Trial
+from cbench.model import Counter, Ready, Settling, Trial
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
-from cbench.workloads.loader import address, builtin, user_code
+from cbench.workloads.loader import builtin, user_code
 from quiet import QuietError, Reader, Refused, parse_cpus, place
 
 REGIONS = 2000
@@ -31,50 +30,6 @@ EMPTY = 50
 STEADY = 0.9
 """The share of these that has to have as few instructions of the kernel as the fewest."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
-
-
-class Channel:
-    """The worker's ends of the two pipes."""
-
-    def __init__(self, incoming: int, outgoing: int) -> None:
-        self._process = os.getpid()
-        self._in = os.fdopen(incoming, "rb", buffering=0)
-        self._out = os.fdopen(outgoing, "wb", buffering=0)
-
-    def receive(self) -> bytes:
-        line = self._in.readline()
-        if not line:
-            sys.exit(1)  # the parent is gone
-        return line
-
-    def send(self, kind: str, **content: object) -> None:
-        if os.getpid() != self._process:
-            os._exit(0)  # a copy that the measured code has made of this process: it has nothing to say
-        data = memoryview(protocol.encode(kind, **content))
-        while data:
-            data = data[self._out.write(data) :]
-
-    def ask(self, kind: str, **content: object) -> bool:
-        """Send, then block until the parent has done its part; whether it wants more."""
-        self.send(kind, **content)
-        return self.receive() != protocol.ENOUGH
-
-
-def addresses() -> str:
-    """Whether this process runs without address space randomisation: "fixed" or "random"."""
-    fixed = ffi.new("int *")
-    error = lib.cb_addresses_fixed(fixed)
-    return "fixed" if not error and fixed[0] else "random"
-
-
-def lock_memory(ranges: list[tuple[Any, int]]) -> str:
-    """Lock everything; where the limit does not allow that, what the trials touch. Says which."""
-    unlimited = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
-    error = lib.cb_lock_all(unlimited)
-    if not error:
-        return "all"
-    failed = [e for e in (lib.cb_lock_range(start, size) for start, size in ranges) if e]
-    return f"none ({os.strerror(-failed[0])})" if failed else f"buffers only ({os.strerror(-error)})"
 
 
 def page_size(address: int) -> str:
@@ -131,7 +86,7 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
     return lowest if lowest is not None and counts.count(lowest) >= STEADY * len(counts) else None
 
 
-def opened(job: protocol.Job) -> tuple[Counter, Any]:
+def opened(job: Job) -> tuple[Counter, Any]:
     """The counter and what is counted beside it, without what opens but counts nothing.
 
     UsageError when just that was asked for by name.
@@ -139,12 +94,11 @@ def opened(job: protocol.Job) -> tuple[Counter, Any]:
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
     if events.INTERRUPTS in counter.others and not counts_interrupts(counter, handle, job.cpu):
-        lib.cb_counter_destroy(handle)
-        silent = {events.INTERRUPTS: "opens, but counted none of the interrupts that came"}
+        why = "opens, but counted none of the interrupts that came"
         if job.events is not None:
-            raise counters.unavailable(events.INTERRUPTS, counter, silent[events.INTERRUPTS])
-        counter, handle = counters.choose(job.counter, job.cpu)
-        counter = counters.add_events(counter, handle, None, job.cpu, silent)
+            raise counters.unavailable(events.INTERRUPTS, counter, why)
+        others = counter.others[:-1]  # it is the last of those that are counted automatically
+        counter = replace(counter, others=others, left_out={**counter.left_out, events.INTERRUPTS: why})
     return counter, handle
 
 
@@ -172,7 +126,7 @@ def check_place(series: TrialSeries, cpu: int, done: int) -> None:
     raise Refused(f"CPU {cpu} was lost after {done:,} trials: {why}")
 
 
-def warm(series: TrialSeries, job: protocol.Job, step: int, channel: Channel) -> Settling:
+def warm(series: TrialSeries, job: Job, step: int, channel: Channel) -> Settling:
     """Discard trials as the job says."""
     trials: list[Trial] = []
     most = settling.LIMIT if job.warmup is None else job.warmup
@@ -185,10 +139,11 @@ def warm(series: TrialSeries, job: protocol.Job, step: int, channel: Channel) ->
             return Settling(values, missed, done)
         trials += series.run(min(settling.WINDOW, most - len(trials)))
         check_place(series, job.cpu, 0)
-        channel.ask("warm", done=len(trials))
+        channel.ask(WARMING)
 
 
-def measure(job: protocol.Job, channel: Channel) -> None:
+def measure(channel: Channel) -> None:
+    job: Job = channel.receive()
     place(job.cpu)  # first: memory then comes from this CPU's own node
     loaded = user_code(job.library, job.function) if job.library else builtin(job.function, job.params)
     counter, handle = opened(job)
@@ -206,49 +161,22 @@ def measure(job: protocol.Job, channel: Channel) -> None:
         own_faults=job.own_faults,
         stack=job.layout.stack,
     )
-    locked = lock_memory([series.buffers, *([loaded.region] if loaded.region else [])])
+    locked = lock_memory([series.buffer, *([loaded.region] if loaded.region else [])])
     gc.disable()
-    channel.ask(
-        "ready",
-        counter=asdict(counter),
-        locked=locked,
-        addresses=addresses(),
-        pages=page_size(address(loaded.region)) if loaded.region else "none",
-        interrupts_from=series.interrupts_from,
-    )
-    warmed = warm(series, job, counter.quantum or 1, channel)
-    channel.ask("settled", **asdict(warmed))
+    addresses = "fixed" if addresses_fixed() else "random"
+    pages = page_size(loaded.region[0]) if loaded.region else "none"
+    channel.ask(Ready(counter, locked, addresses, pages, series.interrupts_from))
+    channel.ask(warm(series, job, counter.quantum or 1, channel))
     before = stolen_ms(job.cpu)
     done, more = 0, True
     while more and done < job.trials:
-        chunk: list[Trial] = series.run(job.trials - done)
+        chunk = series.run(job.trials - done)
         done += len(chunk)
-        more = channel.ask("chunk", trials=[protocol.pack_trial(trial) for trial in chunk])
+        more = channel.ask(chunk)
         check_place(series, job.cpu, done)
     after = stolen_ms(job.cpu)
-    channel.send("done", stolen_ms=None if before is None or after is None else after - before)
-
-
-def main(argv: list[str]) -> None:
-    incoming, outgoing, parent = (int(text) for text in argv[1:4])
-    if lib.cb_die_with_parent(parent):
-        sys.exit(1)
-    channel = Channel(incoming, outgoing)
-    try:
-        measure(protocol.decode_job(channel.receive()), channel)
-    except QuietError as error:
-        failed(channel, str(error), error.exit_code)
-    except (OSError, MemoryError) as error:
-        failed(channel, f"{type(error).__name__}: {error}", 2)
-
-
-def failed(channel: Channel, message: str, exit_code: int) -> None:
-    """Tell the parent; where the measured code has closed the pipes, end without a word."""
-    try:
-        channel.send("error", message=message, exit_code=exit_code)
-    except OSError:
-        os._exit(1)
+    channel.send(Done(None if before is None or after is None else after - before))
 
 
 if __name__ == "__main__":
-    main(sys.argv)
+    serve(measure)

@@ -26,7 +26,6 @@ def _sweeps() -> None:
 def memory(
     *,
     sizes: Annotated[str | None, typer.Option(help="Working sets: a list of sizes and ranges, 1K-2G.")] = None,
-    half_steps: Annotated[bool, typer.Option("--half-steps", help="Also 1.5 times each power of two.")] = False,
     accesses: Annotated[str | None, typer.Option(help="Numbers of accesses in a trial, 1e4,1e5,1e6.")] = None,
     trials: Annotated[int | None, typer.Option(help="Trials of each cell (100, with --quick 20).")] = None,
     workload: Annotated[str, typer.Option(help="A workload that has a working set.")] = "memory",
@@ -42,9 +41,8 @@ def memory(
     from cbench.sweep import run, table
     from cbench.sweep.result import FailedCell
 
-    options = run.sweep_options(
+    options = run.SweepOptions(
         sizes=sizes,
-        half_steps=half_steps,
         accesses=accesses,
         trials=trials,
         workload=workload,
@@ -56,7 +54,7 @@ def memory(
         output=output,
     )
     with interruptible():
-        made = run.measure(options)
-    show(made, as_json, table.sweep)
-    if any(isinstance(cell, FailedCell) for cell in made.cells):
+        swept = run.measure(options)
+    show(swept, as_json, table.sweep)
+    if any(isinstance(cell, FailedCell) for cell in swept.cells):
         raise typer.Exit(1)

@@ -11,10 +11,10 @@ from cbench.sweep.sizes import binary
 COLOURS = {"cache": "0.35", "tlb": "tab:red"}
 
 
-def sweep(made: SweepResult, path: str) -> None:
+def sweep(result: SweepResult, path: str) -> None:
     """Draw a sweep into an SVG or a PNG."""
-    cells = made.measured()
-    unit = made.counter.unit
+    cells = result.measured()
+    unit = result.counter.unit
     with figures.figure(path, 2) as (cost, spread):
         for accesses in sorted({cell.accesses for cell in cells}):
             mine = [cell for cell in cells if cell.accesses == accesses]
@@ -26,21 +26,21 @@ def sweep(made: SweepResult, path: str) -> None:
             # a range of 0 has no place on a logarithmic axis: those points are left out
             some = [c for c in mine if c.range_pct > 0]
             spread.plot([c.size for c in some], [c.range_pct for c in some], marker="o", ms=3)
-        cost.set(yscale="log", ylabel=f"{unit} per access", title=_title(made))
+        cost.set(yscale="log", ylabel=f"{unit} per access", title=_title(result))
         cost.legend(title="median (dotted: floor)", loc="upper left")
         spread.set(yscale="log", ylabel="range, % of the floor", xlabel="working set")
         spread.set_xscale("log", base=2)
-        _marks(made, cost, spread, [cell.size for cell in cells])
+        _marks(result, cost, spread, [cell.size for cell in cells])
 
 
-def _title(made: SweepResult) -> str:
-    where = "isolated" if made.host.quiet else "not isolated"
-    return f"{made.workload} on CPU {made.cpu} ({where}), {made.trials:,} trials each: {made.host.cpu}"
+def _title(result: SweepResult) -> str:
+    where = "isolated" if result.host.quiet else "not isolated"
+    return f"{result.workload} on CPU {result.cpu} ({where}), {result.trials:,} trials each: {result.host.cpu}"
 
 
-def _marks(made: SweepResult, cost: Any, spread: Any, sizes: list[int]) -> None:
+def _marks(result: SweepResult, cost: Any, spread: Any, sizes: list[int]) -> None:
     low, high = min(sizes), max(sizes)
-    inside = [mark for mark in made.marks if low <= mark.size <= high]
+    inside = [mark for mark in result.marks if low <= mark.size <= high]
     for mark in inside:
         for axis in (cost, spread):
             axis.axvline(mark.size, color=COLOURS[mark.kind], lw=0.8, ls="--" if mark.kind == "tlb" else "-")

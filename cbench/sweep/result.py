@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import median
 
 from cbench.machine.describe import HostFacts
-from cbench.machine.tlb import Tlb
+from cbench.machine.tlb import Tlb, TlbLevels
 from cbench.machine.topology import Cache
 from cbench.measure.result import WorkloadResult, workload_result
 from cbench.model import Counter
-from cbench.sweep.measure import Sweep, SweepCell
+from cbench.results import extended, table_html
+from cbench.sweep.measure import SweepCell
 from cbench.sweep.sizes import binary
 
 
@@ -31,24 +32,6 @@ class CacheLevel:
     name: str
     size: int | None
     cpus: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TlbLevel:
-    """A TLB for data; `page` and `reach` in bytes."""
-
-    level: int
-    page: int
-    entries: int
-    reach: int
-
-
-@dataclass(frozen=True, slots=True)
-class TlbLevels:
-    """The TLBs, and where that is from or why it is not known."""
-
-    source: str
-    levels: tuple[TlbLevel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,49 +83,42 @@ class SweepResult:
 
     def measured(self, accesses: int | None = None) -> list[MeasuredCell]:
         """The cells that have a result, all or those with so many accesses."""
-        found = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
-        return [cell for cell in found if accesses in (None, cell.accesses)]
+        cells = [cell for cell in self.cells if isinstance(cell, MeasuredCell)]
+        return [cell for cell in cells if accesses in (None, cell.accesses)]
 
     def _repr_html_(self) -> str:
-        from cbench.results import table_html
-
         head = ("working set", "accesses", "floor", "median", "range, %")
-        rows = [
-            (
-                binary(c.size),
-                c.accesses,
-                f"{c.floor_per_access:,.3f}",
-                f"{c.median_per_access:,.3f}",
-                f"{c.range_pct:.3f}",
-            )
-            for c in self.measured()
-        ]
+        rows = []
+        for cell in self.measured():
+            costs = (f"{cell.floor_per_access:,.3f}", f"{cell.median_per_access:,.3f}")
+            rows.append((binary(cell.size), cell.accesses, *costs, f"{cell.range_pct:.3f}"))
         return table_html(f"{self.workload} on CPU {self.cpu}: {self.counter.unit} per access", head, rows)
 
 
 def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
     """The sizes of caches and the reach of TLBs, ascending."""
-    found: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
-    found += [(t.reach, t.name, "tlb") for t in tlbs]
-    return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(found))
+    limits: list[tuple[int, str, str]] = [(c.size, c.name, "cache") for c in caches if c.size]
+    limits += [(t.reach, t.name, "tlb") for t in tlbs]
+    return tuple(Mark(size, f"{name} {binary(size)}", kind) for size, name, kind in sorted(limits))
 
 
 def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
     """The figures of one cell."""
     if cell.result is None:
         return FailedCell(cell.size, cell.accesses, cell.failed)
-    found = workload_result(cell.result, virtual)
-    values = found.trials
-    floor = min(values) if found.floor is None else found.floor
+    result = workload_result(cell.result, virtual)
+    values = result.trials
+    floor = min(values) if result.floor is None else result.floor
     middle = median(values)
     clean = [t.value for t in cell.result.session.trials if not t.polluted]
     share = 100 / floor if floor else 0.0
-    return MeasuredCell(
-        **{field.name: getattr(found, field.name) for field in fields(WorkloadResult)},
+    return extended(
+        MeasuredCell,
+        result,
         size=cell.size,
         accesses=cell.accesses,
         failed=None,
-        floor_repeats=found.floor is not None,
+        floor_repeats=result.floor is not None,
         floor_per_access=floor / cell.accesses,
         median=middle,
         median_per_access=middle / cell.accesses,
@@ -154,27 +130,29 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
 
 
 def sweep_result(
-    sweep: Sweep,
-    cells: Sequence[SweepCell],
+    workload: str,
+    cpu: int,
     host: HostFacts,
+    trials: int,
+    seed: int,
+    cells: Sequence[SweepCell],
     caches: Sequence[Cache],
-    tlbs: tuple[Sequence[Tlb], str],
+    tlbs: TlbLevels,
     notes: Sequence[str],
 ) -> SweepResult:
     """`cells` as they were measured; at least one has a result."""
     measured = next(cell.result for cell in cells if cell.result)
-    levels, source = tlbs
     return SweepResult(
-        workload=sweep.workload.name,
-        cpu=sweep.cpu,
+        workload=workload,
+        cpu=cpu,
         counter=measured.session.counter,
         host=host,
-        trials=sweep.options.trials,
-        seed=sweep.seed,
+        trials=trials,
+        seed=seed,
         order=tuple((cell.size, cell.accesses) for cell in cells),
         caches=tuple(CacheLevel(c.name, c.size, tuple(sorted(c.cpus))) for c in caches),
-        tlb=TlbLevels(source, tuple(TlbLevel(t.level, t.page, t.entries, t.reach) for t in levels)),
-        marks=marks(caches, levels),
+        tlb=tlbs,
+        marks=marks(caches, tlbs.levels),
         notes=tuple(notes),
         cells=tuple(cell_result(c, host.virtual) for c in sorted(cells, key=lambda c: (c.size, c.accesses))),
     )

@@ -9,8 +9,7 @@ from cbench.machine import describe, tlb
 from cbench.machine.cpus import one_cpu
 from cbench.machine.memory import free_memory
 from cbench.machine.topology import caches
-from cbench.measure.options import MeasureOptions, measure_options
-from cbench.model import Workload
+from cbench.measure.options import measure_options
 from cbench.report import figures
 from cbench.sweep import figure
 from cbench.sweep import measure as sweeping
@@ -24,71 +23,57 @@ ACCESSES, QUICK_ACCESSES = "1e4,1e5,1e6", "1e4,1e5"
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """What `cbench sweep memory` measures, and `how`; made by sweep_options()."""
+    """The options of `cbench sweep memory`; None: the default."""
 
-    workload: Workload
-    sizes: tuple[int, ...]
-    accesses: tuple[int, ...]
-    how: MeasureOptions
+    sizes: str | None = None
+    accesses: str | None = None
+    trials: int | None = None
+    workload: str = "memory"
     cpu: str | None = None
+    counter: str = "auto"
     seed: int = 1
+    timeout: float = 120
+    quick: bool = False
     output: str | None = None
 
 
-def sweep_options(
-    *,
-    sizes: str | None = None,
-    half_steps: bool = False,
-    accesses: str | None = None,
-    trials: int | None = None,
-    workload: str = "memory",
-    cpu: str | None = None,
-    counter: str = "auto",
-    seed: int = 1,
-    timeout: float = 120,
-    quick: bool = False,
-    output: str | None = None,
-) -> SweepOptions:
-    """UsageError for what cannot be measured so; None: the default."""
-    if output is not None:
-        figures.check(output)
-    default = QUICK_TRIALS if quick else TRIALS
-    how = measure_options(default if trials is None else trials, "auto", counter, timeout, False)
-    found = sweeping.find(workload)
-    wanted = working_sets.sizes(sizes or (working_sets.QUICK_SIZES if quick else working_sets.SIZES), half_steps)
-    numbers = working_sets.accesses(accesses or (QUICK_ACCESSES if quick else ACCESSES))
-    return SweepOptions(found, wanted, numbers, how, cpu, seed, output)
-
-
 def measure(options: SweepOptions) -> SweepResult:
-    """The result of the sweep, its plot written; QuietError for whatever prevents it."""
+    """The result of the sweep, its plot written; QuietError for whatever prevents it, wrong options first."""
+    quick = options.quick
+    if options.output is not None:
+        figures.check(options.output)
+    trials = options.trials if options.trials is not None else QUICK_TRIALS if quick else TRIALS
+    how = measure_options(trials, "auto", options.counter, options.timeout, False)
+    workload = sweeping.find(options.workload)
+    default = working_sets.QUICK_SIZES if quick else working_sets.SIZES
+    sizes = working_sets.sizes(options.sizes or default)
+    accesses = working_sets.accesses(options.accesses or (QUICK_ACCESSES if quick else ACCESSES))
     reader = Reader()
-    fit, left_out = working_sets.fitting(options.sizes, free_memory(reader))
+    fit, left_out = working_sets.fitting(sizes, free_memory(reader))
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
-    near = caches(reader, cpu)
-    planned = sweeping.Sweep(
-        workload=options.workload,
-        sizes=fit,
-        accesses=options.accesses,
-        cpu=cpu,
-        isolated=isolated,
-        options=options.how,
-        seed=options.seed,
-        cached=max((cache.size or 0 for cache in near), default=0),
-    )
     notes = [left_out] if left_out else []
     for note in notes:
         tell(note)
-    tlbs = tlb.read(cpu)
+    grid = sweeping.grid(fit, accesses, options.seed)
     with TrialBar() as bar:
-        cells = sweeping.run(planned, bar.show, tell)
+        cells = sweeping.run(workload, grid, cpu, isolated, how, bar.show, tell)
     missing = describe.missing([cell.result for cell in cells if cell.result])
     for line in missing:
         tell(line)
     host = replace(describe.describe([cpu], isolated), missing=missing)
-    made = sweep_result(planned, cells, host, near, tlbs, notes)
+    result = sweep_result(
+        workload.name,
+        cpu,
+        host,
+        trials,
+        options.seed,
+        cells,
+        caches(reader, cpu),
+        tlb.read(cpu),
+        notes,
+    )
     if options.output is not None:
-        figure.sweep(made, options.output)
+        figure.sweep(result, options.output)
         tell(f"plot written to {options.output}")
-    return made
+    return result

@@ -23,20 +23,18 @@ def binary(size: float) -> str:
     return f"{size:g} B"
 
 
-def sizes(text: str, half_steps: bool = False) -> tuple[int, ...]:
-    """ "4K,1M-8M" in bytes, ascending: a range goes by doubling, with half steps also by 1.5. Raises UsageError."""
-    found: set[int] = set()
+def sizes(text: str) -> tuple[int, ...]:
+    """ "4K,1M-8M" in bytes, ascending: a range goes by doubling. Raises UsageError."""
+    working_sets: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
         low, high = _size(first, text), _size(last if dash else first, text)
         if low > high:
             raise UsageError(f"--sizes {text!r}: {part.strip()} goes downwards; write the smaller size first")
         while low <= high:
-            found.add(low)
-            if half_steps and dash and low + low // 2 <= high:
-                found.add((low + low // 2) & ~3)  # whole words
+            working_sets.add(low)
             low *= 2
-    return tuple(sorted(found))
+    return tuple(sorted(working_sets))
 
 
 def _size(text: str, whole: str) -> int:
@@ -49,14 +47,14 @@ def _size(text: str, whole: str) -> int:
 
 def accesses(text: str) -> tuple[int, ...]:
     """ "1e4,200000" as numbers, ascending. Raises UsageError."""
-    found = set()
+    numbers = set()
     for part in text.replace("_", "").split(","):
         match = _NUMBER.fullmatch(part.strip())
         number = int(match[1]) * 10 ** int(match[2] or 0) if match else 0
         if not number:
             raise UsageError(f"--accesses {text!r}: {part.strip()!r} is no number; write it like 1e4,1e5")
-        found.add(number)
-    return tuple(sorted(found))
+        numbers.add(number)
+    return tuple(sorted(numbers))
 
 
 def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:

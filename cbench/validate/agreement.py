@@ -52,52 +52,52 @@ class Agreement:
 def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 0.95) -> Agreement:
     """Two metrics in one unit. ValueError where paired ones differ in number."""
     check_level(level)
-    one, two = checked(first), checked(second)
-    if paired and one.size != two.size:
-        raise ValueError(f"pairs are needed, there are {one.size:,} and {two.size:,} values")
-    n = (one.size, two.size)
-    why = no_squares(one) or no_squares(two)
+    first_values, second_values = checked(first), checked(second)
+    if paired and first_values.size != second_values.size:
+        raise ValueError(f"pairs are needed, there are {first_values.size:,} and {second_values.size:,} values")
+    n = (first_values.size, second_values.size)
+    why = no_squares(first_values) or no_squares(second_values)
     if why is None and min(n) < 2:
-        why = f"2 values of each are needed, there are {one.size} and {two.size}"
+        why = f"2 values of each are needed, there are {first_values.size} and {second_values.size}"
     if why is not None:
         none = Interval(None, None, level, T if paired else WELCH, 0, why)
         return Agreement(n, paired, None, none, None, None, None, None, None, None, why)
-    difference, interval = _difference(one, two, paired, level)
-    base = float(one.mean())
+    difference, interval = _difference(first_values, second_values, paired, level)
+    base = float(first_values.mean())
     percent = 100 * difference / base if base else None
-    limits, error, trend = _limits(one, two) if paired else (None, None, None)
+    limits, error, trend = _limits(first_values, second_values) if paired else (None, None, None)
     ratio, ratio_interval = None, None
-    if min(one.min(), two.min()) > 0:
-        logarithm, ends = _difference(np.log(one), np.log(two), paired, level)
+    if min(first_values.min(), second_values.min()) > 0:
+        logarithm, ends = _difference(np.log(first_values), np.log(second_values), paired, level)
         ratio, ratio_interval = exp(logarithm), _exponential(ends)
     else:
         why = "no ratio: not all values are above 0"
     return Agreement(n, paired, difference, interval, percent, limits, error, trend, ratio, ratio_interval, why)
 
 
-def _difference(one: Values, two: Values, paired: bool, level: float) -> tuple[float, Interval]:
+def _difference(first: Values, second: Values, paired: bool, level: float) -> tuple[float, Interval]:
     if paired:
-        each = two - one
+        each = second - first
         return float(each.mean()), t_interval(each, level)
-    return welch(one, two, level)
+    return welch(first, second, level)
 
 
-def welch(one: Values, two: Values, level: float) -> tuple[float, Interval]:
+def welch(first: Values, second: Values, level: float) -> tuple[float, Interval]:
     """The difference of the means of two samples of 2 values or more, second less first, and its interval."""
-    difference = float(two.mean() - one.mean())
-    shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (one, two)]
+    difference = float(second.mean() - first.mean())
+    shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (first, second)]
     error = sum(shares)
     if not error:
         why = "all values of each are alike: its width of 0 is no promise for others"
         return difference, Interval(difference, difference, level, WELCH, 0, why)
-    parts = zip(shares, (one, two), strict=True)
+    parts = zip(shares, (first, second), strict=True)
     freedom = 1 / sum((share / error) ** 2 / (each.size - 1) for share, each in parts)
     half = t_quantile((1 + level) / 2, freedom) * sqrt(error)
     return difference, Interval(difference - half, difference + half, level, WELCH)
 
 
-def _limits(one: Values, two: Values) -> tuple[tuple[float, float], float, float | None]:
-    each, middles = two - one, (one + two) / 2
+def _limits(first: Values, second: Values) -> tuple[tuple[float, float], float, float | None]:
+    each, middles = second - first, (first + second) / 2
     middle, sd = float(each.mean()), deviation(each) or 0.0
     spread = (deviation(middles) or 0.0) * sd
     trend = None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import sys
 from typing import Annotated
 
 import typer
+
+from cbench.command import Json
+from cbench.console import show
 
 
 def validate_command(
@@ -27,31 +27,22 @@ def validate_command(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Ten samples, and small workloads: a minute.")] = False,
     seed: Annotated[int | None, typer.Option(help="For the order of trials (1).")] = None,
-    watch: Annotated[
-        str, typer.Option(metavar="S,S,...", help="What a watch said that the etalon took, trial by trial.")
-    ] = "",
     no_run: Annotated[bool, typer.Option("--no-run", help="Only say what is in the store already.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Try the instruments on work whose answer is known. Ends with 1 where one is at fault, or the watch differs."""
-    from cbench.results import to_json
+    """Try the instruments on work whose answer is known. Ends with 1 where one is at fault."""
     from cbench.study.table import StudyBar
     from cbench.validate.plan import ValidateOptions
     from cbench.validate.run import validated
 
     chosen = tuple(workload or ()), tuple(instrument or ())
-    options = ValidateOptions(output, samples, *chosen, quick, seed, watch, not no_run)
+    options = ValidateOptions(output, samples, *chosen, quick, seed, not no_run)
     with StudyBar() as bar:
         result = validated(options, bar.show)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
-    else:
-        from cbench.validate.table import validation
+    from cbench.validate.table import validation  # needs numpy, which validated() has asked for
 
-        validation(result)
-    sys.stdout.flush()
-    if result.at_fault or result.watch_differs:
+    show(result, as_json, validation)
+    if result.at_fault:
         raise typer.Exit(1)
 
 

@@ -40,7 +40,7 @@ class Finding:
 def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
     """No trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS): such a reading
     is the instrument's fault. Both of the same trials, each in a unit of its own: it need not be time."""
-    used, took = _pairs(cpu, elapsed)
+    used, took = _alike(cpu, elapsed)
     rule = "CPU time does not drop while elapsed time is normal"
     missing = _missing(used, took)
     if missing:
@@ -81,7 +81,7 @@ def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
 def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resolution: float = 0.0) -> Finding:
     """CPU time is at most the elapsed time of the same trial (and `resolution`, in its unit), unless work is parallel:
     then it should be above."""
-    used, took = _pairs(cpu, elapsed)
+    used, took = _alike(cpu, elapsed)
     rule = "CPU time is not above elapsed time"
     missing = _missing(used, took)
     if missing:
@@ -120,7 +120,7 @@ def user_system_is_clock(
 
     Seconds. user and sys are of the same trials; cpu-clock may be of others.
     """
-    ours, theirs, other = *_pairs(user, system), checked(clock)
+    ours, theirs, other = *_alike(user, system), checked(clock)
     rule = "user and system time together are cpu-clock"
     missing = _missing(ours, theirs) or _missing(other)
     if missing:
@@ -144,17 +144,12 @@ def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
     return Finding(rule, wrong == 0, wrong, row.size, words)
 
 
-def _pairs(one: ArrayLike, two: ArrayLike) -> tuple[Values, Values]:
-    first, second = _alike(one, two)
-    return first, second
-
-
 def _alike(*rows: ArrayLike) -> list[Values]:
-    made = [checked(row) for row in rows]
-    for row in made[1:]:
-        if row.size != made[0].size:
-            raise ValueError(f"readings of the same trials are needed, there are {made[0].size:,} and {row.size:,}")
-    return made
+    readings = [checked(row) for row in rows]
+    for row in readings[1:]:
+        if row.size != readings[0].size:
+            raise ValueError(f"readings of the same trials are needed, there are {readings[0].size:,} and {row.size:,}")
+    return readings
 
 
 def _missing(*rows: Values) -> str | None:

@@ -1,7 +1,7 @@
 """What a validation shows: each metric of each workload, the rules that it must hold, and which instrument is at fault.
 
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judged by eye. The rules and their limits are those of
-face_validity.py, agreement.py and cbench/stats/etalon.py; the three below are ours.
+face_validity.py, agreement.py and cbench/stats/etalon.py; those below are ours.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from statistics import fmean, median, stdev
 
+from cbench.results import extended
 from cbench.stats.etalon import etalon, first_run
 from cbench.stats.interval import Interval
 from cbench.study.instruments import perf_record
@@ -55,9 +56,6 @@ from cbench.workloads.programs import CLOCKS
 CLOCK_SHARE = 1e-3
 """A clock by which the etalon is off by a larger share is wrong, or the etalon's is: crystals keep time to 1e-4.
 Whatever else runs makes an etalon end late and never early, so by a host's clocks its shortest trial counts."""
-WATCH_SHARE = 0.01
-"""Readings of a watch tell nothing where half of their mean's interval is a larger share of the etalon's time: a hand
-stops a watch to a tenth of a second, so ten readings of ten seconds tell, and two hardly ever."""
 AGREE = 0.05
 """CPU times whose ratio is further from 1, with all of its interval where the trials are not the same, do not agree."""
 START_S = 0.01
@@ -68,8 +66,8 @@ COUNTS = tuple(metric_name(each) for each in (CYCLES, CYCLES_USER))
 PARALLEL = ("perfect",)
 
 
-def judged(measured: ValidationData, watch: Sequence[float] = (), level: float = 0.95) -> ValidationResult:
-    """What a validation shows. `watch`: durations of the etalon in seconds, by another clock than the host's."""
+def judged(measured: ValidationData, level: float = 0.95) -> ValidationResult:
+    """What a validation shows."""
     result = ValidationResult(
         trials=measured.trials,
         trials_done=measured.done,
@@ -80,15 +78,10 @@ def judged(measured: ValidationData, watch: Sequence[float] = (), level: float =
         workloads=tuple(_workload(each) for each in measured.series),
         findings=tuple(each for series in measured.series for each in _findings(series, measured)),
         agreement=tuple(each for series in measured.series for each in _agreements(series, measured, level)),
-        etalon=tuple(_clocks(measured, watch, level)),
+        etalon=tuple(_clocks(measured, level)),
     )
-    watches = [each for each in result.etalon if each.independent]  # a watch judges, and is not judged
-    broken = [each for each in result.checks if each.holds is False and each not in watches]
-    result = replace(
-        result,
-        at_fault=tuple(sorted({name for each in broken for name in each.instruments})),
-        watch_differs=next((not each.holds for each in watches if each.holds is not None), None),
-    )
+    broken = [each for each in result.checks if each.holds is False]
+    result = replace(result, at_fault=tuple(sorted({name for each in broken for name in each.instruments})))
     return replace(result, verdict=tuple(verdict.verdict(result)))
 
 
@@ -116,33 +109,34 @@ def _workload(series: ValidationSeries) -> ValidatedWorkload:
 def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[FindingResult]:
     """The rules of face validity, each for the instruments that it is about."""
 
-    def found(instruments: Sequence[str], finding: Finding) -> FindingResult:
-        rule, holds, wrong, n, words = finding.rule, finding.holds, finding.wrong, finding.n, finding.words
-        return FindingResult(series.workload, series.kind, tuple(instruments), rule, holds, wrong, n, words)
+    def of_series(instruments: Sequence[str], finding: Finding) -> FindingResult:
+        return extended(
+            FindingResult, finding, workload=series.workload, kind=series.kind, instruments=tuple(instruments)
+        )
 
     parallel = series.workload in PARALLEL
     step = _resolution(measured, USER)
     for name, cpu, elapsed in _cpu_times(series):
         if series.workload == ETALON:
-            yield found([name], cpu_drop_alone(*_beside(series, name)))
+            yield of_series([name], cpu_drop_alone(*_beside(series, name)))
         else:
-            yield found([name], cpu_drop(cpu, elapsed))
-        yield found([name], cpu_within_elapsed(cpu, elapsed, parallel, step))
+            yield of_series([name], cpu_drop(cpu, elapsed))
+        yield of_series([name], cpu_within_elapsed(cpu, elapsed, parallel, step))
     for name in COUNTS:
         if series.workload != ETALON and name in series.values and WALL in series.values:
-            yield found([name], cpu_drop(*series.rows(name, WALL)))
+            yield of_series([name], cpu_drop(*series.rows(name, WALL)))
     if series.kind:
         return
     both = {name: series.row(name) for name in (WALL, PERF_ELAPSED) if name in series.values}
     if len(both) == 2:
-        yield found(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[WALL])))
+        yield of_series(list(both), elapsed_alike(both, TOLERANCE + START_S / median(both[WALL])))
     if {USER, SYS, CPU_CLOCK} <= set(series.values):
         user, system, clock = series.rows(USER, SYS, CPU_CLOCK)
-        yield found([BOTH, CPU_CLOCK], user_system_is_clock(user, system, clock, step))
+        yield of_series([BOTH, CPU_CLOCK], user_system_is_clock(user, system, clock, step))
     if series.workload == ETALON:
         for name in (WALL, PERF_ELAPSED):
             if name in series.values:
-                yield found([name], pegged(series.row(name), measured.about.etalon_s, _resolution(measured, name)))
+                yield of_series([name], pegged(series.row(name), measured.about.etalon_s, _resolution(measured, name)))
 
 
 def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], list[float]]]:
@@ -178,28 +172,21 @@ def _beside(series: ValidationSeries, name: str) -> tuple[list[float], list[list
 def _agreements(series: ValidationSeries, measured: ValidationData, level: float) -> Iterator[AgreementResult]:
     """Of instruments that should say the same: of the same trials, and of sampled ones with those that are not."""
 
-    def found(
+    def compared(
         first: str, second: str, rows: tuple[list[float], list[float]], paired: bool, judge: bool
     ) -> AgreementResult:
-        made = agreement(*rows, paired, level)
-        return AgreementResult(
+        agreed = agreement(*rows, paired, level)
+        return extended(
+            AgreementResult,
+            agreed,
             workload=series.workload,
             kind=series.kind,
             first=first,
             second=second,
             instruments=(second,),
-            n=made.n,
-            paired=made.paired,
-            difference=made.difference,
-            interval=_ends(made.interval),
-            percent=made.percent,
-            limits=made.limits,
-            limits_error=made.limits_error,
-            trend=made.trend,
-            ratio=made.ratio,
-            ratio_interval=_ends(made.ratio_interval),
-            why=made.why,
-            holds=None if made.ratio is None or not judge else _near(made.ratio, made.ratio_interval, paired),
+            interval=_ends(agreed.interval),
+            ratio_interval=_ends(agreed.ratio_interval),
+            holds=None if agreed.ratio is None or not judge else _near(agreed.ratio, agreed.ratio_interval, paired),
         )
 
     times = {name: cpu for name, cpu, _ in _cpu_times(series)}
@@ -212,15 +199,15 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
         for name in (CPU_CLOCK, BOTH):
             if series.kind in times and name in other:
                 steady = series.workload != ETALON  # whose CPU time is whatever others leave it
-                yield found(name, series.kind, (other[name], times[series.kind]), False, steady)
+                yield compared(name, series.kind, (other[name], times[series.kind]), False, steady)
                 return
         return
     for name in (CPU_CLOCK, BOTH):
         if name in times and TASK_CLOCK in times:
-            yield found(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
+            yield compared(TASK_CLOCK, name, (times[TASK_CLOCK], times[name]), True, True)
     if {WALL, PERF_ELAPSED} <= set(series.values):
         one, two = series.rows(WALL, PERF_ELAPSED)
-        yield found(WALL, PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
+        yield compared(WALL, PERF_ELAPSED, (one, two), True, False)  # what they should differ by is a start
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
@@ -232,46 +219,21 @@ def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
     return False if ends.low > 1 + AGREE or ends.high < 1 - AGREE else None
 
 
-def _clocks(measured: ValidationData, watch: Sequence[float], level: float) -> Iterator[ClockResult]:
-    """The etalon by every clock that there is. Those of one host tick by one source, and only a watch does not."""
+def _clocks(measured: ValidationData, level: float) -> Iterator[ClockResult]:
+    """The etalon by every clock that there is; those of one host tick by one source."""
     wanted = measured.about.etalon_s
     series = [each for each in measured.series if each.workload == ETALON and not each.kind]
-    rows = [(name, each.row(name), False) for each in series for name in CLOCKS if name in each.values]
-    for name, row, independent in [*rows, *([("watch", list(watch), True)] if watch else [])]:
-        made = etalon(row, wanted, level)
-        said = made.median if independent else min(row, default=None)
-        if said is None:
-            continue
-        holds: bool | None = abs(said / wanted - 1) <= CLOCK_SHARE
-        if independent:
-            holds = _watch_holds(bool(holds), made.t_mean, wanted)
-        yield ClockResult(
+    for name, row in ((name, each.row(name)) for each in series for name in CLOCKS if name in each.values):
+        estimate = etalon(row, wanted, level)
+        yield extended(
+            ClockResult,
+            estimate,
             instruments=(name,),
-            independent=independent,
-            n=made.n,
-            wanted=made.wanted,
-            mean=made.mean,
-            median=made.median,
-            sd=made.sd,
-            sem=made.sem,
-            cv=made.cv,
-            t=made.t,
-            p=made.p,
-            t_mean=_ends(made.t_mean),
-            bca_mean=_ends(made.bca_mean),
-            why=made.why,
-            said=said,
-            holds=holds,
+            t_mean=_ends(estimate.t_mean),
+            bca_mean=_ends(estimate.bca_mean),
+            said=min(row),
+            holds=abs(min(row) / wanted - 1) <= CLOCK_SHARE,
         )
-
-
-def _watch_holds(near: bool, ends: Interval, wanted: float) -> bool | None:
-    """None where readings leave so much room that they would agree with another time as well."""
-    if ends.half is None:
-        return None
-    if not near and not ends.holds(wanted):
-        return False
-    return True if ends.half <= WATCH_SHARE * wanted else None
 
 
 def _hz(series: ValidationSeries) -> int | None:

@@ -41,7 +41,7 @@ ETALON_S, QUICK_ETALON_S = 10.0, 0.5
 class ValidateOptions:
     """The options of `cbench screen validate`; None and () for those that were not given.
 
-    `watch`: durations of the etalon by another clock, such as "10.07,9.99"; `run`: measure what is left.
+    `run`: measure what is left.
     """
 
     data: str = "validate.db"
@@ -50,7 +50,6 @@ class ValidateOptions:
     instruments: Sequence[str] = ()
     quick: bool = False
     seed: int | None = None
-    watch: str = ""
     run: bool = True
 
     @property
@@ -58,14 +57,9 @@ class ValidateOptions:
         return self.samples or (QUICK_SAMPLES if self.quick else FULL_SAMPLES)
 
     @property
-    def etalons(self) -> int:
-        """Trials of the etalon, of each kind."""
-        return self.repetitions if not self.workloads or ETALON in self.workloads else 0
-
-    @property
     def plans(self) -> bool:
         """Whether any of them says what is measured."""
-        return self != ValidateOptions(self.data, watch=self.watch, run=self.run)
+        return self != ValidateOptions(self.data, run=self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +71,16 @@ class ValidationFacts:
     clocksource: str
 
 
-def text(asked: ValidateOptions) -> str:
+def text(options: ValidateOptions) -> str:
     """The study as a file's text. Raises UsageError for names that are not known, and where nothing can be read."""
-    workloads = _chosen(asked.workloads, NAMES, "--workload")
-    chosen = _chosen(asked.instruments, (*instruments.NAMES, OWN), "--instrument")
+    workloads = _chosen(options.workloads, NAMES, "--workload")
+    chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
     what, why = "cbench's own counter, around the work alone", "one tick of the CPU's counter"
     own = HostInstrument(OWN, "ticks", what, None, why)
     every = (*(instruments.instruments(chosen) if chosen != (OWN,) else ()), *((own,) if OWN in chosen else ()))
     if all(each.missing for each in every):
         raise UsageError(f"nothing to validate: {every[0].read}: {every[0].missing}")
-    about = ValidationFacts(every, QUICK_ETALON_S if asked.quick else ETALON_S, Reader().text(CLOCKSOURCE) or "")
+    about = ValidationFacts(every, QUICK_ETALON_S if options.quick else ETALON_S, Reader().text(CLOCKSOURCE) or "")
     begin, end = (_python("competing", f"{what} {SOCKET}") for what in ("begin", "end"))
     loaded = "competing" in workloads
     return "\n".join(
@@ -96,11 +90,11 @@ def text(asked: ValidateOptions) -> str:
             "",
             "[study]",
             f"name = {_quoted(NAME)}",
-            f"repetitions = {asked.repetitions}",
+            f"repetitions = {options.repetitions}",
             'design = "random"',
-            f"seed = {1 if asked.seed is None else asked.seed}",
+            f"seed = {1 if options.seed is None else options.seed}",
             *([f"setup = [{_quoted(begin)}]", f"teardown = [{_quoted(end)}]"] if loaded else []),
-            *(_test(name, each, asked.quick, every) for name in workloads for each in _kinds(every)),
+            *(_test(name, each, options.quick, every) for name in workloads for each in _kinds(every)),
             "",
         ]
     )
@@ -111,17 +105,17 @@ def about(source: str) -> ValidationFacts:
     line = next((each for each in source.splitlines() if each.startswith(MARK)), None)
     if line is None:
         raise UsageError("is no validation, but another study; choose another name (-o)")
-    found = json.loads(line.removeprefix(MARK))
+    facts = json.loads(line.removeprefix(MARK))
     return ValidationFacts(
-        tuple(HostInstrument(**each) for each in found["instruments"]), found["etalon_s"], found["clocksource"]
+        tuple(HostInstrument(**each) for each in facts["instruments"]), facts["etalon_s"], facts["clocksource"]
     )
 
 
-def _chosen(asked: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
-    for each in asked:
+def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
+    for each in names:
         if each not in known:
             raise UsageError(f"{option} {each}: one of {', '.join(known)}")
-    return tuple(each for each in known if not asked or each in asked)
+    return tuple(each for each in known if not names or each in names)
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:
@@ -140,12 +134,7 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
         f"command = {_quoted(_python('programs', given))}",
     ]
     if kind:  # its times say what sampling costs
-        reads = {
-            SAMPLES: kind,
-            WALL: WALL,
-            USER: USER,
-            SYS: SYS,
-        }
+        reads = {SAMPLES: kind, WALL: WALL, USER: USER, SYS: SYS}
     else:
         plain = [each.read for each in every if not each.missing and not each.read.startswith(SAMPLES)]
         reads = {metric_name(each): f"json:{OWN}" if each == OWN else each for each in plain}
@@ -159,11 +148,6 @@ def _test(name: str, kind: str, quick: bool, every: Sequence[HostInstrument]) ->
 def test_name(workload: str, kind: str) -> str:
     """Such as "aliquot" and "aliquot samples-fp"."""
     return f"{workload} {kind.replace(':', '-')}".rstrip()
-
-
-def is_etalon(test: str) -> bool:
-    """Of a test's name."""
-    return test.partition(" ")[0] == ETALON
 
 
 def metric_name(read: str) -> str:

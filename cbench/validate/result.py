@@ -27,14 +27,11 @@ class MetricSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class ValidatedWorkload:
-    """A workload by one kind of trials, "" for those that are not sampled."""
+class OfWorkload:
+    """What is about a workload by one kind of trials, "" for those that are not sampled."""
 
     workload: str
     kind: str
-    metrics: Mapping[str, MetricSummary]
-    samples_lost: int
-    samples_throttled: int
 
     @property
     def place(self) -> str:
@@ -42,11 +39,18 @@ class ValidatedWorkload:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingResult:
+class ValidatedWorkload(OfWorkload):
+    """The metrics of a workload, and what the kernel says of its samples."""
+
+    metrics: Mapping[str, MetricSummary]
+    samples_lost: int
+    samples_throttled: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindingResult(OfWorkload):
     """A rule of face validity, for the `instruments` that it judges; the rest is as in face_validity.Finding."""
 
-    workload: str
-    kind: str
     instruments: tuple[str, ...]
     rule: str
     holds: bool | None
@@ -54,17 +58,11 @@ class FindingResult:
     n: int
     words: str
 
-    @property
-    def place(self) -> str:
-        return f"{self.workload} {self.kind}".rstrip()
-
 
 @dataclass(frozen=True, slots=True)
-class AgreementResult:
+class AgreementResult(OfWorkload):
     """Whether `second` agrees with `first`; the rest is as in agreement.Agreement."""
 
-    workload: str
-    kind: str
     first: str
     second: str
     instruments: tuple[str, ...]
@@ -81,18 +79,12 @@ class AgreementResult:
     why: str | None
     holds: bool | None
 
-    @property
-    def place(self) -> str:
-        return f"{self.workload} {self.kind}".rstrip()
-
 
 @dataclass(frozen=True, slots=True)
 class ClockResult:
-    """The etalon by one clock, `independent` of the host's where it is a watch; `said`: what the clock is judged by.
-    The rest is as in etalon.Etalon."""
+    """The etalon by one clock; `said`: what the clock is judged by. The rest is as in etalon.Etalon."""
 
     instruments: tuple[str, ...]
-    independent: bool
     n: int
     wanted: float
     mean: float | None
@@ -111,7 +103,7 @@ class ClockResult:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """All of it. `at_fault`: instruments; `watch_differs`: None without a watch that can tell."""
+    """All of it. `at_fault`: instruments."""
 
     trials: int
     trials_done: int
@@ -124,7 +116,6 @@ class ValidationResult:
     agreement: tuple[AgreementResult, ...]
     etalon: tuple[ClockResult, ...]
     at_fault: tuple[str, ...] = ()
-    watch_differs: bool | None = None
     verdict: tuple[str, ...] = ()
 
     @property

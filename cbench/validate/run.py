@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
 
 def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -> ValidationResult:
     """Run what is left of it, or all of it, and judge what is there. Raises UsageError, QuietError."""
-    watch = _watch(options.watch)
     try:
         from cbench.validate.judge import judged
     except ModuleNotFoundError as error:
@@ -31,19 +30,13 @@ def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -
             raise
         raise UsageError(NEEDED) from None
     data = Path(options.data)
-    measured = False
     if data.exists():
-        measured = _go_on(data, options, len(watch), show)
+        _go_on(data, options, show)
     elif not options.run:
         raise UsageError(f"{data}: no such file; without --no-run it is measured")
     else:
-        _check_watch(len(watch), options.etalons)
         _begin(data, options, show)
-        measured = True
-    found = series.read(data)
-    if not measured:
-        _check_watch(len(watch), found.etalons)
-    return judged(found, watch)
+    return judged(series.read(data))
 
 
 def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
@@ -60,8 +53,8 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     lifecycle.StartStudy(str(file), str(data)).run(show, _again(data))
 
 
-def _go_on(data: Path, options: ValidateOptions, readings: int, show: Callable[[StudyProgress], None]) -> bool:
-    """Whether something was measured."""
+def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress], None]) -> None:
+    """Run what is left of it."""
     if not is_store(data):
         raise UsageError(f"{data}: is there already and is no store; choose another name (-o)")
     with StudyStore.open(data) as store:
@@ -72,28 +65,9 @@ def _go_on(data: Path, options: ValidateOptions, readings: int, show: Callable[[
         raise UsageError(f"{data}: {error}") from None
     if options.plans and plan.text(options) != header.source:
         raise UsageError(f"{data}: was begun with other options: leave them out to go on with it, or choose another -o")
-    if not options.run or all(run.over for run in runs):
-        return False
-    _check_watch(readings, len(runs) * any(plan.is_etalon(test) for test in header.tests))
-    lifecycle.ResumeStudy(str(data)).run(show, _again(data))
-    return True
-
-
-def _watch(text: str) -> Sequence[float]:
-    try:
-        found = [float(each) for each in text.split(",")] if text else []
-    except ValueError:
-        raise UsageError(f"--watch {text}: seconds, such as 10.07,9.99") from None
-    if any(not 0 < each < float("inf") for each in found):
-        raise UsageError(f"--watch {text}: seconds above 0")
-    return found
+    if options.run and not all(run.over for run in runs):
+        lifecycle.ResumeStudy(str(data)).run(show, _again(data))
 
 
 def _again(data: Path) -> str:
     return f"cbench screen validate -o {data}"
-
-
-def _check_watch(readings: int, trials: int) -> None:
-    if readings > trials:
-        said = "1 reading" if readings == 1 else f"{readings:,} readings"
-        raise UsageError(f"--watch: {said} of {trials:,} trial{'' if trials == 1 else 's'} of the etalon")

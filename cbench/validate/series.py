@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbench.study.store import StudyStore
-from cbench.validate.plan import ValidationFacts, about, is_etalon
+from cbench.validate.plan import ValidationFacts, about
 from quiet import UsageError
 
 
@@ -30,9 +30,9 @@ class ValidationSeries:
 
     def rows(self, *metrics: str) -> list[list[float]]:
         """Values of the trials that have all of these metrics, in the order of time."""
-        found = [self.values.get(metric, {}) for metric in metrics]
-        both = sorted(set.intersection(*(set(each) for each in found)))
-        return [[each[run] for run in both] for each in found]
+        columns = [self.values.get(metric, {}) for metric in metrics]
+        both = sorted(set.intersection(*(set(each) for each in columns)))
+        return [[each[run] for run in both] for each in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,13 @@ class ValidationData:
     failed: int
     failures: tuple[tuple[str, str], ...]
 
-    @property
-    def etalons(self) -> int:
-        """Trials of the etalon that ended well, of the kind that has the most."""
-        found = [each for each in self.series if is_etalon(each.workload)]
-        return max((len(row) for each in found for row in each.values.values()), default=0)
-
 
 def read(path: Path) -> ValidationData:
     """The validation in a store. UsageError where there is none; QuietError for a damaged one."""
     with StudyStore.open(path) as store:
         header, runs, counts = store.header(), store.runs(), store.counts()
         try:
-            found = about(header.source)
+            validation = about(header.source)
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from None
         values: dict[int, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -77,4 +71,4 @@ def read(path: Path) -> ValidationData:
             ValidationSeries(workload, kind.replace("-", ":", 1), dict(values[number]), lost[number], throttled[number])
         )
     total = sum(len(run.order) for run in runs)
-    return ValidationData(found, tuple(series), total, counts.done, counts.failed, failures)
+    return ValidationData(validation, tuple(series), total, counts.done, counts.failed, failures)

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.study.instruments.instrument import HostInstrument
 from cbench.validate.result import MetricSummary, ValidationResult
 
-PLAIN_WIDTH = 160
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
 """Of metrics; clocks after them, and shown for the etalon alone."""
 
 
-def validation(made: ValidationResult) -> None:
+def validation(result: ValidationResult) -> None:
     """The verdict, what the instruments resolve, then each workload's metrics."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=PLAIN_WIDTH)
-    for number, line in enumerate(made.verdict):
+    console = table_console(160)
+    for number, line in enumerate(result.verdict):
         console.print(escape(line), style=None if number else "bold", soft_wrap=True)
     instruments = _table("instrument", "reads", "least step", "how that is known")
-    for each in made.instruments:
+    for each in result.instruments:
         if not each.missing:
             instruments.add_row(each.read, escape(each.what), _step(each), escape(each.why))
     console.print(instruments)
     metrics = _table("workload", "metric", "n", "mean", "median", "sd", "CV", "first", "sd without it")
-    for workload in made.workloads:
+    for workload in result.workloads:
         name = workload.place
         for metric, row in sorted(workload.metrics.items(), key=_place):
             if metric in CLOCKS and workload.workload != "etalon":

@@ -2,69 +2,67 @@
 
 from __future__ import annotations
 
-from cbench.validate.result import ClockResult, ValidatedWorkload, ValidationResult
+from cbench.validate.result import ValidatedWorkload, ValidationResult
 
 MOST = 5
 STEADY = 3.0
 """Work whose coefficient of variation is so many times the etalon's varies by itself."""
 
 
-def verdict(made: ValidationResult) -> list[str]:
+def verdict(result: ValidationResult) -> list[str]:
     """The answer first, then why, then what is missing."""
     return [
-        _answer(made),
-        *_faults(made),
-        *_first_runs(made),
-        *_steady(made),
-        *_clocks(made),
-        *_lost(made),
-        *_rest(made),
+        _answer(result),
+        *_faults(result),
+        *_first_runs(result),
+        *_steady(result),
+        *_clocks(result),
+        *_lost(result),
+        *_rest(result),
     ]
 
 
-def _answer(made: ValidationResult) -> str:
-    judged = sum(each.holds is not None for each in made.checks)
+def _answer(result: ValidationResult) -> str:
+    judged = sum(each.holds is not None for each in result.checks)
     if not judged:
         return "Nothing can be said of any instrument: no trial has ended well."
-    if made.at_fault or made.watch_differs:
-        said = [f"At fault: {', '.join(made.at_fault)}."] if made.at_fault else []
-        return " ".join([*said, *(["The host's clock and the watch differ."] if made.watch_differs else [])])
+    if result.at_fault:
+        return f"At fault: {', '.join(result.at_fault)}."
     return f"No instrument is at fault: all {judged:,} checks hold."
 
 
-def _faults(made: ValidationResult) -> list[str]:
+def _faults(result: ValidationResult) -> list[str]:
     said = [
         f"{each.place}: {', '.join(each.instruments)}: not so: {each.rule}; {each.words}."
-        for each in made.findings
+        for each in result.findings
         if each.holds is False
     ]
     said += [
         f"{each.place}: {each.second} is {each.ratio:.3g} times {each.first}."
-        for each in made.agreement
+        for each in result.agreement
         if each.holds is False
     ]
     said += [
-        f"etalon: {each.instruments[0]} says {each.said:.6g} s "
-        f"{'in the median' if each.independent else 'at the shortest'} in place of {each.wanted:g} s."
-        for each in made.etalon
+        f"etalon: {each.instruments[0]} says {each.said:.6g} s at the shortest in place of {each.wanted:g} s."
+        for each in result.etalon
         if each.holds is False
     ]
     return _some(said, "more is in --json")
 
 
-def _first_runs(made: ValidationResult) -> list[str]:
+def _first_runs(result: ValidationResult) -> list[str]:
     said = [
         f"{each.place}: the first {name} is {metric.first:.4g}, the median {metric.median:.4g}: a warm-up."
-        for each in made.workloads
+        for each in result.workloads
         for name, metric in each.metrics.items()
         if metric.first_run.flagged
     ]
     return _some(said, "more first runs are unlike the others, see --json")
 
 
-def _steady(made: ValidationResult) -> list[str]:
+def _steady(result: ValidationResult) -> list[str]:
     """Little spread on the etalon beside much on fixed work: it is the work that varies (TN 1855, section 3.8)."""
-    spread = {each.workload: _cv(each) for each in made.workloads if not each.kind}
+    spread = {each.workload: _cv(each) for each in result.workloads if not each.kind}
     known = spread.pop("etalon", None)
     if known is None:
         return []
@@ -80,26 +78,15 @@ def _cv(workload: ValidatedWorkload) -> float | None:
     return None if raw is None else raw.cv_pct
 
 
-def _clocks(made: ValidationResult) -> list[str]:
-    watches = [each for each in made.etalon if each.independent]
-    if not made.etalon or watches:
-        return [_unclear(each) for each in watches if each.holds is None]
-    source = f" ({made.clocksource})" if made.clocksource else ""
-    return [
-        f"All clocks of this host tick by one source{source}: that they agree says nothing of its rate. "
-        "Hold a watch against some trials of the etalon, and give what it says: --watch 10.07,9.99,..."
-    ]
+def _clocks(result: ValidationResult) -> list[str]:
+    source = f" ({result.clocksource})" if result.clocksource else ""
+    line = f"All clocks of this host tick by one source{source}: that they agree says nothing of its rate."
+    return [line] if result.etalon else []
 
 
-def _unclear(watch: ClockResult) -> str:
-    ends, many = watch.t_mean, watch.n
-    why = watch.why if ends is None else f"their mean is anything from {ends[0]:.4g} s to {ends[1]:.4g} s"
-    return f"{many:,} reading{'s' if many > 1 else ''} of the watch cannot tell: {why}; give more."
-
-
-def _lost(made: ValidationResult) -> list[str]:
+def _lost(result: ValidationResult) -> list[str]:
     said = []
-    for each in made.workloads:
+    for each in result.workloads:
         if each.samples_lost:
             said.append(f"{each.place}: the kernel has lost {each.samples_lost:,} records: the count is too low.")
         if each.samples_throttled:
@@ -107,13 +94,13 @@ def _lost(made: ValidationResult) -> list[str]:
     return said
 
 
-def _rest(made: ValidationResult) -> list[str]:
-    said = [f"{each.read} is not to be had: {each.missing}." for each in made.instruments if each.missing]
-    if made.trials_failed:
-        said.append(f"{made.trials_failed:,} trials failed.")
-        said += [f"{each.test}: {each.reason}." for each in made.failures[:MOST]]
-    if made.trials_done < made.trials:
-        said.append(f"So far: {made.trials_done:,} of {made.trials:,} trials.")
+def _rest(result: ValidationResult) -> list[str]:
+    said = [f"{each.read} is not to be had: {each.missing}." for each in result.instruments if each.missing]
+    if result.trials_failed:
+        said.append(f"{result.trials_failed:,} trials failed.")
+        said += [f"{each.test}: {each.reason}." for each in result.failures[:MOST]]
+    if result.trials_done < result.trials:
+        said.append(f"So far: {result.trials_done:,} of {result.trials:,} trials.")
     return said
 
 

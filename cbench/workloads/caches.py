@@ -1,12 +1,15 @@
-"""Pointer chase: the load latency of one cache level.
+"""Latency and bandwidth of caches and memory: a pointer chase, and the four kernels of STREAM.
 
 The cycle is drawn again here: by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) and Sattolo's algorithm (Information
 Processing Letters 22, 1986), on a list of indexes where the C exchanges pointers.
+
+The result of STREAM's kernels (J. McCalpin, IEEE TCCA Newsletter, 1995) is a weighted sum of 64 elements of the array
+written, evenly spread: whole numbers, which doubles hold exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from cbench.model import Parameter, Params, Workload
 
@@ -46,17 +49,39 @@ def chase_expected(params: Params) -> int | None:
     return at
 
 
-PAGE = 4096
-MOST_FITTED = 4 * 2**20
-
-
 def _wrong(params: Params) -> str:
     size, stride = params["size"], params["stride"]
-    if size < stride:
-        return f"size={size:,} has no room for one link every {stride:,} bytes"
-    if params["fit"] and (size % PAGE or PAGE % stride or size > MOST_FITTED):
-        return f"fit=1 takes whole pages of {PAGE:,} bytes, {MOST_FITTED:,} at most, and a stride that divides them"
-    return ""
+    return f"size={size:,} has no room for one link every {stride:,} bytes" if size < stride else ""
+
+
+PROBES = 64
+DOUBLE = 8
+
+STREAM_PARAMETERS = (
+    Parameter("n", 1, 1, "passes over the arrays"),
+    Parameter("size", 16 * 2**20, 2**20, "bytes of each of the three arrays", PROBES * DOUBLE, 2**34, DOUBLE),
+)
+
+
+def probed(params: Params, kernel: Callable[[int, int], int]) -> int:
+    """What the probes of a result add up to, `kernel` having been given the elements of a and b."""
+    last = params["size"] // DOUBLE - 1
+    places = [number * last // (PROBES - 1) for number in range(PROBES)]
+    return sum((k + 1) * kernel(1 + i % 1021, 2 + i % 509) for k, i in enumerate(places))
+
+
+def _stream(name: str, formula: str, arrays: int, kernel: Callable[[int, int], int]) -> Workload:
+    moved = arrays * STREAM_PARAMETERS[1].default
+    return Workload(
+        name=name,
+        function=name,
+        stresses=f"bandwidth: {formula} in doubles, of the cache level that holds three arrays, or of memory",
+        cost=f"{arrays} x size bytes moved a pass ({moved:,} by default) divided by the bandwidth",
+        parameters=STREAM_PARAMETERS,
+        expected=lambda params: probed(params, kernel),
+        check_limit=2**40,
+        buffers=3,
+    )
 
 
 WORKLOADS = (
@@ -70,10 +95,13 @@ WORKLOADS = (
             Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 16, 2**34),
             Parameter("stride", 64, 64, "bytes from one link to the next", 16, 2**30, 8),
             Parameter("pages", 1, 1, "1: huge pages, 0: small", 0, 1),
-            Parameter("fit", 0, 0, "1: choose pages that do not compete for cache sets", 0, 1),
         ),
         expected=chase_expected,
         check_limit=2**40,
         check=_wrong,
     ),
+    _stream("copy", "c = a", 2, lambda a, _b: a),
+    _stream("scale", "c = 3a", 2, lambda a, _b: 3 * a),
+    _stream("add", "c = a + b", 3, lambda a, b: a + b),
+    _stream("triad", "c = a + 3b", 3, lambda a, b: a + 3 * b),
 )

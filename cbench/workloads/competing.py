@@ -18,10 +18,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from quiet import QuietError, Reader, UsageError
+from quiet import QuietError, UsageError
 
 COMMAND = ("dd", "if=/dev/zero", "of=/dev/null")
 WAIT_S = 5.0
@@ -29,41 +29,35 @@ END = b"end"
 ENDED = "the competing load has ended"
 
 
-class Load:
-    """The load beside a trial, as the trial sees it."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-
-    def used_s(self) -> float:
-        """CPU time that it has had since the trial asked for it. Raises QuietError where it has ended meanwhile."""
-        try:
-            self._connection.sendall(b"used")
-            return float(_answer(self._connection))
-        except OSError:
-            raise QuietError(ENDED) from None
-
-
 @contextlib.contextmanager
-def load(path: str, cpu: int) -> Iterator[Load]:
-    """dd runs on that CPU meanwhile. Raises UsageError where nobody listens."""
+def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
+    """dd runs on that CPU inside. Yields a function: the CPU time (s) that it has had since.
+
+    Raises UsageError where nobody listens, QuietError where the load has ended.
+    """
     with socket.socket(socket.AF_UNIX) as connection:
+
+        def answer(message: bytes) -> str:
+            connection.sendall(message)
+            received = connection.recv(64)
+            if not received:
+                raise QuietError(ENDED)
+            return received.decode()
+
+        def used_s() -> float:
+            try:
+                return float(answer(b"used"))
+            except OSError:
+                raise QuietError(ENDED) from None
+
         try:
             connection.connect(path)
             connection.settimeout(WAIT_S)
-            connection.sendall(str(cpu).encode())
-            _answer(connection)
+            answer(str(cpu).encode())
         except OSError as error:
             why = f"{path}: {error.strerror or error}"
             raise UsageError(f"{why}; begin it: python -m cbench.workloads.competing begin {path}") from None
-        yield Load(connection)
-
-
-def _answer(connection: socket.socket) -> str:
-    found = connection.recv(64)
-    if not found:
-        raise QuietError(ENDED)
-    return found.decode()
+        yield used_s
 
 
 def begin(path: str) -> None:
@@ -96,11 +90,11 @@ def _serve(listening: socket.socket, pid: int) -> bool:
     """One trial, from its beginning to its end; whether more may come."""
     connection = listening.accept()[0]
     with connection:
-        asked = connection.recv(64)
-        if asked == END:
+        request = connection.recv(64)
+        if request == END:
             return False
         with contextlib.suppress(OSError, ValueError):  # a trial that is gone, or a CPU that is none
-            os.sched_setaffinity(pid, {int(asked)})
+            os.sched_setaffinity(pid, {int(request)})
             before = _cpu_s(pid)
             os.kill(pid, signal.SIGCONT)
             connection.sendall(b"on")
@@ -111,12 +105,8 @@ def _serve(listening: socket.socket, pid: int) -> bool:
 
 
 def _cpu_s(pid: int) -> float:
-    """CPU time of a process so far, in the scheduler's own count (ns), else in ticks of user mode and kernel."""
-    reader = Reader()
-    if exact := (reader.text(f"/proc/{pid}/schedstat") or "").split():
-        return int(exact[0]) / 1e9
-    fields = (reader.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    """CPU time of a process so far, by its clock (CPUCLOCK_SCHED of the kernel's posix-timers.h)."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def end(path: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,25 +14,22 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`run` and `state` as C wants them; `region`: start and bytes of what may be locked, None where nothing is.
+    """`run` and `state` as C wants them; `region`: address and bytes of what may be locked, None where nothing is.
 
-    Close it once, after the last trial.
+    As a context, its state is destroyed at the end.
     """
 
     run: Any
     state: Any = ffi.NULL
-    region: tuple[Any, int] | None = None
+    region: tuple[int, int] | None = None
     destroy: Any = ffi.NULL
-
-    def close(self) -> None:
-        if self.destroy != ffi.NULL:
-            self.destroy(self.state)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self.destroy != ffi.NULL:
+            self.destroy(self.state)
 
 
 def user_code(library: str, function: str) -> Loaded:
@@ -49,30 +45,17 @@ def user_code(library: str, function: str) -> Loaded:
 
 def builtin(name: str, params: Mapping[str, int]) -> Loaded:
     """A workload of workloads.h with its state; `params` in the order of the workload's parameters."""
-    found = ffi.new("const cb_workload **")
-    if lib.cb_workload_find(name.encode(), found):
+    pointer = ffi.new("const cb_workload **")
+    if lib.cb_workload_find(name.encode(), pointer):
         raise UsageError(f"no workload {name!r} in the C code: build it again with `make setup`")
-    workload = found[0]
+    workload = pointer[0]
     if workload.create == ffi.NULL:
         return Loaded(workload.run)
     state = ffi.new("void **")
     failure = workload.create(list(params.values()), len(params), state)
     if failure:
-        if failure == -errno.ENOSPC:
-            raise UsageError("fit=1 found no such pages: the cache is smaller than the buffer, or too busy to tell")
         settings = " ".join(f"{key}={value:,}" for key, value in params.items())
         raise UsageError(f"cannot make what it runs on ({settings}): {os.strerror(-failure)}")
-    return Loaded(workload.run, state[0], _region(workload, state[0]), workload.destroy)
-
-
-def _region(workload: Any, state: Any) -> tuple[Any, int] | None:
-    if workload.region == ffi.NULL:
-        return None
-    start, size = ffi.new("void **"), ffi.new("size_t *")
-    workload.region(state, start, size)
-    return start[0], int(size[0])
-
-
-def address(region: tuple[Any, int]) -> int:
-    """Where a region starts, as a number."""
-    return int(ffi.cast("uintptr_t", region[0]))
+    buffer = ffi.cast("cb_buffer *", state[0])
+    region = (int(ffi.cast("uintptr_t", buffer.start)), int(buffer.len)) if workload.locked else None
+    return Loaded(workload.run, state[0], region, workload.destroy)

@@ -17,21 +17,17 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import sys
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-from cbench._cbench import lib
 from cbench.workloads import competing, registry, screening
 from cbench.workloads.loader import builtin
-from quiet import QuietError, UsageError
+from quiet import QuietError, UsageError, ticks
 
 NAMES = ("aliquot", "competing", "perfect", "copy", "etalon")
 """By the Technical Note's numbers."""
-TIMES, PERFECT_TIMES, BLOCKS, MIB, ETALON_MS = 40, 1, 5, 10, 10_000
 CLOCKS = {
     "raw_s": time.CLOCK_MONOTONIC_RAW,
     "monotonic_s": time.CLOCK_MONOTONIC,
@@ -51,9 +47,8 @@ def aliquot(times: int, start: int) -> Made:
     """The sequence, `times` times over; each is checked."""
     params = registry.parameters(registry.find("aliquot"), {"start": start}, quick=False)
     with builtin("aliquot", params) as loaded:
-        work = partial(_all, [partial(loaded.run, loaded.state, params["n"])] * times)
-        results, took = _timed(work)
-    _check(set(results), {registry.expected_output(registry.find("aliquot"), params)})
+        results, took = _timed(lambda: {int(loaded.run(loaded.state, params["n"])) for _ in range(times)})
+    _check(results, {registry.expected_output(registry.find("aliquot"), params)})
     return took | {"times": times}
 
 
@@ -61,22 +56,29 @@ def beside_load(socket: str, times: int, start: int) -> Made:
     """The same while dd runs on the same CPU, as the workload does where there is one CPU (there: nosmp)."""
     cpu = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
-    with competing.load(socket, cpu) as load:
-        made = aliquot(times, start)
-        used = load.used_s()
+    with competing.load(socket, cpu) as load_s:
+        sequence = aliquot(times, start)
+        used = load_s()
     if used == 0:
         raise WrongResult(f"the competing load on CPU {cpu} has not run")
-    return made | {"cpu": cpu, "load_s": used}
+    return sequence | {"cpu": cpu, "load_s": used}
 
 
 def perfect(processes: int, exponent: int) -> Made:
     """All divisors, shared out among processes, add up to the number."""
-    found = registry.find("perfect")
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    workload = registry.find("perfect")
     shares = [
-        registry.parameters(found, {"exponent": exponent, "first": first, "step": processes}, quick=False)
+        registry.parameters(workload, {"exponent": exponent, "first": first, "step": processes}, quick=False)
         for first in range(1, processes + 1)
     ]
-    sums, took = _timed(partial(_forked, [partial(_share, params) for params in shares]))
+    with ProcessPoolExecutor(processes, get_context("fork")) as pool:
+        try:
+            sums, took = _timed(lambda: list(pool.map(_share, shares)))
+        except BrokenExecutor:
+            raise WrongResult("a process of it did not end well") from None
     _check({sum(sums)}, {screening.perfect_number(exponent)})
     return took | {"processes": processes, "exponent": exponent}
 
@@ -107,61 +109,36 @@ def copy(blocks: int, mib: int) -> Made:
 def etalon(ms: int) -> Made:
     """Until `ms` milliseconds of CLOCK_MONOTONIC_RAW are over."""
     with builtin("etalon", {"n": ms}) as loaded:
-        result, took = _timed(partial(loaded.run, loaded.state, ms))
+        result, took = _timed(lambda: loaded.run(loaded.state, ms))
     _check({result}, {ms})
     return took | {"ms": ms}
-
-
-def _all(work: list[Callable[[], int]]) -> list[int]:
-    return [int(each()) for each in work]
-
-
-def _forked(work: list[Callable[[], int]]) -> list[int]:
-    """What each piece of work returns, done in processes of their own. Raises WrongResult where one ends badly."""
-    ends = []
-    for each in work:
-        read, write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                os.write(write, struct.pack("=Q", each()))
-                code = 0
-            finally:
-                os._exit(code)
-        os.close(write)
-        ends.append((pid, read))
-    results = []
-    for pid, read in ends:
-        answer = os.read(read, 8)
-        os.close(read)
-        if os.waitpid(pid, 0)[1] or len(answer) != 8:
-            raise WrongResult("a process of it did not end well")
-        results.append(int(struct.unpack("=Q", answer)[0]))
-    return results
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, Made]:
     """What it returns, and its time by every clock: all of them are read in the same order before and after."""
     before = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
-    ticks = lib.cb_clock_now()
+    before_ticks = ticks()
     result = work()
-    ticks_after = lib.cb_clock_now()
+    ticks_after = ticks()
     after = [time.clock_gettime_ns(clock) for clock in CLOCKS.values()]
     took = {name: (b - a) / 1e9 for name, a, b in zip(CLOCKS, before, after, strict=True)}
-    return result, {**took, "ticks": ticks_after - ticks}
+    return result, {**took, "ticks": ticks_after - before_ticks}
 
 
-def _check(found: object, expected: object) -> None:
-    if found != expected:
-        raise WrongResult(f"the result is wrong: {found} in place of {expected}")
+def _check(results: object, expected: object) -> None:
+    if results != expected:
+        raise WrongResult(f"the result is wrong: {results} in place of {expected}")
 
 
-def _taken(settings: dict[str, int], name: str, default: int, most: int) -> int:
-    value = settings.pop(name, default)
-    if not 1 <= value <= most:
-        raise UsageError(f"{name}={value}: from 1 to {most:,}")
-    return value
+TERMS = {"times": (40, 10**6), "start": (10**7, 10**15)}
+PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
+    (aliquot, TERMS),
+    (beside_load, TERMS),
+    (perfect, {"processes": (len(os.sched_getaffinity(0)), 10_000), "exponent": (31, 31)}),
+    (copy, {"blocks": (5, 10**6), "mib": (10, 31)}),
+    (etalon, {"ms": (10_000, 10**6)}),
+)
+"""By the Technical Note's numbers: the function, and the default and the most of each parameter."""
 
 
 def program(which: str, arguments: list[str]) -> Made:
@@ -169,22 +146,19 @@ def program(which: str, arguments: list[str]) -> Made:
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)
+    function, limits = PROGRAMS[number]
+    known = [*limits, *(["load"] if function is beside_load else [])]
     socket = next((each.removeprefix("load=") for each in arguments if each.startswith("load=")), "")
     given = registry.parse_settings(each for each in arguments if not each.startswith("load="))
-    cpus = len(os.sched_getaffinity(0))
-    numbers: list[Callable[[], Made]] = [
-        lambda: aliquot(_taken(given, "times", TIMES, 10**6), _taken(given, "start", 10**7, 10**15)),
-        lambda: beside_load(socket, _taken(given, "times", TIMES, 10**6), _taken(given, "start", 10**7, 10**15)),
-        lambda: perfect(_taken(given, "processes", cpus, 10_000), _taken(given, "exponent", 31, 31)),
-        lambda: copy(_taken(given, "blocks", BLOCKS, 10**6), _taken(given, "mib", MIB, 31)),
-        lambda: etalon(_taken(given, "ms", ETALON_MS, 10**6)),
-    ]
-    if number == 1 and not socket:
+    if function is beside_load and not socket:
         raise UsageError("load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`")
-    known = ("times start", "times start load", "processes exponent", "blocks mib", "ms")[number].split()
-    if unknown := [name for name in given if name not in known]:
+    if unknown := [name for name in given if name not in limits]:
         raise UsageError(f"{unknown[0]}: unknown; {NAMES[number]} takes {', '.join(known)}")
-    return {"workload": number, **numbers[number]()}
+    settings = {name: given.get(name, default) for name, (default, _) in limits.items()}
+    for name, value in settings.items():
+        if not 1 <= value <= limits[name][1]:
+            raise UsageError(f"{name}={value}: from 1 to {limits[name][1]:,}")
+    return {"workload": number, **function(**settings, **({"socket": socket} if "load" in known else {}))}
 
 
 def main() -> int:

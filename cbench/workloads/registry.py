@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
-from cbench.workloads import branches, caches, floats, kernel, nothing, screening, stream, thesis
+from cbench.workloads import branches, caches, floats, kernel, screening, thesis
 from quiet import UsageError
 
 WORKLOADS: tuple[Workload, ...] = (
     *thesis.WORKLOADS,
-    *nothing.WORKLOADS,
     *caches.WORKLOADS,
-    *stream.WORKLOADS,
     *floats.WORKLOADS,
     *branches.WORKLOADS,
     *kernel.WORKLOADS,
@@ -53,15 +51,12 @@ def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, i
     chosen = {p.name: p.quick if quick else p.default for p in workload.parameters}
     for parameter in workload.parameters:
         value = settings.get(parameter.name, chosen[parameter.name])
-        if not parameter.minimum <= value <= parameter.maximum:
-            raise UsageError(
-                f"--param {parameter.name}={value}: {workload.name} takes {parameter.name} "
-                f"({parameter.meaning}) from {parameter.minimum:,} to {parameter.maximum:,}"
-            )
-        if value % parameter.multiple:
+        within = parameter.minimum <= value <= parameter.maximum
+        if not within or value % parameter.multiple:
+            span = f"from {parameter.minimum:,} to {parameter.maximum:,}"
             raise UsageError(
                 f"--param {parameter.name}={value}: {workload.name} takes {parameter.name} ({parameter.meaning}) "
-                f"in multiples of {parameter.multiple}"
+                f"{f'in multiples of {parameter.multiple}' if within else span}"
             )
         chosen[parameter.name] = value
     if workload.check and (wrong := workload.check(chosen)):

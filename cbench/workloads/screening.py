@@ -49,14 +49,14 @@ def factor(number: int) -> int:
         return 2
     for step in range(1, number):
         slow = fast = 2
-        found = 1
-        while found == 1:
+        divisor = 1
+        while divisor == 1:
             slow = (slow * slow + step) % number
             fast = (fast * fast + step) % number
             fast = (fast * fast + step) % number
-            found = math.gcd(slow - fast, number)
-        if found != number:
-            return found
+            divisor = math.gcd(slow - fast, number)
+        if divisor != number:
+            return divisor
     raise AssertionError(f"{number} is prime")
 
 
@@ -65,9 +65,9 @@ def primes(number: int) -> Iterator[int]:
     if is_prime(number):
         yield number
     elif number > 1:
-        found = factor(number)
-        yield from primes(found)
-        yield from primes(number // found)
+        divisor = factor(number)
+        yield from primes(divisor)
+        yield from primes(number // divisor)
 
 
 def proper_divisors(number: int) -> int:

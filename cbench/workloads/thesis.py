@@ -1,4 +1,4 @@
-"""The three workloads of the thesis, each with a computation of its result that shares nothing with the C.
+"""The three workloads of the thesis, each with a computation of its result that shares nothing with the C, and `empty`.
 
 Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
 """
@@ -79,5 +79,14 @@ WORKLOADS = (
         ),
         expected=memory_expected,
         check_limit=1_000_000,
+    ),
+    Workload(
+        name="empty",
+        function="empty",
+        stresses="nothing: what a trial costs that does nothing",
+        cost="at most 60 ticks or cycles",
+        parameters=(Parameter("n", 1, 1, "returned as it is"),),
+        expected=lambda params: params["n"],
+        check_limit=2**40,
     ),
 )

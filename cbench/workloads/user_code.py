@@ -35,15 +35,6 @@ def split(text: str) -> tuple[Path, str]:
     return path.resolve(), function
 
 
-def compile_command(source: Path, library: Path) -> list[str]:
-    """${CC:-cc} with fixed flags; CC may bring options of its own. UsageError when CC cannot be read."""
-    try:
-        compiler = shlex.split(os.environ.get("CC") or "cc")
-    except ValueError as error:
-        raise UsageError(f"CC={os.environ['CC']!r}: {error}") from None
-    return [*compiler, *FLAGS, "-o", str(library), str(source)]
-
-
 def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     """The shared library of a C file, built once for each `cache` directory.
 
@@ -52,7 +43,11 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     library = cache / f"{source.stem}-{source.parent.as_posix().encode().hex()[-32:]}.so"
     if library.exists():
         return library
-    command = compile_command(source, library)
+    try:
+        compiler = shlex.split(os.environ.get("CC") or "cc")  # it may bring options of its own
+    except ValueError as error:
+        raise UsageError(f"CC={os.environ['CC']!r}: {error}") from None
+    command = [*compiler, *FLAGS, "-o", str(library), str(source)]
     tell(shlex.join(command))
     try:
         code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=2, check=False).returncode

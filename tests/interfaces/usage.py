@@ -117,7 +117,6 @@ cbench sweep memory -o none/x.svg
 cbench interfere
 cbench interfere hush
 cbench interfere hash --load hush
-cbench interfere hash --period 5
 cbench interfere hash --rounds 0
 cbench step
 cbench step hush
@@ -220,6 +219,5 @@ cbench screen validate --no-run -o none.db
 cbench screen validate --workload bogus
 cbench screen validate --instrument bogus
 cbench screen validate --samples 1
-cbench screen validate --watch x --no-run -o stores/validate.db
 cbench screen validate --no-run -o stores/a.db
 """

@@ -14,6 +14,8 @@
  */
 #include "workloads.h"
 
+#include <stdlib.h>
+
 #define MOST 1000000000000000u /* a larger term ends the sequence: 16 million divisions at most */
 
 /* The factor that p contributes to the sum of all divisors; *rest loses every p. */
@@ -42,7 +44,7 @@ static uint64_t proper_divisors(uint64_t number)
 }
 
 /* Every term counts with its place in the sequence: result = 31 * result + term (mod 2^64). */
-__attribute__((noinline)) uint64_t cb_aliquot_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t term = *(const uint64_t *)state;
 	uint64_t result = 0;
@@ -55,10 +57,6 @@ __attribute__((noinline)) uint64_t cb_aliquot_run(void *state, uint64_t n)
 	}
 	return result;
 }
-
-#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
-#include <errno.h>
-#include <stdlib.h>
 
 /* params: n, start. */
 static int create(const uint64_t *params, size_t count, void **ret)
@@ -75,5 +73,4 @@ static int create(const uint64_t *params, size_t count, void **ret)
 	return 0;
 }
 
-CB_WORKLOAD(aliquot, .run = cb_aliquot_run, .create = create, .destroy = free);
-#endif
+CB_WORKLOAD(aliquot, .run = run, .create = create, .destroy = free);

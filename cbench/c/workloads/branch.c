@@ -11,6 +11,13 @@
  */
 #include "workloads.h"
 
+enum { TAKEN, ALTERNATING, PERIODIC, RANDOM };
+
+typedef struct cb_branch {
+	cb_buffer buffer; /* a byte for each outcome: 0 or 1 */
+	uint64_t count;
+} cb_branch;
+
 /* xorshift64 of G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003). */
 static uint64_t xorshift(uint64_t *x)
 {
@@ -20,23 +27,24 @@ static uint64_t xorshift(uint64_t *x)
 	return *x;
 }
 
-void cb_branch_fill(const cb_branch *branch, uint64_t pattern, uint64_t period)
+static void fill(const cb_branch *branch, uint64_t pattern, uint64_t period)
 {
-	uint64_t random = CB_BRANCH_SEED;
+	uint8_t *taken = (uint8_t *)branch->buffer.start;
+	uint64_t random = 88172645463325252u; /* the seed */
 
 	for (uint64_t i = 0; i < branch->count; i++) {
 		switch (pattern) {
-		case CB_BRANCH_TAKEN:
-			branch->taken[i] = 1;
+		case TAKEN:
+			taken[i] = 1;
 			break;
-		case CB_BRANCH_ALTERNATING:
-			branch->taken[i] = i % 2 == 0;
+		case ALTERNATING:
+			taken[i] = i % 2 == 0;
 			break;
-		case CB_BRANCH_PERIODIC:
-			branch->taken[i] = i % period == 0;
+		case PERIODIC:
+			taken[i] = i % period == 0;
 			break;
 		default:
-			branch->taken[i] = (uint8_t)(xorshift(&random) >> 63);
+			taken[i] = (uint8_t)(xorshift(&random) >> 63);
 			break;
 		}
 	}
@@ -46,7 +54,7 @@ void cb_branch_fill(const cb_branch *branch, uint64_t pattern, uint64_t period)
 __attribute__((noinline)) uint64_t cb_branch_run(void *state, uint64_t n)
 {
 	const cb_branch *branch = state;
-	const uint8_t *taken = branch->taken;
+	const uint8_t *taken = (const uint8_t *)branch->buffer.start;
 	uint64_t x = 0;
 
 	if (n > branch->count)
@@ -63,52 +71,21 @@ __attribute__((noinline)) uint64_t cb_branch_run(void *state, uint64_t n)
 	return x;
 }
 
-#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
-#include <errno.h>
-#include <stdlib.h>
-
-/* The table has one byte for each outcome. */
 /* params: n, pattern, period. */
-static int create(const uint64_t *params, size_t count, void **ret)
+static int create_branch(const uint64_t *params, size_t count, void **ret)
 {
 	cb_branch *branch;
-	void *start;
 	int err;
 
-	if (count != 3 || !params[0] || params[0] > (uint64_t)1 << 30 || params[1] > CB_BRANCH_RANDOM || !params[2])
+	if (count != 3 || !params[0] || params[0] > CB_BRANCHES_MOST || params[1] > RANDOM || !params[2])
 		return -EINVAL;
-	branch = calloc(1, sizeof(*branch));
-	if (!branch)
-		return -ENOMEM;
-	branch->count = params[0];
-	err = cb_buffer_map(branch->count, 1, &start);
-	if (err) {
-		free(branch);
+	err = cb_state_create(sizeof(*branch), params[0], 1, ret);
+	if (err)
 		return err;
-	}
-	branch->taken = start;
-	cb_branch_fill(branch, params[1], params[2]);
-	*ret = branch;
+	branch = *ret;
+	branch->count = params[0];
+	fill(branch, params[1], params[2]);
 	return 0;
 }
 
-static void destroy(void *state)
-{
-	cb_branch *branch = state;
-
-	if (!branch)
-		return;
-	cb_buffer_unmap(branch->taken, branch->count);
-	free(branch);
-}
-
-static void region(const void *state, void **start, size_t *len)
-{
-	const cb_branch *branch = state;
-
-	*start = branch->taken;
-	*len = branch->count;
-}
-
-CB_WORKLOAD(branch, .run = cb_branch_run, .create = create, .destroy = destroy, .region = region);
-#endif
+CB_WORKLOAD(branch, .run = cb_branch_run, .create = create_branch, .destroy = cb_state_destroy, .locked = 1);

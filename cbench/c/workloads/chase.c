@@ -15,6 +15,17 @@
  */
 #include "workloads.h"
 
+typedef struct cb_link {
+	const struct cb_link *next;
+	uint64_t index;
+} cb_link;
+
+typedef struct cb_chase {
+	cb_buffer buffer;
+	uint64_t stride; /* bytes from one link to the next in memory */
+	uint64_t count;
+} cb_chase;
+
 static uint64_t splitmix(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -26,17 +37,13 @@ static uint64_t splitmix(uint64_t *state)
 
 static cb_link *link_at(const cb_chase *chase, uint64_t i)
 {
-	uint64_t per_page = CB_CHASE_PAGE / chase->stride;
-
-	if (!chase->pages)
-		return (cb_link *)(chase->start + i * chase->stride);
-	return (cb_link *)(chase->pages[i / per_page] + i % per_page * chase->stride);
+	return (cb_link *)(chase->buffer.start + i * chase->stride);
 }
 
 /* Each link first leads to itself; then it is exchanged with one before it. */
-void cb_chase_fill(const cb_chase *chase)
+static void fill_chase(const cb_chase *chase)
 {
-	uint64_t random = CB_CHASE_SEED;
+	uint64_t random = 1; /* the seed */
 
 	for (uint64_t i = 0; i < chase->count; i++) {
 		link_at(chase, i)->next = link_at(chase, i);
@@ -62,65 +69,25 @@ __attribute__((noinline)) uint64_t cb_chase_run(void *state, uint64_t n)
 	return at->index;
 }
 
-#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
-#include <errno.h>
-#include <stdlib.h>
-
-#define POOL 4 /* times the size: what cb_chase_fit() may choose from */
-
-static void destroy(void *state)
+/* params: n, size and stride in bytes, pages (1: huge, 0: small). */
+static int create_chase(const uint64_t *params, size_t count, void **ret)
 {
-	cb_chase *chase = state;
-
-	if (!chase)
-		return;
-	cb_buffer_unmap(chase->start, chase->mapped);
-	free(chase->pages);
-	free(chase);
-}
-
-/* params: n, size and stride in bytes, pages (1: huge, 0: small), fit (1: choose pages, 0: take them as they come). */
-static int create(const uint64_t *params, size_t count, void **ret)
-{
+	uint64_t links;
 	cb_chase *chase;
-	void *start;
 	int err;
 
-	if (count != 5 || params[1] > (uint64_t)1 << 34 || params[2] < sizeof(cb_link) ||
-	    params[2] % sizeof(char *) || params[1] < params[2])
+	if (count != 4 || params[1] > CB_SIZE_MOST || params[2] < sizeof(cb_link) || params[2] % sizeof(char *) ||
+	    params[1] < params[2] || params[1] / params[2] > CB_LINKS_MOST)
 		return -EINVAL;
-	if (params[4] && (params[1] > CB_CHASE_FIT_MOST || params[1] % CB_CHASE_PAGE || CB_CHASE_PAGE % params[2]))
-		return -EINVAL;
-	chase = calloc(1, sizeof(*chase));
-	if (!chase)
-		return -ENOMEM;
+	links = params[1] / params[2];
+	err = cb_state_create(sizeof(*chase), links * params[2], params[3] != 0, ret);
+	if (err)
+		return err;
+	chase = *ret;
 	chase->stride = params[2];
-	chase->count = params[1] / params[2];
-	chase->mapped = chase->count * chase->stride * (params[4] ? POOL : 1);
-	err = cb_buffer_map(chase->mapped, params[3] != 0, &start);
-	if (err) {
-		free(chase);
-		return err;
-	}
-	chase->start = start;
-	if (params[4])
-		err = cb_chase_fit(chase);
-	if (err) {
-		destroy(chase);
-		return err;
-	}
-	cb_chase_fill(chase);
-	*ret = chase;
+	chase->count = links;
+	fill_chase(chase);
 	return 0;
 }
 
-static void region(const void *state, void **start, size_t *len)
-{
-	const cb_chase *chase = state;
-
-	*start = chase->start;
-	*len = chase->mapped;
-}
-
-CB_WORKLOAD(chase, .run = cb_chase_run, .create = create, .destroy = destroy, .region = region);
-#endif
+CB_WORKLOAD(chase, .run = cb_chase_run, .create = create_chase, .destroy = cb_state_destroy, .locked = 1);

@@ -7,11 +7,11 @@
  */
 #include "workloads.h"
 
-static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
+__attribute__((noinline)) uint64_t cb_empty_run(void *state, uint64_t n)
 {
 	(void)state;
 	__asm__ volatile("" ::: "memory");
 	return n;
 }
 
-CB_WORKLOAD(empty, .run = run);
+CB_WORKLOAD(empty, .run = cb_empty_run);

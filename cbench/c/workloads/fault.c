@@ -15,15 +15,13 @@
 #define _GNU_SOURCE
 #include "workloads.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define MOST_PAGES 262144u
 
 typedef struct cb_fault {
-	char *start;
+	cb_buffer buffer;
 	size_t page;
 	size_t count;
 } cb_fault;
@@ -31,59 +29,44 @@ typedef struct cb_fault {
 /* params: n. */
 static int create(const uint64_t *params, size_t count, void **ret)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	cb_fault *fault;
-	void *start;
 	int err;
 
 	if (count != 1 || !params[0] || params[0] > MOST_PAGES)
 		return -EINVAL;
-	fault = calloc(1, sizeof(*fault));
-	if (!fault)
-		return -ENOMEM;
-	fault->page = (size_t)sysconf(_SC_PAGESIZE);
-	fault->count = params[0];
-	err = cb_buffer_map(fault->count * fault->page, 0, &start);
-	if (err) {
-		free(fault);
+	err = cb_state_create(sizeof(*fault), params[0] * page, 0, ret);
+	if (err)
 		return err;
-	}
-	fault->start = start;
-	*ret = fault;
+	fault = *ret;
+	fault->page = page;
+	fault->count = params[0];
 	return 0;
-}
-
-static void destroy(void *state)
-{
-	cb_fault *fault = state;
-
-	if (!fault)
-		return;
-	cb_buffer_unmap(fault->start, fault->count * fault->page);
-	free(fault);
 }
 
 /* The sum of 1..n, unless a page was not fresh or the pages could not be given back. */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	const cb_fault *fault = state;
+	char *start = fault->buffer.start;
 	uint64_t sum = 0;
 
 	if (n > fault->count)
 		n = fault->count;
 	for (uint64_t i = 0; i < n; i++) {
-		volatile uint64_t *words = (volatile uint64_t *)(fault->start + i * fault->page);
+		volatile uint64_t *words = (volatile uint64_t *)(start + i * fault->page);
 
 		words[0] = i + 1;
 		sum += words[0] + words[1];
 		words[1] = 1;
 	}
-	if (n && madvise(fault->start, n * fault->page, MADV_DONTNEED)) {
-		munlock(fault->start, fault->count * fault->page);
-		if (madvise(fault->start, n * fault->page, MADV_DONTNEED))
+	if (n && madvise(start, n * fault->page, MADV_DONTNEED)) {
+		munlock(start, fault->buffer.len);
+		if (madvise(start, n * fault->page, MADV_DONTNEED))
 			return 0;
 	}
 	return sum;
 }
 
-/* No region: locked pages do not fault. */
-CB_WORKLOAD(fault, .run = run, .create = create, .destroy = destroy);
+/* Not locked: locked pages do not fault. */
+CB_WORKLOAD(fault, .run = run, .create = create, .destroy = cb_state_destroy);

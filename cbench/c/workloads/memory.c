@@ -12,12 +12,11 @@
  */
 #include "workloads.h"
 
-/* Word i holds i * 2654435761 mod 2^32 (Knuth's multiplicative hash). */
-void cb_memory_fill(const cb_memory *memory)
-{
-	for (uint64_t i = 0; i < memory->count; i++)
-		memory->words[i] = (uint32_t)(i * 2654435761u);
-}
+typedef struct cb_memory {
+	cb_buffer buffer;
+	uint32_t *words;
+	uint64_t count;
+} cb_memory;
 
 __attribute__((noinline)) uint64_t cb_memory_run(void *state, uint64_t n)
 {
@@ -33,60 +32,32 @@ __attribute__((noinline)) uint64_t cb_memory_run(void *state, uint64_t n)
 	return x ^ value;
 }
 
-#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
-#include <errno.h>
-#include <stdlib.h>
-
 /* The buffer is in huge pages by default: with small ones two processes measure different numbers. */
 #define MOST_OFFSET 4096u
 
 /*
  * params: n, size in bytes, pages (1: huge, 0: small), offset from the beginning of a page in bytes; the last
- * two may be left out.
+ * two may be left out. Word i holds i * 2654435761 mod 2^32 (Knuth's multiplicative hash).
  */
-static int create(const uint64_t *params, size_t count, void **ret)
+static int create_memory(const uint64_t *params, size_t count, void **ret)
 {
-	cb_memory *memory;
-	void *start;
-	int err;
 	size_t offset = count == 4 ? params[3] : 0;
+	uint64_t words = count > 1 ? params[1] / sizeof(uint32_t) : 0;
+	cb_memory *memory;
+	int err;
 
-	if ((count != 2 && count != 4) || params[1] < sizeof(uint32_t) || params[1] > (uint64_t)1 << 34 || offset > MOST_OFFSET ||
+	if ((count != 2 && count != 4) || !words || params[1] > CB_SIZE_MOST || offset > MOST_OFFSET ||
 	    offset % sizeof(uint32_t))
 		return -EINVAL;
-	memory = calloc(1, sizeof(*memory));
-	if (!memory)
-		return -ENOMEM;
-	memory->count = params[1] / sizeof(uint32_t);
-	memory->offset = offset;
-	err = cb_buffer_map(memory->offset + memory->count * sizeof(uint32_t), count == 2 || params[2] != 0, &start);
-	if (err) {
-		free(memory);
+	err = cb_state_create(sizeof(*memory), offset + words * sizeof(uint32_t), count == 2 || params[2] != 0, ret);
+	if (err)
 		return err;
-	}
-	memory->words = (uint32_t *)((char *)start + memory->offset);
-	cb_memory_fill(memory);
-	*ret = memory;
+	memory = *ret;
+	memory->words = (uint32_t *)(memory->buffer.start + offset);
+	memory->count = words;
+	for (uint64_t i = 0; i < words; i++)
+		memory->words[i] = (uint32_t)(i * 2654435761u);
 	return 0;
 }
 
-static void destroy(void *state)
-{
-	cb_memory *memory = state;
-
-	if (!memory)
-		return;
-	cb_buffer_unmap((char *)memory->words - memory->offset, memory->offset + memory->count * sizeof(uint32_t));
-	free(memory);
-}
-
-static void region(const void *state, void **start, size_t *len)
-{
-	const cb_memory *memory = state;
-
-	*start = memory->words;
-	*len = memory->count * sizeof(uint32_t);
-}
-
-CB_WORKLOAD(memory, .run = cb_memory_run, .create = create, .destroy = destroy, .region = region);
-#endif
+CB_WORKLOAD(memory, .run = cb_memory_run, .create = create_memory, .destroy = cb_state_destroy, .locked = 1);

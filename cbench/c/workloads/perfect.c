@@ -13,6 +13,8 @@
  */
 #include "workloads.h"
 
+#include <stdlib.h>
+
 #define MOST 32 /* exponent: the number has 63 bits */
 
 typedef struct cb_perfect {
@@ -23,7 +25,7 @@ typedef struct cb_perfect {
 } cb_perfect;
 
 /* The sum of the divisors found, each with its counterpart; the number itself is none. */
-__attribute__((noinline)) uint64_t cb_perfect_run(void *state, uint64_t n)
+static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	const cb_perfect *job = state;
 	uint64_t number = job->number, step = job->step;
@@ -38,10 +40,6 @@ __attribute__((noinline)) uint64_t cb_perfect_run(void *state, uint64_t n)
 	}
 	return sum;
 }
-
-#ifndef __KERNEL__ /* the state, in the C library's memory; cbench/kmod/states.c has it in the kernel's */
-#include <errno.h>
-#include <stdlib.h>
 
 /* params: n, exponent, first, step. */
 static int create(const uint64_t *params, size_t count, void **ret)
@@ -65,5 +63,4 @@ static int create(const uint64_t *params, size_t count, void **ret)
 	return 0;
 }
 
-CB_WORKLOAD(perfect, .run = cb_perfect_run, .create = create, .destroy = free);
-#endif
+CB_WORKLOAD(perfect, .run = run, .create = create, .destroy = free);

@@ -21,13 +21,11 @@
  */
 #include "workloads.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #define CB_STREAM_PROBES 64
 #define CB_STREAM_LEAST 512 /* bytes: an element for each probe */
 
 typedef struct cb_stream {
+	cb_buffer buffer;
 	double *a;
 	double *b;
 	double *c;
@@ -99,58 +97,29 @@ STREAM_RUN(triad, a[i] + 3.0 * b[i])
 /* The three arrays lie one behind the other. */
 #define APART 1344 /* bytes, 21 cache lines: arrays a power of two apart would all use the same sets */
 
-static size_t stream_len(uint64_t count)
-{
-	return 3 * ((size_t)count * sizeof(double) + APART);
-}
-
 /* params: n, size in bytes of each array. */
 static int create(const uint64_t *params, size_t count, void **ret)
 {
 	cb_stream *stream;
-	void *start;
 	size_t step;
 	int err;
 
-	if (count != 2 || params[1] < CB_STREAM_LEAST || params[1] > (uint64_t)1 << 34)
+	if (count != 2 || params[1] < CB_STREAM_LEAST || params[1] > CB_SIZE_MOST)
 		return -EINVAL;
-	stream = calloc(1, sizeof(*stream));
-	if (!stream)
-		return -ENOMEM;
-	stream->count = params[1] / sizeof(double);
-	err = cb_buffer_map(stream_len(stream->count), 1, &start);
-	if (err) {
-		free(stream);
+	step = (params[1] + APART) / sizeof(double);
+	err = cb_state_create(sizeof(*stream), 3 * step * sizeof(double), 1, ret);
+	if (err)
 		return err;
-	}
-	step = stream->count + APART / sizeof(double);
-	stream->a = start;
+	stream = *ret;
+	stream->count = params[1] / sizeof(double);
+	stream->a = (double *)stream->buffer.start;
 	stream->b = stream->a + step;
 	stream->c = stream->b + step;
 	fill(stream);
-	*ret = stream;
 	return 0;
 }
 
-static void destroy(void *state)
-{
-	cb_stream *stream = state;
-
-	if (!stream)
-		return;
-	cb_buffer_unmap(stream->a, stream_len(stream->count));
-	free(stream);
-}
-
-static void region(const void *state, void **start, size_t *len)
-{
-	const cb_stream *stream = state;
-
-	*start = stream->a;
-	*len = stream_len(stream->count);
-}
-
-CB_WORKLOAD(copy, .run = cb_copy_run, .create = create, .destroy = destroy, .region = region);
-CB_WORKLOAD(scale, .run = cb_scale_run, .create = create, .destroy = destroy, .region = region);
-CB_WORKLOAD(add, .run = cb_add_run, .create = create, .destroy = destroy, .region = region);
-CB_WORKLOAD(triad, .run = cb_triad_run, .create = create, .destroy = destroy, .region = region);
+CB_WORKLOAD(copy, .run = cb_copy_run, .create = create, .destroy = cb_state_destroy, .locked = 1);
+CB_WORKLOAD(scale, .run = cb_scale_run, .create = create, .destroy = cb_state_destroy, .locked = 1);
+CB_WORKLOAD(add, .run = cb_add_run, .create = create, .destroy = cb_state_destroy, .locked = 1);
+CB_WORKLOAD(triad, .run = cb_triad_run, .create = create, .destroy = cb_state_destroy, .locked = 1);

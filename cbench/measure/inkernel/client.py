@@ -1,47 +1,60 @@
 """Trials in the kernel, with interrupts off: the client of the module in cbench/kmod (docs/kernel-module.md).
 
-What goes through the device is in ioctl.py.
+What goes through the device is as in cbench/kmod/cbench_kmod.h.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
+import errno
+import fcntl
 import os
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 from cbench.machine import counters
+from cbench.machine.process import affinity
 from cbench.measure.inkernel import module
-from cbench.measure.inkernel.ioctl import (
-    COUNTERS,
-    PARAMS_MAX,
-    REGION_NS,
-    REQUEST,
-    STOP_MACHINE,
-    TRIALS_MAX,
-    VERSION,
-    ModuleAnswer,
-    Reason,
-    ask,
-    refusal,
-    said,
-)
 from cbench.model import Counter
 from quiet import QuietError, Reader, Refused, UsageError, parse_cpus
 
 DEVICE = "/dev/cbench"
-# Those of cbench/c/workloads that the module has, with their parameters in its order (None: must be given); the others
-# use floating point, a system call, or too much time.
-PARAMETERS: dict[str, dict[str, int | None]] = {
-    "empty": {"n": None},
-    "hash": {"n": None},
-    "sieve": {"n": None},
-    "memory": {"n": None, "size": None},
-    "chase": {"n": None, "size": None, "stride": None, "pages": 1, "fit": 0},
-    "branch": {"n": None, "pattern": None, "period": None},
-}
-WORKLOADS = tuple(PARAMETERS)
+WORKLOADS = ("empty", "hash", "sieve", "memory", "chase", "branch")
+"""Those of cbench/c/workloads that the module has; the others use floating point, a system call, or too much time."""
+
+VERSION = 1
+PARAMS_MAX = 6
+TRIALS_MAX = 1_000_000
+REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
+STOP_MACHINE = 1
+COUNTERS = {"auto": 0, "cycles": 1, counters.ticks_name(): 2}
+
+REQUEST = struct.Struct("<II32s6QQ6IQQ4IQQQiI")
+RUN = 3 << 30 | REQUEST.size << 16 | 0xC8 << 8 | 1  # _IOWR(0xC8, 1, struct cbench_request)
+NEEDS_ROOT = "--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off"
+
+
+class Reason(IntEnum):
+    """Why the module did not do all of what was asked."""
+
+    DONE = 0
+    BAD_VERSION = 1
+    BAD_REQUEST = 2
+    BAD_WORKLOAD = 3
+    BAD_PARAM = 4
+    BAD_TRIALS = 5
+    CPU_OFFLINE = 6
+    NOT_BOUND = 7
+    BUSY = 8
+    NO_MEMORY = 9
+    NO_CYCLES = 10
+    TOO_LONG = 11
+    SIGNAL = 12
+    CPU_GONE = 13
+    COUNTER_LOST = 14
 
 
 CUT_SHORT = {
@@ -50,6 +63,31 @@ CUT_SHORT = {
     Reason.CPU_GONE: "the CPU went offline, or this process was moved off it",
     Reason.COUNTER_LOST: "the kernel took the hardware counter away",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleAnswer:
+    """What the module wrote, and the ioctl's errno (0: none)."""
+
+    error: int
+    reason: int
+    counter: int
+    width: int
+    done: int
+    overhead: int
+    region_ns: int
+    fitting_n: int
+    pmu_error: int
+
+
+def ask(device: int, request: bytearray) -> ModuleAnswer:
+    """One ioctl. What the module wrote is read also where it ends with an error."""
+    error = 0
+    try:
+        fcntl.ioctl(device, RUN, request)
+    except OSError as failure:
+        error = failure.errno or errno.EIO
+    return ModuleAnswer(error, *REQUEST.unpack(request)[-9:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +101,6 @@ class KernelTrials:
     values: tuple[int, ...]
     outputs: tuple[int, ...]
     counter: Counter
-    width: int
     longest_ns: int
     cut_short: str = ""
 
@@ -78,48 +115,27 @@ def measure(
     *,
     rewarm: int = 0,
     counter: str = "auto",
-    max_region_ns: int = REGION_NS,
 ) -> KernelTrials:
     """Run a workload of the module `trials` times on `cpu` with interrupts off, after `warmup` discarded times.
 
-    `rewarm`: n of an untimed call before each trial, with
-    interrupts off too; 0: none. `counter`: auto, cycles or ticks. `stop_machine` holds every other CPU during a trial.
+    `params`: in the workload's order. `rewarm`: n of an untimed call before each trial, with interrupts off too; 0:
+    none. `counter`: one of COUNTERS. `stop_machine` holds every other CPU during a trial.
 
     UsageError for what no module can do; Refused when it is not loaded, not allowed, or does not do this here.
     """
-    numbers = _checked(function, params, trials, warmup)
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))
-    padded = [*numbers, *[0] * (PARAMS_MAX - len(numbers))]
+    padded = [*params.values(), *[0] * (PARAMS_MAX - len(params))]
     head = (VERSION, STOP_MACHINE if stop_machine else 0, function.encode(), *padded, rewarm)
-    middle = (len(numbers), cpu, COUNTERS[counter], pmu_type(cpu), trials, warmup, max_region_ns)
+    middle = (len(params), cpu, COUNTERS[counter], counters.own_pmu(cpu), trials, warmup, REGION_NS)
     REQUEST.pack_into(request, 0, *head, *middle, written.buffer_info()[0], *[0] * 9)
     with opened() as device, bound(cpu):
         answer = ask(device, request)
     if answer.error:
-        raise refusal(answer, function, params, cpu, max_region_ns)
+        raise refusal(answer, function, params, cpu, REGION_NS)
     used = written[: 2 * answer.done]
     why = CUT_SHORT.get(Reason(answer.reason), "")
-    return KernelTrials(tuple(used[0::2]), tuple(used[1::2]), _counter(answer), answer.width, answer.region_ns, why)
-
-
-def _checked(function: str, params: Mapping[str, int], trials: int, warmup: int) -> list[int]:
-    """The parameters in the module's order."""
-    if function not in WORKLOADS:
-        raise UsageError(f"{function} does not run in the kernel; {', '.join(WORKLOADS)} do")
-    known = PARAMETERS[function]
-    missing = {name for name, value in known.items() if value is None} - params.keys()
-    if wrong := sorted(missing | params.keys() - known.keys()):
-        raise UsageError(
-            f"{function} in the kernel: {', '.join(wrong)}: missing or unknown; it takes {', '.join(known)}"
-        )
-    numbers = {name: params.get(name, value or 0) for name, value in known.items()}
-    for name, value in numbers.items():
-        if not 0 <= value < 2**64:
-            raise UsageError(f"--param {name}={value}: not a number from 0 to 2^64 - 1")
-    if not 1 <= trials <= TRIALS_MAX or not 0 <= warmup <= TRIALS_MAX:
-        raise UsageError(f"in the kernel: 1 to {TRIALS_MAX:,} trials, at most as many for the warm-up")
-    return list(numbers.values())
+    return KernelTrials(tuple(used[0::2]), tuple(used[1::2]), _counter(answer), answer.region_ns, why)
 
 
 @contextlib.contextmanager
@@ -130,7 +146,7 @@ def opened() -> Iterator[int]:
     except FileNotFoundError:
         raise Refused(f"--in-kernel: {module.why_absent()}") from None
     except PermissionError:
-        raise Refused("--in-kernel needs root (CAP_SYS_ADMIN): it switches interrupts off") from None
+        raise Refused(NEEDS_ROOT) from None
     except OSError as error:
         raise Refused(f"--in-kernel: {DEVICE}: {error.strerror}") from None
     try:
@@ -142,40 +158,52 @@ def opened() -> Iterator[int]:
 @contextlib.contextmanager
 def bound(cpu: int) -> Iterator[None]:
     """This thread on that CPU alone, and then where it was before."""
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {cpu})
-    except (OSError, ValueError, OverflowError) as error:
-        raise _not_there(cpu, error) from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(affinity({cpu}))
+        except OSError as error:
+            online = Reader().text("/sys/devices/system/cpu/online") or ""
+            if cpu not in parse_cpus(online):
+                raise UsageError(f"CPU {cpu} is not online (online: {online})") from None
+            where = "start it with `quiet run`, or from that cpuset"
+            raise Refused(f"CPU {cpu}: this process may not run there ({error.strerror}); {where}") from None
         yield
-    finally:
-        with contextlib.suppress(OSError):  # all of those CPUs have gone meanwhile
-            os.sched_setaffinity(0, before)
-
-
-def _not_there(cpu: int, error: Exception) -> QuietError:
-    online = Reader().text("/sys/devices/system/cpu/online") or ""
-    if cpu not in parse_cpus(online):
-        return UsageError(f"CPU {cpu} is not online (online: {online})")
-    why = error.strerror if isinstance(error, OSError) else str(error)
-    return Refused(f"CPU {cpu}: this process may not run there ({why}); start it with `quiet run`, or from that cpuset")
 
 
 def _counter(answer: ModuleAnswer) -> Counter:
     if answer.counter == COUNTERS["cycles"]:
         return Counter("cycles", "cycles", True, "", "perf_event, read in the kernel", overhead=answer.overhead)
     name = counters.ticks_name()
-    why = f"cycles unavailable in the kernel: {said(-answer.pmu_error)}" if answer.pmu_error else "asked for"
+    why = f"cycles unavailable in the kernel: {counters.reason(answer.pmu_error)}" if answer.pmu_error else "asked for"
     unit = dict(counters.TICKS.values())[name]
     return Counter(name, unit, True, why, "clock read in the kernel", overhead=answer.overhead)
 
 
-def pmu_type(cpu: int, host: Reader | None = None) -> int:
-    """The number of the CPU's own PMU where CPUs are of several kinds (x86 hybrids), else 0."""
-    host = host or Reader()
-    for device in ("cpu_core", "cpu_atom"):
-        cpus, number = (host.text(f"{counters.DEVICES}/{device}/{name}") or "" for name in ("cpus", "type"))
-        if number.isdecimal() and cpu in parse_cpus(cpus):
-            return int(number)
-    return 0
+def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
+    """What an answer with an error says, and what to do."""
+    reason, error = answer.reason, answer.error
+    work = f"{function} {' '.join(f'{name}={value:,}' for name, value in params.items())}"
+    if error == errno.EPERM and reason == Reason.DONE:
+        return Refused(NEEDS_ROOT)
+    if error == errno.ENOTTY or reason in (Reason.BAD_VERSION, Reason.BAD_WORKLOAD):
+        return Refused(
+            "the loaded module is of another version of cbench: as root, rmmod cbench, then build and load this one"
+        )
+    if reason == Reason.BAD_PARAM:
+        return UsageError(work.replace(" ", " in the kernel does not take ", 1))
+    if reason == Reason.NO_CYCLES:
+        why = counters.reason(answer.pmu_error)
+        return UsageError(f"counter cycles is unavailable in the kernel: {why}; use {counters.ticks_name()}")
+    took = f"{answer.region_ns / 1e6:,.0f} ms" if answer.region_ns < 3600 * 10**9 else "hours"
+    moved = f"CPU {cpu} went offline, or this process was moved off it"
+    words = {
+        Reason.CPU_OFFLINE: moved,
+        Reason.NOT_BOUND: moved,
+        Reason.BUSY: "somebody else is measuring in the kernel: wait until that has ended",
+        Reason.NO_MEMORY: f"{work}: the kernel has not that much memory to spare",
+        Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more a trial, at most {limit_ns / 1e6:g} ms "
+        f"are allowed; try --param n={max(1, answer.fitting_n)}",
+        Reason.SIGNAL: "interrupted by a signal before the first trial",
+    }
+    otherwise = f"the kernel module refused: {os.strerror(error)} (reason {reason})"
+    return Refused(words.get(Reason(reason), otherwise))

@@ -42,24 +42,19 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
     )
 
 
-def copy_sources(folder: Path) -> Path:
-    """The module's sources and those of cbench/c that it includes, in a folder that may be written to."""
-    for name in ("kmod", "c"):
-        wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")
-        shutil.copytree(SOURCES / name, folder / name, ignore=wanted, dirs_exist_ok=True)
-    return folder / "kmod"
-
-
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
     """The module, built in `folder`; `make` is `make -C TREE` with what a cross-build needs.
 
     UsageError with the first line that says what is wrong; the build's output goes to stderr before.
     """
+    folder = folder.resolve()
+    wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")
     try:
-        sources = copy_sources(folder.resolve())
+        for name in ("kmod", "c"):  # the module's sources, and those that it includes
+            shutil.copytree(SOURCES / name, folder / name, ignore=wanted, dirs_exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}; give another folder to build in") from None
-    command = [*make, "-s", f"M={sources}", NO_TYPES, *options, "modules"]
+    command = [*make, "-s", f"M={folder / 'kmod'}", NO_TYPES, *options, "modules"]
     environment = {name: value for name, value in os.environ.items() if name not in FROM_MAKE}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -72,7 +67,7 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
         lines = said.splitlines() or ["no message"]
         why = next((line for line in lines if "rror" in line or "not found" in line), lines[-1])
         raise UsageError(f"the module does not build: {why.strip()}")
-    return Path(shutil.copy(sources / f"{NAME}.ko", folder.resolve()))
+    return Path(shutil.copy(folder / "kmod" / f"{NAME}.ko", folder))
 
 
 def why_absent(host: Reader | None = None) -> str:
@@ -84,19 +79,14 @@ def why_absent(host: Reader | None = None) -> str:
         return "loading modules is switched off until the next boot (kernel.modules_disabled = 1)"
     if host.text(f"/sys/module/{NAME}/version") is not None:
         return "the module is loaded, but /dev/cbench is missing: is devtmpfs mounted on /dev?"
-    if (locked := _locked(host)) is not None:
+    lockdown = host.text("/sys/kernel/security/lockdown") or "[none]"
+    mode = lockdown.partition("[")[2].partition("]")[0]
+    locked = "" if mode == "none" else f"the kernel is locked down ({mode}; Secure Boot does that)"
+    if not locked and host.text("/sys/module/module/parameters/sig_enforce") == "Y":
+        locked = "the kernel enforces module signatures (module.sig_enforce)"
+    if locked:
         return f"{locked}: only a signed module can be loaded; sign cbench.ko with a key that this kernel trusts"
     return f"the kernel module is not loaded: {LOAD}"
-
-
-def _locked(host: Reader) -> str | None:
-    lockdown = host.text("/sys/kernel/security/lockdown") or "[none]"
-    if "[none]" not in lockdown:
-        mode = lockdown.partition("[")[2].partition("]")[0]
-        return f"the kernel is locked down ({mode}; Secure Boot does that)"
-    if host.text("/sys/module/module/parameters/sig_enforce") == "Y":
-        return "the kernel enforces module signatures (module.sig_enforce)"
-    return None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -111,12 +101,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kmod: {error}\n")
         return error.exit_code
     sys.stdout.write(f"built {module}\n")
-    if "KDIR" in os.environ:
-        return 0
-    host = Reader()
-    if (locked := _locked(host)) is not None or host.text("/proc/sys/kernel/modules_disabled") != "0":
-        sys.stdout.write(f"it cannot be loaded as it is: {locked or why_absent(host)}\n")
-    else:
+    if "KDIR" not in os.environ:
         sys.stdout.write(f"load it as root: insmod {module}; unload it: rmmod {NAME}\n")
     return 0
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from cbench.machine.process import addresses
 from quiet import Refused, format_cpus, join
 
 
@@ -25,7 +26,9 @@ def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = 
         if aslr is None:
             yield
         else:
-            with _addresses(aslr):
+            with addresses(fixed=not aslr) as done:
+                if not done:
+                    raise Refused(f"addresses {'random' if aslr else 'fixed'}: personality(2) is forbidden here")
                 yield
     finally:
         if cpus is not None:
@@ -47,16 +50,3 @@ def _place(cpus: frozenset[int]) -> None:
 
 def _allowed() -> str:
     return format_cpus(frozenset(os.sched_getaffinity(0)))
-
-
-@contextlib.contextmanager
-def _addresses(aslr: bool) -> Iterator[None]:
-    from cbench._cbench import ffi, lib
-
-    before, now = ffi.new("int *"), ffi.new("int *")
-    try:
-        if lib.cb_fix_addresses(not aslr, before) or lib.cb_addresses_fixed(now) or bool(now[0]) is aslr:
-            raise Refused(f"addresses {'random' if aslr else 'fixed'}: personality(2) is forbidden here")
-        yield
-    finally:
-        lib.cb_fix_addresses(before[0], ffi.new("int *"))

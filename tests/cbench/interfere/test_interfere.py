@@ -87,13 +87,6 @@ def test_a_load_runs_on_its_cpu_while_it_is_wanted_and_is_gone_afterwards() -> N
     assert 0 < (figures.busy_pct or 0) <= 101
 
 
-def test_a_load_in_bursts_is_idle_between_them() -> None:
-    with load_generator.running(spec(period_ms=50, busy_ms=5), measured=-1) as figures:
-        time.sleep(1)
-    assert figures.busy_pct is not None
-    assert 2 < figures.busy_pct < 40
-
-
 def test_a_load_with_a_buffer_of_its_own_runs_too() -> None:
     with load_generator.running(spec(workload="memory", params={"n": 1, "size": 1 << 20}), measured=-1) as figures:
         time.sleep(0.2)
@@ -174,18 +167,9 @@ def test_loads_go_only_to_places_that_are_there() -> None:
     assert [c.spec.cpu for c in found if c.spec] == [5, 5, 9, 9]
 
 
-@pytest.mark.parametrize(
-    ("period", "busy", "words"),
-    [(10, None, "belong together"), (None, 3, "belong together"), (10, 10, "0 < busy < period"), (10, 0, "0 < busy")],
-)
-def test_bursts_that_make_no_sense_are_refused(period: float | None, busy: float | None, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        run.specs(["hash"], period, busy, 4096)
-
-
 def test_an_unknown_load_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"unknown workload 'nothing-like-it': use .*hash"):
-        run.specs(["nothing-like-it"], None, None, 4096)
+        run.specs(["nothing-like-it"], 4096)
 
 
 def test_a_load_s_buffer_is_larger_than_the_cache_and_far_smaller_than_what_is_free() -> None:
@@ -276,11 +260,9 @@ def test_an_effect_that_could_not_have_been_seen_is_not_denied(
     unloaded: list[list[int]], loaded: list[list[int]], words: str
 ) -> None:
     base = stats.baseline(unloaded)
-    condition = measure.Condition(Place(CACHE, 1), spec(cpu=1))
-    measured = measure.ConditionResult(
-        condition, [[result(values)] for values in loaded], [load_generator.Figures() for _ in loaded]
-    )
-    row = condition_result(measured, 0, unloaded, base, 1)
+    visited = [[result(values)] for values in loaded]
+    condition = measure.Condition(Place(CACHE, 1), spec(cpu=1), "", visited, [load_generator.Figures() for _ in loaded])
+    row = condition_result(condition, 0, unloaded, base, 1)
     assert isinstance(row, LoadedCondition)
     words_of = verdict(WorkloadInterference("hash", {}, 0.0, base.noise_pct, 1, (row,)), [], 0)
     where = "hash on a core of the same cache (CPU 1)"
@@ -375,7 +357,6 @@ def test_however_the_command_ends_its_load_ends_with_it(sent: signal.Signals, co
     [
         (["nonsense"], "unknown workload 'nonsense'"),
         (["hash", "--load", "nonsense"], "unknown workload 'nonsense'"),
-        (["hash", "--period", "5"], "--period and --busy belong together"),
         (["hash", "--rounds", "0"], "--rounds 0"),
         (["hash", "--trials", "0"], "--trials 0"),
         (["hash", "--param", "size=3"], "--param size: unknown"),

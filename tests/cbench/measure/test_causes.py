@@ -226,7 +226,10 @@ def test_the_table_has_the_commonest_causes_of_all_columns_and_how_many_more() -
 
 def test_trials_reach_the_parent_as_they_were() -> None:
     trial = Trial(130, 1, (TrialCause(INTERRUPT, "LOC", 3),), 1, 2, {"LOC": 1}, True, False, 2**63, 2**63 + 5)
-    assert protocol.unpack_trial(protocol.pack_trial(trial)) == trial
+    reading, writing = os.pipe()
+    protocol.send(writing, [trial])
+    with os.fdopen(reading, "rb") as pipe:
+        assert protocol.receive(pipe) == [trial]
 
 
 def test_a_trials_begin_and_end_enclose_it_on_the_detectors_clock() -> None:

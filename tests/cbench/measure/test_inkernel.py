@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cbench.measure.inkernel import client, ioctl, module
-from cbench.measure.inkernel.ioctl import ModuleAnswer, Reason
+from cbench.machine import counters
+from cbench.measure.inkernel import client, module, session
+from cbench.measure.inkernel.client import ModuleAnswer, Reason
+from cbench.workloads.registry import find
 from quiet.errors import Refused, UsageError
 from quiet.host.reader import Reader
 from tests import CHECKOUT
@@ -27,18 +29,18 @@ OFFSETS = (0, 8, 40, 88, 96, 128, 136, 152, 176)
 @EVERY_COMPILER
 def test_structures_are_laid_out_in_python_as_in_c(compiler: str, tmp_path: Path) -> None:
     facts = {
-        "sizeof(struct cbench_request)": ioctl.REQUEST.size,
+        "sizeof(struct cbench_request)": client.REQUEST.size,
         "sizeof(struct cbench_trial)": 16,
-        "CBENCH_RUN": ioctl.RUN,
-        "CBENCH_VERSION": ioctl.VERSION,
-        "CBENCH_PARAMS_MAX": ioctl.PARAMS_MAX,
-        "CBENCH_TRIALS_MAX": ioctl.TRIALS_MAX,
-        "CBENCH_REGION_DEFAULT_NS": ioctl.REGION_NS,
-        "CBENCH_REGION_MAX_NS": ioctl.REGION_MAX_NS,
-        "CBENCH_STOP_MACHINE": ioctl.STOP_MACHINE,
-        "CBENCH_BEST": ioctl.COUNTERS["auto"],
-        "CBENCH_CYCLES": ioctl.COUNTERS["cycles"],
-        "CBENCH_TICKS": ioctl.COUNTERS["ticks"],
+        "CBENCH_RUN": client.RUN,
+        "CBENCH_VERSION": client.VERSION,
+        "CBENCH_PARAMS_MAX": client.PARAMS_MAX,
+        "CBENCH_TRIALS_MAX": client.TRIALS_MAX,
+        "CBENCH_REGION_DEFAULT_NS": client.REGION_NS,
+        "CBENCH_REGION_MAX_NS": client.REGION_MAX_NS,
+        "CBENCH_STOP_MACHINE": client.STOP_MACHINE,
+        "CBENCH_BEST": client.COUNTERS["auto"],
+        "CBENCH_CYCLES": client.COUNTERS["cycles"],
+        "CBENCH_TICKS": client.COUNTERS[counters.ticks_name()],
         **{f"CBENCH_{reason.name}": reason for reason in Reason},
         **{f"offsetof(struct cbench_request, {f})": at for f, at in zip(FIELDS, OFFSETS, strict=True)},
     }
@@ -56,9 +58,7 @@ def test_every_reason_of_the_header_is_known_here() -> None:
 
 def test_the_module_has_the_workloads_that_the_client_names() -> None:
     text = (FOLDER / "regions.c").read_text()
-    assert set(re.findall(r"CB_FUNCTIONS\((\w+)\), ", text)) | set(
-        re.findall(r"CB_FUNCTIONS\((\w+)\),\n", text)
-    ) == set(client.WORKLOADS)
+    assert tuple(re.findall(r"\{ CB_FUNCTIONS\((\w+)\), ", text)) == client.WORKLOADS
 
 
 def test_no_floating_point_and_nothing_but_the_call_in_the_timed_region() -> None:
@@ -93,27 +93,16 @@ def test_why_there_is_no_module_is_told_apart(tmp_path: Path, files: dict[str, s
     assert re.search(line, module.why_absent(Reader(str(tmp_path))))
 
 
-def test_a_workload_that_is_not_in_the_kernel_is_answered_with_those_that_are() -> None:
-    with pytest.raises(
-        UsageError, match=r"^float does not run in the kernel; empty, hash, sieve, memory, chase, branch do$"
-    ):
-        client.measure("float", {"n": 1}, 0, 1, 0, False)
-
-
 @pytest.mark.parametrize(
-    ("trials", "warmup", "n"), [(0, 0, 1), (1_000_001, 0, 1), (1, 1_000_001, 1), (1, -1, 1), (1, 0, -1), (1, 0, 2**64)]
+    ("name", "counter", "line"),
+    [
+        ("float", "auto", r"^float does not run in the kernel; empty, hash, sieve, memory, chase, branch do$"),
+        ("hash", "instructions", r"^--counter instructions with --in-kernel: use auto, cycles, (tsc|cntvct)$"),
+    ],
 )
-def test_numbers_out_of_range_are_wrong_usage(trials: int, warmup: int, n: int) -> None:
-    with pytest.raises(UsageError):
-        client.measure("hash", {"n": n}, 0, trials, warmup, False)
-
-
-@pytest.mark.parametrize("params", [{"n": 1}, {"n": 1, "size": 4, "offset": 0}, {}])
-def test_a_parameter_that_is_missing_or_unknown_is_named(params: dict[str, int]) -> None:
-    with pytest.raises(
-        UsageError, match=r"^memory in the kernel: .*(size|offset).*: missing or unknown; it takes n, size"
-    ):
-        client.measure("memory", params, 0, 1, 0, False)
+def test_what_does_not_run_in_the_kernel_is_answered_with_what_does(name: str, counter: str, line: str) -> None:
+    with pytest.raises(UsageError, match=line):
+        session.check(find(name), counter)
 
 
 def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
@@ -139,7 +128,7 @@ def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
     ],
 )
 def test_each_refusal_is_one_line_that_says_what_to_do(given: ModuleAnswer, kind: type, line: str) -> None:
-    failure = ioctl.refusal(given, "hash", {"n": 5}, 3, ioctl.REGION_NS)
+    failure = client.refusal(given, "hash", {"n": 5}, 3, client.REGION_NS)
     assert type(failure) is kind
     assert re.search(line, str(failure))
     assert "\n" not in str(failure)
@@ -166,7 +155,7 @@ def test_a_hybrid_cpu_is_counted_by_its_own_pmu(tmp_path: Path) -> None:
             tmp_path,
             {f"sys/bus/event_source/devices/{name}/{k}": v for k, v in (("type", str(number)), ("cpus", cpus))},
         )
-    assert [client.pmu_type(cpu, Reader(str(tmp_path))) for cpu in (0, 5, 9)] == [4, 10, 0]
+    assert [counters.own_pmu(cpu, Reader(str(tmp_path))) for cpu in (0, 5, 9)] == [4, 10, 0]
 
 
 def test_missing_headers_name_the_package(tmp_path: Path) -> None:

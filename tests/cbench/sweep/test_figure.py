@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from cbench.machine.describe import HostFacts
+from cbench.machine.tlb import TlbLevels
 from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.report import figures
 from cbench.sweep import figure
 from cbench.sweep.measure import SweepCell
-from cbench.sweep.result import FailedCell, Mark, MeasuredCell, SweepResult, TlbLevels, cell_result
+from cbench.sweep.result import FailedCell, Mark, MeasuredCell, SweepResult, cell_result
 from cbench.workloads.registry import find
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import cbench, error_line
@@ -52,7 +53,7 @@ def made(cells: Sequence[MeasuredCell | FailedCell] = ()) -> SweepResult:
     )
     host = HostFacts("A Processor <with> brackets & more", "x86_64", "6.12", False, None, "3", True)
     every = cells or [cell(size, n) for size in SIZES for n in (10_000, 100_000)]
-    return SweepResult("memory", 3, CYCLES, host, 20, 1, (), (), TlbLevels("", ()), marks, (), tuple(every))
+    return SweepResult("memory", 3, CYCLES, host, 20, 1, (), (), TlbLevels(""), marks, (), tuple(every))
 
 
 def texts(path: Path) -> str:

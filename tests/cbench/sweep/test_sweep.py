@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from cbench.machine import tlb
 from cbench.machine.memory import free_memory
 from cbench.machine.tlb import HUGE, SMALL, Leaf, Tlb
-from cbench.measure.options import measure_options
 from cbench.sweep import sizes as sweep_sizes
-from cbench.sweep.measure import Sweep, find
+from cbench.sweep.measure import grid
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
 from tests.cbench.running import CBENCH, cbench, error_line
@@ -33,18 +32,17 @@ SMALL_SWEEP = ("sweep", "memory", "--sizes", "4K,64K,1M", "--accesses", "1e3,500
 
 
 @pytest.mark.parametrize(
-    ("text", "half", "wanted"),
+    ("text", "wanted"),
     [
-        ("4K", False, [4096]),
-        ("1M,4k", False, [4096, 1 << 20]),
-        ("1K-8K", False, [1024, 2048, 4096, 8192]),
-        ("1K-4K", True, [1024, 1536, 2048, 3072, 4096]),
-        ("3K-13K", False, [3072, 6144, 12288]),
-        ("1MiB,2MB,512B", False, [512, 1 << 20, 2 << 20]),
+        ("4K", [4096]),
+        ("1M,4k", [4096, 1 << 20]),
+        ("1K-8K", [1024, 2048, 4096, 8192]),
+        ("3K-13K", [3072, 6144, 12288]),
+        ("1MiB,2MB,512B", [512, 1 << 20, 2 << 20]),
     ],
 )
-def test_sizes_are_read_as_they_are_written(text: str, half: bool, wanted: list[int]) -> None:
-    assert sweep_sizes.sizes(text, half) == tuple(wanted)
+def test_sizes_are_read_as_they_are_written(text: str, wanted: list[int]) -> None:
+    assert sweep_sizes.sizes(text) == tuple(wanted)
 
 
 def test_the_default_sweep_goes_from_1_kib_to_2_gib_by_doubling() -> None:
@@ -57,10 +55,10 @@ def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
         sweep_sizes.sizes(text)
 
 
-@given(st.text(max_size=12), st.booleans())
-def test_any_text_is_sizes_or_one_clear_error(text: str, half: bool) -> None:
+@given(st.text(max_size=12))
+def test_any_text_is_sizes_or_one_clear_error(text: str) -> None:
     try:
-        found = sweep_sizes.sizes(text, half)
+        found = sweep_sizes.sizes(text)
     except UsageError:
         return
     assert found
@@ -117,16 +115,20 @@ def test_amd_tlbs_are_decoded() -> None:
         (0x80000005, 0): (0xFF40FF40, 0xFF40FF40, 0, 0),
         (0x80000006, 0): (0x48002200, 0x68004200, 0, 0),
     }
-    found, source = tlb.decode(answers(leaves))
-    assert found == (Tlb(1, SMALL, 64), Tlb(2, SMALL, 2048), Tlb(1, HUGE, 64), Tlb(2, HUGE, 2048))
-    assert source == "from CPUID (AuthenticAMD)"
+    found = tlb.decode(answers(leaves))
+    assert found.levels == (Tlb(1, SMALL, 64), Tlb(2, SMALL, 2048), Tlb(1, HUGE, 64), Tlb(2, HUGE, 2048))
+    assert found.source == "from CPUID (AuthenticAMD)"
 
 
 def test_intel_descriptors_are_decoded_and_al_is_none_of_them() -> None:
     """Leaf 2 of a Skylake; AL would be the descriptor of a TLB with 64 entries. ECX is not valid."""
     leaves = {(0, 0): vendor("GenuineIntel"), (2, 0): (0x76036303, 0x00F0B5FF, 0x800000BA, 0x00C30000)}
-    found, _ = tlb.decode(answers(leaves))
-    assert found == (Tlb(1, SMALL, 64), Tlb(2, SMALL, 1536), Tlb(1, HUGE, 32), Tlb(2, HUGE, 1536))
+    assert tlb.decode(answers(leaves)).levels == (
+        Tlb(1, SMALL, 64),
+        Tlb(2, SMALL, 1536),
+        Tlb(1, HUGE, 32),
+        Tlb(2, HUGE, 1536),
+    )
 
 
 def test_intel_s_leaf_18_goes_before_its_descriptors() -> None:
@@ -138,23 +140,27 @@ def test_intel_s_leaf_18_goes_before_its_descriptors() -> None:
         (0x18, 2): (0, 0x00040003, 24, 0x21),  # data, first level: 96 entries of 4 KiB and 2 MiB
         (0x18, 3): (0, 0x00080003, 128, 0x43),  # unified, second level: 1,024
     }
-    found, _ = tlb.decode(answers(leaves))
-    assert found == (Tlb(1, SMALL, 96), Tlb(2, SMALL, 1024), Tlb(1, HUGE, 96), Tlb(2, HUGE, 1024))
+    assert tlb.decode(answers(leaves)).levels == (
+        Tlb(1, SMALL, 96),
+        Tlb(2, SMALL, 1024),
+        Tlb(1, HUGE, 96),
+        Tlb(2, HUGE, 1024),
+    )
 
 
 def test_a_processor_that_does_not_tell_is_said_to_not_tell() -> None:
-    assert tlb.decode(answers({}))[0] == ()
-    assert "only x86" in tlb.decode(answers({}))[1]
-    assert "does not tell" in tlb.decode(answers({(0, 0): vendor("CentaurHauls")}))[1]
+    assert tlb.decode(answers({})).levels == ()
+    assert "only x86" in tlb.decode(answers({})).source
+    assert "does not tell" in tlb.decode(answers({(0, 0): vendor("CentaurHauls")})).source
 
 
 def test_reading_this_processor_s_tlbs_leaves_the_affinity_as_it_was() -> None:
     import os
 
     before = os.sched_getaffinity(0)
-    found, source = tlb.read(min(before))
+    found = tlb.read(min(before))
     assert os.sched_getaffinity(0) == before
-    assert bool(found) == source.startswith("from CPUID")
+    assert bool(found.levels) == found.source.startswith("from CPUID")
 
 
 # The command
@@ -186,14 +192,7 @@ def test_a_cell_s_figures_follow_from_its_trials(swept: dict[str, Any]) -> None:
 
 
 def test_the_random_order_is_the_seed_s(swept: dict[str, Any]) -> None:
-    options = measure_options(1, "0", "auto", 60)
-    again, other = (
-        [
-            list(cell)
-            for cell in Sweep(find("memory"), (4096, 65536, 1 << 20), (1000, 5000), 0, frozenset(), options, seed).grid
-        ]
-        for seed in (1, 2)
-    )
+    again, other = ([list(cell) for cell in grid((4096, 65536, 1 << 20), (1000, 5000), seed)] for seed in (1, 2))
     assert again == swept["order"]
     assert sorted(other) == sorted(again)
     assert other != again
@@ -205,15 +204,13 @@ def test_the_marks_are_this_host_s_caches_and_tlbs(swept: dict[str, Any]) -> Non
     assert [mark["size"] for mark in swept["marks"]] == sorted(sizes + reaches)
 
 
-def test_the_table_and_the_chart_name_every_size_and_the_marks_between(swept: dict[str, Any]) -> None:
+def test_the_table_names_every_size_and_the_marks_between(swept: dict[str, Any]) -> None:
     done = cbench(*SMALL_SWEEP)
     assert done.returncode == 0
-    assert "6 cells of 6 trials: about" in done.stderr
-    table, _, chart = done.stdout.partition("(logarithmic)")
-    for part in (table, chart):
-        assert all(size in part for size in ("4 KiB", "64 KiB", "1 MiB"))
-        inside = [mark["name"] for mark in swept["marks"] if 4096 <= mark["size"] <= 1 << 20]
-        assert all(name in part for name in inside)
+    assert "cbench: 6 cells of 6 trials\n" in done.stderr
+    assert all(size in done.stdout for size in ("4 KiB", "64 KiB", "1 MiB"))
+    inside = [mark["name"] for mark in swept["marks"] if 4096 <= mark["size"] <= 1 << 20]
+    assert all(name in done.stdout for name in inside)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def sampled(workload: str, draw: random.Random) -> ValidationSeries:
     return ValidationSeries(workload, "samples:fp", values)
 
 
-def validation(spoil: Spoil = lambda _: None, watch: tuple[float, ...] = (), seed: int = 1, **changes: Any) -> Any:
+def validation(spoil: Spoil = lambda _: None, seed: int = 1, **changes: Any) -> Any:
     """What is judged of it."""
     draw = random.Random(seed)
     series = {(name, ""): plain(name, draw) for name in WORK_S}
@@ -65,4 +65,4 @@ def validation(spoil: Spoil = lambda _: None, watch: tuple[float, ...] = (), see
     about = ValidationFacts(INSTRUMENTS, 10.0, "tsc")
     trials = N * len(series)
     given: dict[str, Any] = {"trials": trials, "done": trials, "failed": 0, "failures": ()} | changes
-    return to_json(judged(ValidationData(about, tuple(series.values()), **given), watch))
+    return to_json(judged(ValidationData(about, tuple(series.values()), **given)))

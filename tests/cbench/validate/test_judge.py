@@ -10,8 +10,6 @@ import pytest
 from cbench.validate.series import ValidationSeries
 from tests.cbench.validate.made import N, Spoil, validation
 
-WATCH = (10.07, 9.99, 9.94, 10.00, 10.01, 10.00, 10.01, 10.01, 10.01, 9.99)
-"""The Technical Note's wristwatch."""
 Made = dict[tuple[str, str], ValidationSeries]
 
 
@@ -141,59 +139,8 @@ def test_an_etalon_that_is_steadier_than_work_says_that_it_is_the_work_that_vari
     assert "aliquot by " in line
 
 
-def test_the_watch_of_the_technical_note_agrees_with_the_etalon() -> None:
-    made = validation(watch=WATCH)
-    watch = made["etalon"][-1]
-    assert (watch["instruments"], watch["independent"], watch["holds"]) == (["watch"], True, True)
-    assert watch["mean"] == pytest.approx(10.003)
-    assert watch["t_mean"] == pytest.approx([9.980366, 10.025634], abs=1e-6)
-    assert watch["p"] == pytest.approx(0.771114, abs=1e-6)
-    assert made["at_fault"] == []
-    assert not any("Hold a watch" in line for line in made["verdict"])
-
-
-def test_a_watch_that_says_something_else_puts_the_clocks_in_doubt_and_not_the_watch() -> None:
-    made = validation(watch=tuple(each * 1.05 for each in WATCH))
-    assert (made["at_fault"], made["watch_differs"]) == ([], True)
-    assert made["verdict"][0] == "The host's clock and the watch differ."
-    assert "etalon: watch says 10.5053 s in the median in place of 10 s." in made["verdict"]
-
-
-def test_instruments_at_fault_are_named_beside_a_watch_that_differs() -> None:
-    made = validation(scaled("etalon", "boottime_s", 0.998), watch=tuple(each * 0.8 for each in WATCH))
-    assert (made["at_fault"], made["watch_differs"]) == (["boottime_s"], True)
-    assert made["verdict"][0] == "At fault: boottime_s. The host's clock and the watch differ."
-
-
-@pytest.mark.parametrize(
-    ("watch", "line"),
-    [
-        ((5.0, 16.0), "their mean is anything from -59.38 s to 80.38 s"),
-        ((1.0, 19.0), "their mean is anything from -104.4 s to 124.4 s"),
-        ((10.07, 9.99), "their mean is anything from 9.522 s to 10.54 s"),
-        ((10.0,), "2 values are needed for a spread, there is 1"),
-    ],
-)
-def test_readings_of_a_watch_that_scatter_too_much_tell_nothing(watch: tuple[float, ...], line: str) -> None:
-    made = validation(watch=watch)
-    assert (made["etalon"][-1]["holds"], made["watch_differs"], made["at_fault"]) == (None, None, [])
-    begin = f"{len(watch)} reading{'s' if len(watch) > 1 else ''} of the watch cannot tell: {line}"
-    assert any(each.startswith(begin) for each in made["verdict"]), made["verdict"]
-    checks = sum(each["holds"] is not None for key in ("findings", "agreement", "etalon") for each in made[key])
-    assert made["verdict"][0] == f"No instrument is at fault: all {checks} checks hold."
-
-
-def test_a_watch_far_off_is_told_although_its_readings_scatter() -> None:
-    assert validation(watch=(19.0, 21.0, 20.0))["watch_differs"] is True
-
-
-def test_without_a_watch_nothing_is_said_of_one() -> None:
-    assert validation()["watch_differs"] is None
-
-
 def test_clocks_of_one_source_are_not_called_independent() -> None:
     made = validation()
-    assert {each["independent"] for each in made["etalon"]} == {False}
     assert any("tick by one source (tsc): that they agree says nothing of its rate" in line for line in made["verdict"])
 
 

@@ -101,10 +101,6 @@ def counted(store: Path) -> int:
     [
         (["--workload", "x"], "--workload x: one of aliquot, competing, perfect, copy, etalon"),
         (["--instrument", "x"], "--instrument x: one of wall, user, sys, perf-elapsed, cycles"),
-        (["--watch", "x"], "--watch x: seconds, such as 10.07,9.99"),
-        (["--watch", "-1"], "--watch -1: seconds above 0"),
-        (["--quick", "--watch", "1" + 10 * ",1"], "--watch: 11 readings of 10 trials of the etalon"),
-        (["--workload", "copy", "--watch", "1"], "--watch: 1 reading of 0 trials of the etalon"),
         (["--no-run"], "validate.db: no such file; without --no-run it is measured"),
         (["-o", "text"], "text: is there already and is no store; choose another name (-o)"),
         (["-o", "other.db"], "other.toml: is there already, and another study's; choose another name (-o)"),
@@ -135,22 +131,6 @@ def test_without_numpy_there_is_one_line_before_anything_is_measured(tmp_path: P
     assert done.returncode == 2
     assert done.stderr == "cbench: error: cbench screen needs numpy: pip install 'quiet-cbench[order]'\n"
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_watch_has_no_more_readings_than_there_are_trials_and_differing_from_it_ends_with_1(tmp_path: Path) -> None:
-    few = ["--quick", "--samples", "3", "--workload", "etalon", "--instrument", "wall"]
-    store = tmp_path / "validate.db"
-    done = validate(*few, "--watch", "1,1,1,1", folder=tmp_path)
-    assert (done.returncode, store.exists()) == (2, False)
-    done = validate(*few, "--watch", "1,1,1", "--json", folder=tmp_path)
-    assert (done.returncode, json.loads(done.stdout)["watch_differs"]) == (1, True)
-    before = trials(store)
-    for watch, differs in (("0.5,0.5,0.5", False), ("1,2", None), ("1,1,1", True)):
-        done = validate("--no-run", "--watch", watch, "--json", folder=tmp_path)
-        assert json.loads(done.stdout)["watch_differs"] is differs
-    assert validate("--no-run", "--watch", "1,1,1,1", folder=tmp_path).returncode == 2
-    assert trials(store) == before
 
 
 @pytest.mark.slow

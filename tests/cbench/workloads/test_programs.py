@@ -92,12 +92,14 @@ def test_a_wrong_result_is_an_error_and_no_time(monkeypatch: pytest.MonkeyPatch)
         program("2", ["exponent=13"])
 
 
-def test_a_process_that_ends_badly_is_an_error() -> None:
-    def bad() -> int:
-        os._exit(3)
+def bad(_: object) -> int:
+    os._exit(3)
 
+
+def test_a_process_that_ends_badly_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_share", bad)
     with pytest.raises(WrongResult, match="a process of it did not end well"):
-        programs._forked([lambda: 1, bad])
+        program("2", ["exponent=13", "processes=2"])
 
 
 @pytest.mark.parametrize(
@@ -147,13 +149,13 @@ def test_a_trial_that_is_killed_stops_its_load(tmp_path: Path) -> None:
 
 
 def test_a_load_that_is_not_there_any_more_is_an_error(tmp_path: Path) -> None:
-    with load(tmp_path) as path, competing.load(path, min(os.sched_getaffinity(0))) as asked:
-        assert asked.used_s() >= 0
+    with load(tmp_path) as path, competing.load(path, min(os.sched_getaffinity(0))) as used_s:
+        assert used_s() >= 0
         for pid in loads(path):
             os.kill(pid, signal.SIGKILL)
         wait_for(lambda: not loads(path))
         with pytest.raises(QuietError, match="the competing load has ended"):
-            asked.used_s()
+            used_s()
 
 
 def wait_for(what: Any) -> None:

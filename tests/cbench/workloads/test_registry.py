@@ -96,7 +96,7 @@ def test_a_parameter_of_one_workload_leaves_the_others_alone() -> None:
     assert done.returncode == 0, done.stderr
     first, second = json.loads(done.stdout)["results"]
     assert first["params"] == {"n": 100_000}
-    assert second["params"] == {"n": 20_000, "size": 256 * 1024, "stride": 128, "pages": 1, "fit": 0}
+    assert second["params"] == {"n": 20_000, "size": 256 * 1024, "stride": 128, "pages": 1}
 
 
 def test_three_arrays_that_do_not_fit_are_refused_though_one_would() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import resource
 import time
@@ -12,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench._cbench import ffi, lib
+from cbench._cbench import ffi
 from cbench.workloads import caches, floats, registry, screening
-from cbench.workloads.loader import Loaded, address, builtin
+from cbench.workloads.loader import Loaded, builtin
 from quiet.errors import UsageError
 from tests.cbench.running import measured, queued
 
@@ -43,12 +44,12 @@ def test_the_result_with_the_defaults_is_right_twice(workload: registry.Workload
 @settings(max_examples=40, deadline=None)
 def test_chase_follows_the_cycle_through_any_buffer(n: int, count: int, words: int, pages: int) -> None:
     stride = 8 * words
-    assert agrees("chase", n=n, size=count * stride + stride // 2, stride=stride, pages=pages, fit=0)
+    assert agrees("chase", n=n, size=count * stride + stride // 2, stride=stride, pages=pages)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 64, 1000])
 def test_the_chase_is_a_single_cycle_through_every_link(count: int) -> None:
-    params = {"size": 64 * count, "stride": 64, "pages": 0, "fit": 0}
+    params = {"size": 64 * count, "stride": 64, "pages": 0}
     assert {run("chase", n=n, **params) for n in range(1, count + 1)} == set(range(count))
     assert run("chase", n=count, **params) == 0
 
@@ -63,25 +64,8 @@ def test_the_first_numbers_of_the_generator_are_the_published_ones() -> None:
 
 
 def test_a_chase_too_large_to_be_drawn_again_is_not_checked() -> None:
-    params = {"n": 1, "size": 64 * (caches.MOST_LINKS + 1), "stride": 64, "pages": 1, "fit": 0}
+    params = {"n": 1, "size": 64 * (caches.MOST_LINKS + 1), "stride": 64, "pages": 1}
     assert registry.expected_output(registry.find("chase"), params) is None
-
-
-@pytest.mark.parametrize(("size", "stride"), [(4096, 64), (16 * 1024, 16), (128 * 1024, 4096)])
-def test_chosen_pages_hold_the_same_cycle(size: int, stride: int) -> None:
-    for n in (1, 100, 10_000):
-        assert agrees("chase", n=n, size=size, stride=stride, pages=1, fit=1)
-
-
-def test_pages_are_chosen_for_a_larger_buffer_or_it_is_said_that_there_are_none() -> None:
-    params = {"n": 10_000, "size": 192 * 1024, "stride": 64, "pages": 1, "fit": 1}
-    said = ""
-    try:
-        right = agrees("chase", **params)
-    except UsageError as error:
-        right, said = True, str(error)
-    assert right
-    assert not said or said.startswith("fit=1 found no such pages")
 
 
 @pytest.mark.parametrize("pages", [0, 1])
@@ -153,9 +137,10 @@ def test_a_trial_of_fault_has_just_its_own_page_faults() -> None:
 
 def test_memory_that_was_locked_faults_all_the_same_from_the_second_trial_on() -> None:
     with builtin("fault", {"n": 8}) as loaded:
-        pages = ffi.cast("void **", loaded.state)[0], 8 * resource.getpagesize()
-        assert lib.cb_lock_range(*pages) == 0
-        assert address(pages) % resource.getpagesize() == 0
+        buffer = ffi.cast("cb_buffer *", loaded.state)
+        assert buffer.len == 8 * resource.getpagesize()
+        start = ctypes.c_void_p(int(ffi.cast("uintptr_t", buffer.start)))
+        assert ctypes.CDLL(None).mlock(start, ctypes.c_size_t(buffer.len)) == 0
         first, *others = [faults(loaded, 8) for _ in range(4)]
     assert first[0] == 36
     assert {result for result, _ in others} == {36}

@@ -28,7 +28,7 @@ REASONS = {
     "EINVAL 4": [
         *("no parameter", "too many parameters", "parameter of nothing"),
         *("sieve beyond 32 bits", "sieve's rewarm", "no buffer", "buffer above 1 GiB"),
-        *("chosen pages", "links that overlap", "no such pattern"),
+        *("links that overlap", "no such pattern"),
     ],
     "EINVAL 5": ["no trials", "too many trials"],
     "ENODEV 6": ["no such CPU"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cbench._cbench import ffi, lib
-from cbench.machine.interrupts import line_names
+from cbench.measure.series import line_names
 from cbench.stats.verdict import short_name
 
 X86 = """           CPU0       CPU2       CPU5

@@ -1,5 +1,6 @@
 /*
- * Memory for the workloads.
+ * The workloads that CB_WORKLOAD() has exported, and what they run on: their
+ * states, and memory for them.
  *
  * A physically indexed cache places a small page by where the kernel happened
  * to find it, so two processes with the same buffer miss differently. Inside
@@ -8,7 +9,8 @@
 #define _GNU_SOURCE
 #include "workloads.h"
 
-#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -21,7 +23,7 @@ static size_t whole_pages(size_t len)
 	return (len + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 }
 
-int cb_buffer_map(size_t len, int huge, void **ret)
+static int map(size_t len, int huge, char **ret)
 {
 	size_t size = whole_pages(len), head;
 	char *raw;
@@ -48,7 +50,43 @@ int cb_buffer_map(size_t len, int huge, void **ret)
 	return 0;
 }
 
-void cb_buffer_unmap(void *start, size_t len)
+int cb_state_create(size_t size, size_t len, int huge, void **ret)
 {
-	munmap(start, whole_pages(len));
+	cb_buffer *buffer = calloc(1, size);
+	int err;
+
+	if (!buffer)
+		return -ENOMEM;
+	buffer->len = len;
+	err = map(len, huge, &buffer->start);
+	if (err) {
+		free(buffer);
+		return err;
+	}
+	*ret = buffer;
+	return 0;
+}
+
+void cb_state_destroy(void *state)
+{
+	cb_buffer *buffer = state;
+
+	if (buffer)
+		munmap(buffer->start, whole_pages(buffer->len));
+	free(state);
+}
+
+/* Made by the linker: where the section begins and ends. */
+extern const cb_workload *const __start_cb_workloads[] __attribute__((visibility("hidden")));
+extern const cb_workload *const __stop_cb_workloads[] __attribute__((visibility("hidden")));
+
+int cb_workload_find(const char *name, const cb_workload **ret)
+{
+	for (const cb_workload *const *at = __start_cb_workloads; at < __stop_cb_workloads; at++) {
+		if (!strcmp((*at)->name, name)) {
+			*ret = *at;
+			return 0;
+		}
+	}
+	return -ENOENT;
 }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/* The workloads that need neither floating point nor system calls, as they are in user space. */
+#undef noinline /* a word of the attribute in the workloads' sources, a macro in the kernel's */
+#include "../c/workloads/branch.c"
+#include "../c/workloads/chase.c"
+#include "../c/workloads/empty.c"
+#include "../c/workloads/hash.c"
+#include "../c/workloads/memory.c"
+#include "../c/workloads/sieve.c"

@@ -1,0 +1,70 @@
+"""What a process asks of the kernel for itself: CPUs, fixed addresses, locked memory, and an end with its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+from collections.abc import Collection, Iterator, Sequence
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+ASK, NO_RANDOMIZE = 0xFFFFFFFF, 0x0040000  # sys/personality.h
+PR_SET_PDEATHSIG = 1
+MCL_CURRENT, MCL_FUTURE = 1, 2
+
+
+def addresses_fixed() -> bool:
+    """Whether this process was executed without address space randomization."""
+    now: int = _LIBC.personality(ASK)
+    return now >= 0 and bool(now & NO_RANDOMIZE)
+
+
+@contextlib.contextmanager
+def addresses(fixed: bool) -> Iterator[bool]:
+    """Child processes started in this context get random addresses or, where that is permitted, fixed ones.
+
+    Yields whether that is so.
+    """
+    before: int = _LIBC.personality(ASK)
+    if before < 0:
+        yield False
+        return
+    _LIBC.personality(before | NO_RANDOMIZE if fixed else before & ~NO_RANDOMIZE)
+    try:
+        yield addresses_fixed() == fixed
+    finally:
+        _LIBC.personality(before)
+
+
+@contextlib.contextmanager
+def affinity(cpus: Collection[int]) -> Iterator[None]:
+    """This thread on these CPUs, and then where it was before. Raises OSError."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # all of those CPUs have gone
+            os.sched_setaffinity(0, before)
+
+
+def die_with_parent(parent: int) -> bool:
+    """The kernel kills this process when its parent ends; False where the parent is gone already."""
+    return _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0 and os.getppid() == parent
+
+
+def lock_memory(ranges: Sequence[tuple[int, int]]) -> str:
+    """Lock, and so prefault, everything; where the limit does not allow that, these addresses and lengths.
+
+    Returns which of these could be locked.
+    """
+    unlimited = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
+    if not _LIBC.mlockall(MCL_CURRENT | (MCL_FUTURE if unlimited else 0)):
+        return "all"
+    why = os.strerror(ctypes.get_errno())
+    for start, size in ranges:
+        if _LIBC.mlock(ctypes.c_void_p(start), ctypes.c_size_t(size)):
+            return f"none ({os.strerror(ctypes.get_errno())})"
+    return f"buffers only ({why})"
