@@ -5,9 +5,7 @@ Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.targets import value_types
 
 _PRINTK = "/proc/sys/kernel/printk"
@@ -15,7 +13,7 @@ _BLINK = "/sys/class/graphics/fbcon/cursor_blink"
 _LEVEL = 1  # only KERN_EMERG is more severe
 
 
-def _loglevel(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _loglevel(scene: RuleContext) -> RuleResult:
     current = scene.text(_PRINTK)
     # four numbers in one file, of which only the first is ours: a write sets all four
     levels = (current or "").split()
@@ -27,12 +25,11 @@ def _loglevel(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         yield DesiredValue(f"file:{_PRINTK}", "\t".join([level, *levels[1:]]), current=current)
 
 
-def _blink(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    current = scene.text(_BLINK)
-    if current is None or current == "-1":  # -1: the driver is there, but no screen uses it
+def _blink(scene: RuleContext) -> RuleResult:
+    if scene.text(_BLINK) in (None, "-1"):  # -1: the driver is there, but no screen uses it
         yield Skip(f"file:{_BLINK}", "no console on a framebuffer")
     else:
-        yield DesiredValue(f"file:{_BLINK}", "0", current=current)
+        yield DesiredValue(f"file:{_BLINK}", "0")
 
 
 KNOBS = (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet.host.proc import meminfo
-from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, RuleResult, Skip
 from quiet.targets import value_types
 
 _NODES = "/sys/devices/system/node"
@@ -13,16 +11,11 @@ _WHOLE = "/sys/kernel/mm/hugepages"
 _GIGABYTE = 1048576  # KiB
 
 
-def _default_size(scene: RuleContext) -> int:
-    """The size of a page that is asked for without a size, in KiB; 0 when there are none."""
-    return meminfo(scene.facts.reader, "Hugepagesize")
-
-
 def _pages(size: int | None) -> Rule:
     """The rule for pages of `size` KiB (None: the default size): at least so many on each node with isolated CPUs."""
 
-    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-        kib = size or _default_size(scene)
+    def rule(scene: RuleContext) -> RuleResult:
+        kib = size or meminfo(scene.facts.reader, "Hugepagesize")
         nodes = [node for node, cpus in sorted(scene.facts.nodes.items()) if cpus & scene.cpus.isolated]
         folders = [f"{_NODES}/node{node}/hugepages" for node in nodes]
         local = [f for f in folders if scene.facts.reader.exists(f"{f}/hugepages-{kib}kB")]

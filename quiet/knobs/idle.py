@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, offered
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -52,10 +52,10 @@ def _limit(scene: RuleContext, cpus: Iterable[int]) -> int | None:
     return max(1, *shallowest) if shallowest else None
 
 
-def _machine(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _machine(scene: RuleContext) -> RuleResult:
     target = f"held:{_DEVICE}"
     if not scene.facts.reader.exists(f"/sys/class/misc/{_DEVICE}"):
-        yield Skip(target, "this kernel does not have it")
+        yield Skip(target, NOT_HERE)
     elif scene.choice == "none":
         yield DesiredValue(target, "0", creates=True)
     else:
@@ -64,22 +64,18 @@ def _machine(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         yield Skip(target, _NO_STATES) if limit is None else DesiredValue(target, str(limit), creates=True)
 
 
-def _isolated(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _isolated(scene: RuleContext) -> RuleResult:
     for cpu in sorted(scene.cpus.isolated):
-        path = f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
-        current = scene.text(path)
-        limit = _limit(scene, [cpu])
-        if current is None:
-            yield Skip(f"file:{path}", "this kernel does not have it")
-        elif scene.choice == "none":
-            yield DesiredValue(f"file:{path}", "n/a", current=current)
-        elif limit is None:
-            yield Skip(f"file:{path}", _NO_STATES)
+        target = f"file:{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
+        limit = "n/a" if scene.choice == "none" else _limit(scene, [cpu])
+        there = scene.facts.reader.exists(target.removeprefix("file:"))
+        if limit is None and there:
+            yield Skip(target, _NO_STATES)
         else:
-            yield DesiredValue(f"file:{path}", str(limit), current=current)
+            yield DesiredValue(target, str(limit), absent=NOT_HERE)
 
 
-def _switches(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _switches(scene: RuleContext) -> RuleResult:
     for cpu in sorted(scene.cpus.isolated):
         limit = _limit(scene, [cpu])
         states = list(_states(scene, cpu))
@@ -92,15 +88,11 @@ def _switches(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
                 yield DesiredValue(f"file:{CPU}/cpu{cpu}/cpuidle/state{state.number}/disable", "1", why)
 
 
-def _governor(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    current = scene.text(_GOVERNOR)
-    offered = (scene.text(f"{CPU}/cpuidle/available_governors") or "").split()
-    if current is None or current == "none":
+def _governor(scene: RuleContext) -> RuleResult:
+    if scene.text(_GOVERNOR) in (None, "none"):
         yield Skip(f"file:{_GOVERNOR}", _NO_STATES)
-    elif offered and scene.choice not in offered:
-        yield Skip(f"file:{_GOVERNOR}", f"'{scene.choice}' is not offered, only {' '.join(offered)}")
     else:
-        yield DesiredValue(f"file:{_GOVERNOR}", scene.choice, current=current)
+        yield offered(scene, _GOVERNOR, scene.choice, f"{CPU}/cpuidle/available_governors")
 
 
 KNOBS = (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, derived, housekeeping_mask, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, derived, housekeeping_mask, moved_away
 from quiet.targets import value_types
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
@@ -19,7 +17,7 @@ _REFUSALS = {
 _DEFAULT = "/proc/irq/default_smp_affinity"
 
 
-def _irqs(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _irqs(scene: RuleContext) -> RuleResult:
     away = scene.cpus.away
     text = scene.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks

@@ -26,6 +26,7 @@ class DesiredValue(NamedTuple):
     current: str | None = None  # its value, where the rule has just read it
     label: str = ""  # what the target's number stands for
     kind: str = ""  # how its values are compared, when not as the knob's others
+    absent: str = "not there"  # why it is skipped where the target does not exist
 
 
 class Skip(NamedTuple):
@@ -48,6 +49,10 @@ class RuleContext(NamedTuple):
         """A file of the host."""
         return self.facts.reader.text(path)
 
+    def files(self, paths: Iterable[str]) -> list[str]:
+        """Those of these files that exist, as targets."""
+        return [f"file:{path}" for path in paths if self.facts.reader.exists(path)]
+
 
 def moved_away(scene: RuleContext, allowed: CpuSet) -> CpuSet:
     """A mask without the isolated and offline CPUs, or the housekeeping CPUs when nothing online would be left."""
@@ -63,12 +68,17 @@ def housekeeping_mask(scene: RuleContext, current: str) -> str:
 
 
 Trigger = Literal["", "service", "task", "device"]
-Rule = Callable[[RuleContext], Iterable[DesiredValue | Skip]]
+RuleResult = Iterable[DesiredValue | Skip]
+Rule = Callable[[RuleContext], RuleResult]
 NOT_HERE = "this kernel does not have it"
 
 
-def _nothing(scene: RuleContext) -> Iterable[str]:
-    return ()
+def offered(scene: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
+    """A file's value, unless the file `choices` lists others only."""
+    listed = (scene.text(choices) or "").split()
+    if listed and wanted not in listed:
+        return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
+    return DesiredValue(f"file:{path}", wanted, absent="this driver does not have it")
 
 
 class Knob(NamedTuple):
@@ -93,7 +103,8 @@ class Knob(NamedTuple):
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
     verdicts: Mapping[str, str] = {}
-    entangled: Callable[[RuleContext], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
+    # targets that the kernel changes as a side effect
+    entangled: Callable[[RuleContext], Iterable[str]] = lambda scene: ()
     moves: str = ""  # what these are, for `explain`
     risk: str = ""
 
@@ -119,7 +130,7 @@ def derived(
     `absent` is the reason of the skip when the file does not exist.
     """
 
-    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+    def rule(scene: RuleContext) -> RuleResult:
         current = scene.text(path)
         if current is None:
             yield Skip(f"file:{path}", absent)

@@ -1,17 +1,24 @@
-"""Memory management in the background: huge pages, page merging, statistics.
+"""Memory management in the background: huge pages, merging, statistics, compaction, reclaim, monitoring.
 
-Source: admin-guide/mm/{transhuge,ksm}.rst, admin-guide/sysctl/vm.rst.
+Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
 """
 
 from __future__ import annotations
 
-from quiet.knobs.knob import Knob, RuleContext, at_least, derived, one_file
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, at_least, derived, one_file
 from quiet.targets import value_types
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _KSM = "/sys/kernel/mm/ksm/run"
 _STAT = "/proc/sys/vm/stat_interval"
 _RARELY = 120  # seconds
+_VM = "/proc/sys/vm/"
+_DOC = "admin-guide/sysctl/vm.rst"
+_SCAN = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
+_DEMOTION = "/sys/kernel/mm/numa/demotion_enabled"
+_KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
+_DAMON_MODULES = ("damon_reclaim", "damon_lru_sort", "damon_stat")
+_HOUR = 3_600_000  # milliseconds
 
 
 def _at_most_on_request(scene: RuleContext, current: str) -> str | None:
@@ -23,6 +30,18 @@ def _at_most_on_request(scene: RuleContext, current: str) -> str | None:
 
 def _merging(scene: RuleContext, current: str) -> str | None:
     return "0" if current == "1" else None  # 2 means: unmerge everything, which would itself be work
+
+
+def _damon(scene: RuleContext) -> RuleResult:
+    reader = scene.facts.reader
+    states = [f"{_KDAMONDS}/{number}/state" for number in reader.numbered(_KDAMONDS)]
+    for path in states:
+        if (current := scene.text(path)) is not None:
+            yield DesiredValue(f"file:{path}", "off", current=current, kind=value_types.TEXT)
+    modules = [f"/sys/module/{name}/parameters/enabled" for name in _DAMON_MODULES]
+    for path in modules:
+        if (current := scene.text(path)) is not None:
+            yield DesiredValue(f"file:{path}", "N", current=current)
 
 
 KNOBS = (
@@ -62,5 +81,59 @@ KNOBS = (
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
         **at_least(_STAT, _RARELY),
+    ),
+    Knob(
+        name="vm.compaction",
+        title="compaction in the background",
+        why="kcompactd moves pages that nobody asked to move, and whoever uses one then faults or waits",
+        doc=f"{_DOC} (compaction_proactiveness)",
+        **one_file(f"{_VM}compaction_proactiveness", "0"),
+    ),
+    Knob(
+        name="vm.compact_unevictable",
+        title="compaction of locked memory",
+        why="memory that the work has locked (mlock) may otherwise be moved, and fault once more",
+        doc=f"{_DOC} (compact_unevictable_allowed)",
+        **one_file(f"{_VM}compact_unevictable_allowed", "0"),
+    ),
+    Knob(
+        name="vm.watermark_boost",
+        title="reclaim ahead of need after fragmentation",
+        why="kswapd frees memory that nobody needs whenever page types have mixed",
+        doc=f"{_DOC} (watermark_boost_factor)",
+        **one_file(f"{_VM}watermark_boost_factor", "0"),
+    ),
+    Knob(
+        name="vm.zone_reclaim",
+        title="reclaim before another node's memory is used",
+        why="with it, an allocation frees pages of its own node, on its own time, before it takes another node's",
+        doc=f"{_DOC} (zone_reclaim_mode)",
+        **one_file(f"{_VM}zone_reclaim_mode", "0", "this kernel knows no NUMA nodes"),
+    ),
+    Knob(
+        name="vm.demotion",
+        title="moving cold pages to slower memory",
+        why="pages of the work may go to a slower tier of memory while it does not look",
+        doc="ABI/testing/sysfs-kernel-mm-numa (demotion_enabled)",
+        **one_file(_DEMOTION, "false", "this kernel has no tiers of memory", kind=value_types.FLAG),
+    ),
+    Knob(
+        name="thp.scan",
+        title="milliseconds between khugepaged's scans",
+        why="what it collapses into a huge page is unmapped meanwhile, with TLB shootdowns on the CPUs that use it",
+        doc="admin-guide/mm/transhuge.rst (khugepaged/scan_sleep_millisecs)",
+        **at_least(_SCAN, _HOUR),
+    ),
+    Knob(
+        name="damon",
+        title="monitoring of memory accesses (DAMON)",
+        why="it clears the marks of page accesses ten times a second and may move or free what it finds",
+        doc="admin-guide/mm/damon/usage.rst, admin-guide/mm/damon/reclaim.rst",
+        rule=_damon,
+        kind=value_types.FLAG,
+        targets=f"file:{_KDAMONDS}/N/state, and the parameter 'enabled' of the modules damon_reclaim, damon_lru_sort, "
+        "damon_stat",
+        refusals={22: "its parameters are no longer complete", 16: "another user of DAMON runs"},
+        risk="what it was set up to free or sort stays as it is meanwhile",
     ),
 )

@@ -5,9 +5,7 @@ Sources: hwmon/dell-smm-hwmon.rst, driver-api/ipmi.rst, admin-guide/thermal/inte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import Knob, RuleContext, RuleResult, Skip
 
 # the module, and what it does
 _SUGGESTIONS = {
@@ -20,7 +18,7 @@ _SUGGESTIONS = {
 }
 
 
-def _suggest(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _suggest(scene: RuleContext) -> RuleResult:
     for name, reason in _SUGGESTIONS.items():
         # what is built in has no state, and cannot be unloaded
         if scene.facts.reader.exists(f"/sys/module/{name}/initstate"):

@@ -1,17 +1,28 @@
-"""Network devices: how many queues they have, where arriving packets go, how often they interrupt.
+"""Network devices: how many queues they have, where packets go, which CPU works on them, how often they interrupt.
 
-Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst. That a queue's interrupt arrives
+Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
+ABI/testing/sysfs-class-net-queues. That a queue's interrupt arrives
 on a housekeeping CPU is the knob `irq`'s work; here is what follows from it, and what cannot be had so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
-from quiet.targets import net, registry
+from quiet.knobs.knob import (
+    DesiredValue,
+    Knob,
+    RuleContext,
+    RuleResult,
+    Skip,
+    derived,
+    housekeeping_mask,
+    moved_away,
+    one_file,
+)
+from quiet.targets import net, registry, value_types
 
 _NONE = "no network interface with a device behind it"
 _NO_ANSWER = "its driver does not tell"
@@ -21,6 +32,10 @@ _QUEUE = re.compile(r"(?:-input\.|-Tx-?Rx-|-rx-|_comp)(\d+)(?=$|@)", re.IGNORECA
 # A queue's settings, which go with it when there are fewer, and come back as defaults.
 _OF_QUEUES = ("rps_cpus", "rps_flow_cnt", "xps_cpus", "xps_rxqs", "tx_maxrate")
 _LIMITS = tuple(f"byte_queue_limits/{name}" for name in ("hold_time", "limit_min", "limit_max"))
+_CORE = "/proc/sys/net/core/"
+_SYSCTL = "admin-guide/sysctl/net.rst"
+# The kernel takes isolcpus= and nohz_full= CPUs out of what is written, and refuses what is empty then.
+_KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
 
 
 def devices(scene: RuleContext) -> list[str]:
@@ -51,7 +66,7 @@ def stuck(scene: RuleContext, interface: str) -> dict[int, int]:
     return found
 
 
-def _channels(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _channels(scene: RuleContext) -> RuleResult:
     most = len(scene.cpus.housekeeping & scene.facts.online)
     for name in devices(scene):
         target = f"net:{name}/channels"
@@ -79,7 +94,7 @@ def _with_channels(scene: RuleContext) -> Iterator[str]:
         yield from (f"irq:{number}" for number in _interrupts(scene, name))
 
 
-def _rss(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _rss(scene: RuleContext) -> RuleResult:
     reader, most = scene.facts.reader, len(scene.cpus.housekeeping & scene.facts.online)
     for name in devices(scene):
         there = stuck(scene, name)
@@ -107,30 +122,44 @@ def _isolated(interrupt: int) -> str:
     return f"interrupt {interrupt} arrives on an isolated CPU, and may not be moved"
 
 
-def _threaded(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _threaded(scene: RuleContext) -> RuleResult:
     for name in devices(scene):
         if stuck(scene, name):
             yield DesiredValue(f"net:{name}/threaded", "1")
 
 
-def _adaptive(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _adaptive(scene: RuleContext) -> RuleResult:
     for name in devices(scene):
         target = f"net:{name}/adaptive"
         current = registry.get(scene.facts.reader, target)
-        if current is None:
-            yield Skip(target, _NO_ANSWER)
-        else:
-            yield DesiredValue(target, net.spell(dict.fromkeys(net.counts(current), 0)), current=current)
+        wanted = net.spell(dict.fromkeys(net.counts(current or ""), 0))
+        yield DesiredValue(target, wanted, current=current, absent=_NO_ANSWER)
     if not devices(scene):
         yield Skip("net:*/adaptive", _NONE)
 
 
-def _defer(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _defer(scene: RuleContext) -> RuleResult:
     for name in devices(scene):
         for file, value in (("napi_defer_hard_irqs", "2"), ("gro_flush_timeout", "200000")):
             yield DesiredValue(f"net:{name}/{file}", value)
     if not devices(scene):
         yield Skip("net:*/napi_defer_hard_irqs", _NONE)
+
+
+def _masks(scene: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]:
+    """The masks of all queues that name an isolated CPU: containers' and bridges' interfaces have them too."""
+    for name in scene.facts.interfaces:
+        for queue in queues(scene, name, sort):
+            # no answer is what an interface with one queue gives
+            current = scene.text(f"{net.folder(name)}/queues/{queue}/{file}")
+            if current and (cpus := cpulist.parse_mask(current)) & scene.cpus.away:
+                new = cpulist.format_mask(moved_away(scene, cpus))
+                yield DesiredValue(f"net:{name}/queues/{queue}/{file}", new, current=current)
+
+
+def _busy_poll(scene: RuleContext) -> RuleResult:
+    for name in ("busy_poll", "busy_read"):
+        yield from one_file(_CORE + name, "0")["rule"](scene)
 
 
 CHANNELS = (
@@ -203,5 +232,59 @@ KNOBS = (
         recheck_on="device",
         refusals={95: "its driver cannot change that"},
         risk="packets wait for up to 200 us",
+    ),
+    Knob(
+        name="net.rps_default",
+        title="CPUs for packets of interfaces to come",
+        why="an interface that appears later starts with this mask",
+        doc=f"{_SYSCTL} (rps_default_mask)",
+        **derived(_CORE + "rps_default_mask", housekeeping_mask, kind=value_types.CPUMASK),
+        recheck_on="device",
+        after=("smt",),
+        refusals=_KEPT_FREE,
+    ),
+    Knob(
+        name="net.rps",
+        title="CPUs that packets are handed to",
+        why="a CPU of this mask is interrupted by another one, to work on packets that arrived there",
+        doc=f"{_DOC} (RPS)",
+        rule=lambda scene: _masks(scene, "rx", "rps_cpus"),
+        kind=value_types.CPUMASK,
+        targets="net:INTERFACE/queues/rx-N/rps_cpus of every queue that hands packets to an isolated CPU",
+        recheck_on="device",
+        after=("smt", "net.channels", "net.rps_default"),
+        refusals=_KEPT_FREE,
+    ),
+    Knob(
+        name="net.xps",
+        title="CPUs that send through a queue",
+        why="who sends through a queue may have to send what others left in it",
+        doc=f"{_DOC} (XPS)",
+        rule=lambda scene: _masks(scene, "tx", "xps_cpus"),
+        kind=value_types.CPUMASK,
+        targets="net:INTERFACE/queues/tx-N/xps_cpus of every queue that is meant for an isolated CPU",
+        recheck_on="device",
+        after=("smt", "net.channels"),
+        risk="a measured program that sends then shares the other CPUs' queues",
+    ),
+    Knob(
+        name="net.rfs",
+        title="packets follow the program",
+        why="packets go to the CPU where their program last ran, also when it is isolated, and whatever the masks say",
+        doc=f"{_DOC} (RFS, Accelerated RFS)",
+        rule=one_file(_CORE + "rps_sock_flow_entries", "0")["rule"],
+        kind=value_types.NUMBER,
+        targets=f"file:{_CORE}rps_sock_flow_entries; with 0 no interface does it, and no device is told where to send",
+        recheck_on="device",
+    ),
+    Knob(
+        name="net.busy_poll",
+        title="programs that wait for packets poll the device",
+        why="a program in poll or read then works on any packet of the queue while it waits, where it runs",
+        doc=f"{_SYSCTL} (busy_poll, busy_read)",
+        rule=_busy_poll,
+        kind=value_types.NUMBER,
+        targets=f"file:{_CORE}busy_poll and busy_read",
+        recheck_on="device",
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, one_file
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, offered, one_file
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -25,21 +25,17 @@ def _bias_path(cpu: int) -> str:
     return f"{CPU}/cpu{cpu}/power/energy_perf_bias"
 
 
-def _bias(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _bias(scene: RuleContext) -> RuleResult:
     cpus = scene.facts.online - scene.cpus.offline if scene.choice == "all" else scene.cpus.isolated
-    found = False
-    for cpu in sorted(cpus):
-        if (current := scene.text(_bias_path(cpu))) is not None:
-            found = True
-            yield DesiredValue(f"file:{_bias_path(cpu)}", "0", current=current)
-    if not found:
-        yield Skip(f"file:{_bias_path(min(scene.cpus.isolated))}", "this processor does not have it")
+    paths = [_bias_path(cpu) for cpu in sorted(cpus)]
+    there = [path for path in paths if scene.facts.reader.exists(path)]
+    for path in there or [_bias_path(min(scene.cpus.isolated))]:
+        yield DesiredValue(f"file:{path}", "0", absent="this processor does not have it")
 
 
 def _every_bias(scene: RuleContext) -> Iterable[str]:
     # one register may serve a whole package, and then every CPU of it shows what one of them was given
-    paths = (_bias_path(cpu) for cpu in sorted(scene.facts.online))
-    return (f"file:{path}" for path in paths if scene.facts.reader.exists(path))
+    return scene.files(_bias_path(cpu) for cpu in sorted(scene.facts.online))
 
 
 def _uncore_folders(scene: RuleContext) -> list[str]:
@@ -58,7 +54,7 @@ def _package(scene: RuleContext, name: str) -> int | None:
     return int(number) if number and number.isdecimal() else None
 
 
-def _uncore(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _uncore(scene: RuleContext) -> RuleResult:
     folders = _uncore_folders(scene)
     if not folders:
         yield Skip(f"file:{_UNCORE}", "no uncore frequency that the kernel can set (intel_uncore_frequency)")
@@ -73,26 +69,21 @@ def _uncore(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
 
 def _every_uncore(scene: RuleContext) -> Iterable[str]:
     # what is written for a package is written to each of its parts
-    for name in scene.facts.reader.names(_UNCORE):
-        for limit in ("max_freq_khz", "min_freq_khz"):
-            if scene.facts.reader.exists(f"{_UNCORE}/{name}/{limit}"):
-                yield f"file:{_UNCORE}/{name}/{limit}"
+    names = scene.facts.reader.names(_UNCORE)
+    return scene.files(f"{_UNCORE}/{name}/{limit}" for name in names for limit in ("max_freq_khz", "min_freq_khz"))
 
 
-def _platform(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _platform(scene: RuleContext) -> RuleResult:
     current = scene.text(_PROFILE)
-    offered = (scene.text(_PROFILE + "_choices") or "").split()
     if current is None:
         yield Skip(f"file:{_PROFILE}", "the firmware offers none")
-    elif current not in offered:
+    elif current not in (scene.text(_PROFILE + "_choices") or "").split():
         yield Skip(f"file:{_PROFILE}", f"it is '{current}', which could not be put back")
-    elif "performance" not in offered:
-        yield Skip(f"file:{_PROFILE}", f"'performance' is not offered, only {' '.join(offered)}")
     else:
-        yield DesiredValue(f"file:{_PROFILE}", "performance", current=current)
+        yield offered(scene, _PROFILE, "performance", _PROFILE + "_choices")
 
 
-def _buses(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _buses(scene: RuleContext) -> RuleResult:
     devices = scene.facts.reader.names(_DEVFREQ)
     if not devices:
         yield Skip(f"file:{_DEVFREQ}", "no bus or memory whose frequency the kernel scales")
@@ -108,25 +99,20 @@ def _buses(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
 
 def _bus_state(scene: RuleContext) -> Iterable[str]:
     # the frequency that a user set is forgotten with the governor "userspace"
-    for name in scene.facts.reader.names(_DEVFREQ):
-        for setting in ("userspace/set_freq", "max_freq", "min_freq"):
-            if scene.facts.reader.exists(f"{_DEVFREQ}/{name}/{setting}"):
-                yield f"file:{_DEVFREQ}/{name}/{setting}"
+    settings = ("userspace/set_freq", "max_freq", "min_freq")
+    names = scene.facts.reader.names(_DEVFREQ)
+    return scene.files(f"{_DEVFREQ}/{name}/{setting}" for name in names for setting in settings)
 
 
-def _disks(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    found = False
-    for number in scene.facts.reader.numbered(_SATA, "host"):
-        path = f"{_SATA}/host{number}/{_SATA_FILE}"
-        current = scene.text(path)
-        if current is None:
-            continue  # not a SATA port
-        found = True
-        if current == "keep_firmware_settings":
-            yield Skip(f"file:{path}", "as the firmware left it, which could not be put back")
+def _disks(scene: RuleContext) -> RuleResult:
+    numbers = scene.facts.reader.numbered(_SATA, "host")
+    targets = scene.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
+    for target in targets:
+        if scene.text(target.removeprefix("file:")) == "keep_firmware_settings":
+            yield Skip(target, "as the firmware left it, which could not be put back")
         else:
-            yield DesiredValue(f"file:{path}", "max_performance", current=current)
-    if not found:
+            yield DesiredValue(target, "max_performance")
+    if not targets:
         yield Skip(f"file:{_SATA}", "no SATA port with link power management")
 
 

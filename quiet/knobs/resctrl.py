@@ -5,12 +5,12 @@ Source: filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.machine.facts import CPU
 from quiet.targets import registry, value_types
 from quiet.targets.resctrl import ROOT, groups
@@ -134,7 +134,7 @@ def _whole(default: Masks, ours: Masks, domain: int, made: bool) -> int:
     return default[domain] | (ours.get(domain, 0) if made else 0)
 
 
-def _group(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _group(scene: RuleContext) -> RuleResult:
     reader = scene.facts.reader
     if not reader.exists(ROOT):
         yield Skip(_TARGET, "this processor or kernel cannot divide its caches (no resctrl)")
@@ -157,7 +157,7 @@ def _cannot(scene: RuleContext) -> bool:
     return bool(flags) and not {"cat_l2", "cat_l3"} & set(flags)
 
 
-def _exclusive(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
+def _exclusive(scene: RuleContext) -> RuleResult:
     reader = scene.facts.reader
     caches = _caches(scene)
     if not caches:
@@ -190,7 +190,7 @@ def _exclusive(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
     yield DesiredValue(f"{_TARGET}/mode", "exclusive", "the kernel gives the same ways to no other group", True)
 
 
-def _bandwidth(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _bandwidth(scene: RuleContext) -> RuleResult:
     target = "schemata:/MB"
     line = lines(scene.facts.reader, "").get("MB")
     if line is None:

@@ -5,11 +5,11 @@ Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from quiet.errors import UsageError
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.targets import systemd, value_types
 
 ALL_UNITS = "unit:*"
@@ -172,7 +172,7 @@ def critical(name: str) -> str:
     return next((why for start, why in NEVER.items() if name.startswith(start) and name not in _EXCEPT), "")
 
 
-def _services(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _services(scene: RuleContext) -> RuleResult:
     table = QUIET + ALL if scene.choice == "all" else QUIET
     keep = scene.names.get("keep", ())
     if not systemd.booted(scene.facts.reader):
@@ -184,7 +184,7 @@ def _services(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     yield from found or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
 
 
-def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> Iterator[DesiredValue | Skip]:
+def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
     """Stop and mask every unit of a table that runs, or that anything could start."""
     reader = scene.facts.reader
     folders = systemd.places(reader)
@@ -213,7 +213,7 @@ def _alias(scene: RuleContext, name: str, folders: list[str]) -> bool:
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 
-def processes(scene: RuleContext, table: Iterable[Service]) -> Iterator[DesiredValue | Skip]:
+def processes(scene: RuleContext, table: Iterable[Service]) -> RuleResult:
     """Held, and later let go: without systemd nobody could start them again with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     found = {task.tid: task.comm for task in scene.facts.tasks if task.comm in known}

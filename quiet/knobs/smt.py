@@ -7,7 +7,7 @@ from functools import cache
 
 from quiet import cpulist
 from quiet.knobs.cpufreq import policy_state
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -18,7 +18,7 @@ _FIXED = {
 }
 
 
-def _smt(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _smt(scene: RuleContext) -> RuleResult:
     control = f"{CPU}/smt/control"
     state = scene.text(control)
     if scene.choice == "off":
@@ -58,7 +58,7 @@ def _disturbed(scene: RuleContext) -> Iterable[str]:
     stay = facts.online - offline
     homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks
     yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))
-    yield from (f"task:{task.tid}" for task in facts.tasks if not task.bound and homeless(task.cpus))
+    yield from (f"task:{task.tid}" for task in facts.movable_tasks if homeless(task.cpus))
     if facts.cgroup[0] == 1:
         yield from _version_1_cpusets(scene, facts.cgroup[1], "")
 

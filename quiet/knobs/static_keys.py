@@ -5,13 +5,11 @@ Source: staging/static-keys.rst; net/core/dev.c (netstamp_needed_key), x86 text_
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet.host.hold import TIMESTAMPS
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 
 
-def _timestamps(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _timestamps(scene: RuleContext) -> RuleResult:
     if scene.text("/proc/sys/net/core/somaxconn") is None:
         yield Skip(f"held:{TIMESTAMPS}", "this kernel has no network")
     else:

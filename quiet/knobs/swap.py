@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet.host.proc import meminfo
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, at_most
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, at_most
 from quiet.targets.cgroup import GROUP
 from quiet.targets.swap import Area, areas
 
@@ -17,7 +17,7 @@ _SWAPPINESS = "/proc/sys/vm/swappiness"
 _NONE = "this host has no swap"
 
 
-def _cgroup(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _cgroup(scene: RuleContext) -> RuleResult:
     version, mount = scene.facts.cgroup
     if version != 2:
         yield Skip(_MAX, "only cgroup v2 has a limit for swap")
@@ -30,13 +30,13 @@ def _cgroup(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
         yield DesiredValue(_MAX, "0", creates=True)
 
 
-def _devices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _devices(scene: RuleContext) -> RuleResult:
     found = areas(scene.facts.reader)
     if not found:
         yield Skip("swap:", _NONE)
         return
     used = sum(area.used for area in found)
-    if used > _available(scene) // 2:
+    if used > meminfo(scene.facts.reader, "MemAvailable") // 2:
         yield Skip("swap:", f"{used} KiB are swapped out, and memory would be short with them back in it")
         return
     for area in reversed(_as_they_come_back(found)):
@@ -53,11 +53,6 @@ def _as_they_come_back(found: Iterable[Area]) -> list[Area]:
     found = list(found)
     chosen = iter(sorted((area for area in found if area.priority < 0), key=lambda area: -area.priority))
     return [next(chosen) if area.priority < 0 else area for area in found]
-
-
-def _available(scene: RuleContext) -> int:
-    """Memory that can be had without swapping, in KiB."""
-    return meminfo(scene.facts.reader, "MemAvailable")
 
 
 KNOBS = (

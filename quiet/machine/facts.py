@@ -190,6 +190,11 @@ class Facts:
             found += [task for tid in tids if (task := self._task(pid, tid))]
         return found
 
+    @cached_property
+    def movable_tasks(self) -> list[Task]:
+        """The threads that the kernel does not bind to their CPU."""
+        return [task for task in self.tasks if not task.bound]
+
     def task(self, tid: int) -> Task | None:
         """One thread as it is now; None when it has ended."""
         return self._task(tid, tid)
