@@ -55,10 +55,6 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _put(host: Host, name: str, value: str) -> None:
-    _put_many(host, [(name, value)])
-
-
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if not host.live:
         raise OSError(errno.EOPNOTSUPP, "a recorded tree has no systemd to change")
@@ -99,4 +95,4 @@ def _remove(host: Host, name: str) -> None:
         host.rmdir(_folder(name))
 
 
-SLICE = TargetType("slice", _get, _put, put_many=_put_many)
+SLICE = TargetType("slice", _get, put=lambda host, name, value: _put_many(host, [(name, value)]), put_many=_put_many)

@@ -7,7 +7,6 @@ it notifies (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import struct
 
@@ -64,10 +63,6 @@ class Inotify:
                 data = os.read(self._fd, _BUFFER)
             except BlockingIOError:
                 return found
-            except OSError as error:
-                if error.errno == errno.EINTR:
-                    continue
-                raise
             at = 0
             while at < len(data):
                 number, mask, _, size = _HEAD.unpack_from(data, at)

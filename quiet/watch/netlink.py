@@ -10,10 +10,10 @@ import errno
 import os
 import socket
 import struct
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 _UEVENT, _CONNECTOR, _ROUTE = 15, 11, 0  # netlink protocols
-_KERNEL_GROUP, _LINK_GROUP, _PROCESS_GROUP = 1, 1, 1
+_GROUP = 1  # of the kernel's own uevents, of links, of processes
 _LISTEN, _IGNORE = 1, 2  # PROC_CN_MCAST_LISTEN, PROC_CN_MCAST_IGNORE
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE = struct.Struct("=IIIIHH")  # cn_msg
@@ -35,13 +35,15 @@ class Uevent(NamedTuple):
 class _Netlink:
     """A socket that is read until there is nothing left. Raises OSError when it is not permitted."""
 
-    def __init__(self, protocol: int, group: int) -> None:
+    protocol: ClassVar[int]
+
+    def __init__(self) -> None:
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-        self._socket = socket.socket(socket.AF_NETLINK, kind, protocol)
+        self._socket = socket.socket(socket.AF_NETLINK, kind, self.protocol)
         self.lost = False  # the socket overflowed: notifications are missing
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
-            self._socket.bind((0, group))
+            self._socket.bind((0, _GROUP))
         except OSError:
             self._socket.close()
             raise
@@ -72,8 +74,7 @@ class _Netlink:
 class Uevents(_Netlink):
     """Devices that come, go, are bound to a driver; CPUs that go on- and offline."""
 
-    def __init__(self) -> None:
-        super().__init__(_UEVENT, _KERNEL_GROUP)
+    protocol = _UEVENT
 
     def read(self) -> list[Uevent]:
         """What has come since."""
@@ -91,8 +92,7 @@ def uevent(data: bytes) -> Uevent | None:
 class Links(_Netlink):
     """Network interfaces that go up or down: a driver requests its interrupts then, without an uevent."""
 
-    def __init__(self) -> None:
-        super().__init__(_ROUTE, _LINK_GROUP)
+    protocol = _ROUTE
 
     def read(self) -> bool:
         """Whether anything has come."""
@@ -102,8 +102,10 @@ class Links(_Netlink):
 class Processes(_Netlink):
     """New threads, and programs that are started. Wants CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
 
+    protocol = _CONNECTOR
+
     def __init__(self) -> None:
-        super().__init__(_CONNECTOR, _PROCESS_GROUP)
+        super().__init__()
         try:
             self._ask(_LISTEN)
         except OSError:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.machine.facts import Facts
-from quiet.watch import watched_files
 from quiet.watch.netlink import Processes, Uevent, Uevents
+from quiet.watch.watched_files import rechecked_on
 
 _MOST_TASKS = 512  # checked one by one; the next check of everything finds the others
 RIVALS = ("irqbalance", "tuned", "tlp", "auto-cpufreq", "power-profiles-", "powertop", "thermald")
@@ -45,7 +45,7 @@ class Pending:
                 continue
             by = f"{event.action} {event.path.rpartition('/')[2]}"
             self.renew = True
-            self.add(None if event.subsystem == "cpu" else watched_files.devices(), by, now)
+            self.add(None if event.subsystem == "cpu" else rechecked_on("device"), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
         """Threads that began or became another program; they are judged when notifications have settled."""
@@ -57,15 +57,14 @@ class Pending:
     def interfaces(self, now: float) -> None:
         """A network interface went up or down."""
         self.renew = True
-        self.add(watched_files.devices(), "a network interface", now)
+        self.add(rechecked_on("device"), "a network interface", now)
 
     def lost(self, source: Processes | Uevents, now: float) -> None:
         """The socket overflowed: every knob that it may have been about is checked."""
         if source.lost:
             source.lost = False
-            self.add(
-                watched_files.tasks() if isinstance(source, Processes) else None, "more news than could be read", now
-            )
+            knobs = rechecked_on("task") if isinstance(source, Processes) else None
+            self.add(knobs, "more news than could be read", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
         """Check the new threads: which may run on the isolated CPUs, and which are rivals."""
@@ -78,9 +77,9 @@ class Pending:
             if task.cpus not in masks:
                 masks[task.cpus] = bool(cpulist.parse(task.cpus) & away)
             if masks[task.cpus]:
-                wanted |= watched_files.tasks()
+                wanted |= rechecked_on("task")
             if task.comm.startswith(RIVALS):
-                wanted |= watched_files.services()
+                wanted |= rechecked_on("service")
         self.tids = set()
         if wanted:
             self.add(wanted, "a new process", self.tids_first)  # they have settled already

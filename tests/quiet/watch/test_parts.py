@@ -48,7 +48,7 @@ def test_an_uevent_has_its_action_device_and_subsystem() -> None:
 
 
 def test_a_cpu_that_comes_or_goes_concerns_every_knob_a_device_only_some() -> None:
-    for subsystem, knobs in (("cpu", None), ("virtio", watched_files.devices())):
+    for subsystem, knobs in (("cpu", None), ("virtio", watched_files.rechecked_on("device"))):
         gathered = pending.Pending()
         gathered.uevents([netlink.Uevent("online", "/devices/x/cpu3", subsystem)], 1.0)
         assert (gathered.knobs, gathered.by, gathered.renew) == (knobs, "online cpu3", True)
@@ -63,7 +63,7 @@ def test_a_device_whose_values_change_is_no_news() -> None:
 def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: Path) -> None:
     files = machine(cpus=4) | task(50, "sh", "0-1") | task(51, "sh", "0-3") | task(52, "kworker/3:1", "3", True, True)
     facts = Facts(Reader(str(plant(tmp_path, files))))
-    for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.tasks())):
+    for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.rechecked_on("task"))):
         gathered = pending.Pending()
         gathered.processes(tids, 1.0)
         gathered.judge_tasks(facts, cpulist.parse("2-3"))
@@ -120,12 +120,12 @@ def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
     kept, now, waits = rate_limit.RateLimit(60.0), 1000.0, []
     for _ in range(9):
         kept.repaired(now)
-        waits.append(kept.repair_at() - now)
-        now = kept.repair_at()
+        waits.append(kept.repair_at - now)
+        now = kept.repair_at
     assert waits == sorted(waits)
     assert waits[-1] == rate_limit.MOST_S
     kept.repaired(now + 1000)
-    assert kept.repair_at() - (now + 1000) == rate_limit.FEWEST_S
+    assert kept.repair_at - (now + 1000) == rate_limit.FEWEST_S
 
 
 def test_a_file_tells_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path: Path) -> None:
