@@ -30,7 +30,7 @@ HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, CALL})
 OTHERS = 20  # fewer do not show what is usual
 QUANTILE = 0.9  # of all of a name: what is longer now and then is the handler's own, and so few pauses do not move it
-FAR = 100  # a handler that has more to do than usual seldom has so many times as much
+PAUSE_FAR = 100  # a handler that has more to do than usual seldom has so many times as much
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
 # A softirq does what has piled up: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two ticks, which are
 # 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
@@ -126,7 +126,7 @@ class Pauses:
         own = self._by_name.get(name, [])
         floor = self._ticks(BATCH_NS if name[0] == SOFTIRQ else FLOOR_NS)
         if len(own) > OTHERS:
-            return Usual(min(max(FAR * _rank(own, QUANTILE), floor), self._long(own)), _rank(own, 0.5))
+            return Usual(min(max(PAUSE_FAR * _rank(own, QUANTILE), floor), self._long(own)), _rank(own, 0.5))
         return self._of_any
 
     def _long(self, lengths: list[int]) -> int:

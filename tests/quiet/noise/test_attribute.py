@@ -67,6 +67,13 @@ def test_what_carries_something_gives_it_the_way_there_and_back_too() -> None:
     assert done.explained[0].parts == [(TICK, 1200), (Cause(SOFTIRQ, "RCU"), 100)]
 
 
+def test_far_more_than_usual_beside_a_frame_was_spent_outside_of_this_kernel() -> None:
+    starts = range(100_000, 1_000_000, 100_000)
+    gaps = [Gap(start, 3_000) for start in starts] + [Gap(2_000_000, 52_000)]  # 1,000 beside each, then 50,000
+    done = merged(gaps, [tick(start + 500) for start in (*starts, 2_000_000)])
+    assert done.explained[-1].parts == [(Cause(HOST, FIRMWARE), 49_000), (TICK, 3_000)]
+
+
 def test_a_long_gap_without_a_frame_is_the_firmwares_or_the_hypervisors() -> None:
     assert causes(merged([Gap(5000, 20_000)], [])) == [Cause(HOST, FIRMWARE)]
     assert causes(merged([Gap(5000, 20_000)], [], virtual=True)) == [Cause(HOST, HYPERVISOR)]

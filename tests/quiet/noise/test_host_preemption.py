@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from quiet.noise import report
 from quiet.noise.attribute import (
     BATCH_NS,
-    FAR,
     FLOOR_NS,
     HOST,
     HYPERVISOR,
     LONG_FAR,
     LONG_NS,
     OTHERS,
+    PAUSE_FAR,
     Account,
     Cause,
     Gap,
@@ -71,9 +71,9 @@ def host(during: Named) -> Cause:
 
 @pytest.mark.parametrize("kind", HANDLERS)
 def test_an_interrupt_far_longer_than_its_others_was_paused_by_the_host(kind: str) -> None:
-    done = ran([((kind, "x"), 2_000)] * OTHERS + [((kind, "x"), 2_400 * FAR + 5_000)])
+    done = ran([((kind, "x"), 2_000)] * OTHERS + [((kind, "x"), 2_400 * PAUSE_FAR + 5_000)])
     by = "CPU 0" if kind == CALL else ""
-    assert done.explained[-1].parts == [(host((kind, "x")), 2_400 * FAR + 3_000), (Cause(kind, "x", by), 2_400)]
+    assert done.explained[-1].parts == [(host((kind, "x")), 2_400 * PAUSE_FAR + 3_000), (Cause(kind, "x", by), 2_400)]
     assert done.totals[Cause(kind, "x", by)].count == OTHERS + 1
     assert (done.totals[host((kind, "x"))].count, done.totals[host((kind, "x"))].gaps) == (1, 1)
 
@@ -103,7 +103,7 @@ def test_where_all_interrupts_are_slow_one_that_came_seldom_stays_what_it_is() -
 
 
 def test_where_handlers_take_milliseconds_a_pause_of_half_a_second_is_told_all_the_same() -> None:
-    """An emulator's interrupts take so long; FAR times as much is more than the pause."""
+    """An emulator's interrupts take so long; PAUSE_FAR times as much is more than the pause."""
     done = ran([(TIMER_TICK, 5_500_000)] * 30 + [(TIMER_TICK, STOP)])
     assert dict(done.explained[-1].parts) == {host(TIMER_TICK): STOP - 5_500_000, Cause(*TIMER_TICK): 5_500_400}
 
