@@ -7,7 +7,7 @@ for. Their names are the inner ones'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -161,3 +161,11 @@ def shares(frame: Frame) -> list[Share]:
         first.net += frame.net
         return [first, *(share for share in out if share is not first)]
     return [Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid), *out]
+
+
+def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """The frames and those in them; not the rest of one that was counted before."""
+    for frame in frames:
+        if not frame.again:
+            yield frame
+        yield from outer_and_inner(frame.inner)

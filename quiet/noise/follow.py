@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -22,9 +23,9 @@ from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.noise import clock, decode, names, tracefs
 from quiet.noise.attribute import Cause, Namer
-from quiet.noise.call_nesting import FAULT, IRQ, NMI, VECTOR, Frame, TraceEvent, build, shares
+from quiet.noise.call_nesting import FAULT, IRQ, NMI, VECTOR, Frame, TraceEvent, build, outer_and_inner, shares
 from quiet.noise.clock import Clock
-from quiet.noise.interrupt_crosscheck import line_of
+from quiet.noise.counters import line_of
 from quiet.noise.measure import BUFFER_KB, open_traces
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -198,7 +199,8 @@ def look(
     last = intervals[-1][1] if intervals else 0
     frames = sorted(build(found, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
     begins = [frame.begin for frame in frames]
-    interrupts = sorted((frame.begin, _label(frame)) for frame in _all(frames) if frame.kind in (VECTOR, IRQ, NMI))
+    every = [frame for frame in outer_and_inner(frames) if frame.kind in (VECTOR, IRQ, NMI)]
+    interrupts = sorted((frame.begin, _label(frame)) for frame in every)
     out: list[Seen | None] = []
     for number, (start, stop) in enumerate(intervals):
         if not whole and stop > end:
@@ -244,22 +246,13 @@ def _clipped(frame: Frame, start: int, stop: int) -> Frame:
     return Frame(frame.kind, frame.name, begin, end, frame.pid, frame.key, inner, frame.again or frame.begin < start)
 
 
-def _all(frames: Sequence[Frame]) -> Iterator[Frame]:
-    for frame in frames:
-        if not frame.again:
-            yield frame
-        yield from _all(frame.inner)
-
-
 def _label(frame: Frame) -> str:
     return "NMI" if frame.kind == NMI else line_of(frame)
 
 
 def _counts(interrupts: Sequence[tuple[int, str]], start: int, stop: int) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for _time, text in interrupts[bisect_left(interrupts, (start, "")) : bisect_right(interrupts, (stop, "\uffff"))]:
-        found[text] = found.get(text, 0) + 1
-    return found
+    within = interrupts[bisect_left(interrupts, (start, "")) : bisect_right(interrupts, (stop, "\uffff"))]
+    return dict(Counter(text for _, text in within))
 
 
 @contextlib.contextmanager

@@ -20,9 +20,8 @@ from quiet.noise import attribute_untraced, clock, counters, decode, detector, e
 from quiet.noise.attribute import Account, account
 from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
-from quiet.noise.counters import Counters
+from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
 from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
-from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS, TIMERS, Count, compare
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h

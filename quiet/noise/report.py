@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from quiet.noise import clock
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
 from quiet.noise.budgets import Budgets, Nanoseconds, show
-from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS, Count
+from quiet.noise.counters import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
 from quiet.noise.remedies import BOOT, KNOB, remedy
