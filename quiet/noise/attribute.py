@@ -87,6 +87,17 @@ class Account:
     explained: list[Explained] = field(default_factory=list)
     totals: dict[Cause, Total] = field(default_factory=dict)
 
+    def add(self, gap: Gap, parts: Mapping[Cause, Total]) -> None:
+        """Enter a gap with what its causes took of it."""
+        for cause, part in parts.items():
+            total = self.totals.setdefault(cause, Total())
+            total.count += part.count
+            total.total += part.total
+            total.longest = max(total.longest, part.total)
+            total.gaps += 1
+        shares = [(cause, part.total) for cause, part in parts.items()]
+        self.explained.append(Explained(gap, sorted(shares, key=lambda share: -share[1])))
+
 
 class Usual(NamedTuple):
     """Of a name, in ticks: what takes more than `limit` was paused, and `share` is the handler's own then."""
@@ -180,7 +191,7 @@ def account(
             _add(found, cause, net, share.count)
         if outside:
             _add(found, _outside(gap, bool(took), ticks, whole_until, virtual), outside, 1)
-        _book(done, gap, found)
+        done.add(gap, found)
     for share in rest:
         done.totals.setdefault(namer(share), Total()).count += share.count
     return done
@@ -253,17 +264,6 @@ def _lengths(
     for share in chain(inside, rest):
         kind, name, _ = namer(share)
         yield (kind, name), share.net
-
-
-def _book(done: Account, gap: Gap, found: Mapping[Cause, Total]) -> None:
-    for cause, one in found.items():
-        total = done.totals.setdefault(cause, Total())
-        total.count += one.count
-        total.total += one.total
-        total.longest = max(total.longest, one.total)
-        total.gaps += 1
-    parts = [(cause, one.total) for cause, one in found.items()]
-    done.explained.append(Explained(gap, sorted(parts, key=lambda part: -part[1])))
 
 
 def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:
