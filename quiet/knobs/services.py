@@ -106,43 +106,22 @@ ALL = (
         held="netdata telegraf collectd munin-node node_exporter",
     ),
 )
-# What is critical or runs other people's work: by the beginning of its name, with the reason.
+# What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "ssh": "it is how you get in",
-    "dbus": "everything else needs it",
-    "systemd-": "a part of systemd itself",
-    "init.scope": "the first process",
-    "user@": "somebody's session",
-    "session-": "somebody's session",
-    "getty": "it is how you get in",
-    "serial-getty": "it is how you get in",
-    "display-manager": "somebody's session",
-    "gdm": "somebody's session",
-    "sddm": "somebody's session",
-    "lightdm": "somebody's session",
-    "network": "the network is lost without it",
-    "NetworkManager": "the network is lost without it",
-    "wpa_supplicant": "the network is lost without it",
-    "iwd": "the network is lost without it",
-    "connman": "the network is lost without it",
-    "dhc": "the network is lost without it",
-    "ifup": "the network is lost without it",
-    "polkit": "others wait for its answers",
-    "auditd": "the kernel's audit needs it, and it refuses to be stopped",
-    "multipathd": "disks may be lost without it",
-    "iscsi": "disks may be lost without it",
-    "lvm2-": "disks may be lost without it",
-    "nfs-": "files may be lost without it",
-    "rpcbind": "files may be lost without it",
-    "unattended-upgrades": "it only waits for the shutdown, and takes being stopped for one: it may begin to install",
-    "docker": "it runs other people's work: end that first, and stop it yourself",
-    "containerd": "it runs other people's work: end that first, and stop it yourself",
-    "podman": "it runs other people's work: end that first, and stop it yourself",
-    "crio": "it runs other people's work: end that first, and stop it yourself",
-    "kubelet": "it runs other people's work: end that first, and stop it yourself",
-    "libvirt": "it runs other people's work: end that first, and stop it yourself",
-    "virtqemud": "it runs other people's work: end that first, and stop it yourself",
-    "lxd": "it runs other people's work: end that first, and stop it yourself",
+    "it is how you get in": "ssh getty serial-getty",
+    "everything else needs it": "dbus",
+    "a part of systemd itself": "systemd-",
+    "the first process": "init.scope",
+    "somebody's session": "user@ session- display-manager gdm sddm lightdm",
+    "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
+    "others wait for its answers": "polkit",
+    "the kernel's audit needs it, and it refuses to be stopped": "auditd",
+    "disks may be lost without it": "multipathd iscsi lvm2-",
+    "files may be lost without it": "nfs- rpcbind",
+    "it only waits for the shutdown, and takes being stopped for one: it may begin to install": "unattended-upgrades",
+    "it runs other people's work: end that first, and stop it yourself": (
+        "docker containerd podman crio kubelet libvirt virtqemud lxd"
+    ),
 }
 _EXCEPT = ("systemd-tmpfiles-clean.timer",)
 _SUFFIXES = (".service", ".timer", ".socket", ".path")
@@ -169,7 +148,8 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
 
 def critical(name: str) -> str:
     """Why a unit is never stopped; "" when it may be."""
-    return next((why for start, why in NEVER.items() if name.startswith(start) and name not in _EXCEPT), "")
+    reasons = (why for why, starts in NEVER.items() if name.startswith(tuple(starts.split())))
+    return next(reasons, "") if name not in _EXCEPT else ""
 
 
 def _services(scene: RuleContext) -> RuleResult:

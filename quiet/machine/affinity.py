@@ -50,7 +50,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
     group = f"{mount}{GROUP}"
     names = cpulist.format(cpus)
     there = bool(version) and host.exists(group)
-    inside = there and str(pid or os.getpid()) in _members(host, group)
+    inside = there and str(pid or os.getpid()) in (host.text(f"{group}/cgroup.procs") or "").split()
     wanted = there and cpus <= cpulist.parse(host.text(f"{group}/cpuset.cpus") or "")
     try:
         if wanted != inside:
@@ -71,10 +71,6 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
 def _enter(host: Host, group: str, pid: int) -> None:
     # writing 0 would mean the writer; the number also serves for a child
     host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
-
-
-def _members(host: Host, group: str) -> list[str]:
-    return (host.text(f"{group}/cgroup.procs") or "").split()
 
 
 def fixed_addresses() -> bool:

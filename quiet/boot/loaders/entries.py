@@ -46,7 +46,7 @@ def entries(files: BootFiles, names: Callable[[str], list[str]] | None = None) -
 
 
 def _bls_found(files: BootFiles) -> str:
-    tool = first(files, *_GRUBBY)
+    tool = first(files.reader, *_GRUBBY)
     default = files.text("/etc/default/grub") or ""
     zipl = files.reader.exists("/etc/zipl.conf")
     blscfg = re.search(r"^\s*GRUB_ENABLE_BLSCFG=[\"']?true", default, re.MULTILINE)
@@ -70,7 +70,7 @@ def _bls_steps(scene: LoaderContext) -> Steps:
     if merged.unchanged:
         return Steps()
     files = scene.files
-    if not first(files, *_GRUBBY):
+    if not first(files.reader, *_GRUBBY):
         return _without_grubby(scene)
     others = [first_line(files, [path], _OPTIONS, together=True) for path in _plain(files)]
     for line in (_bls_line(scene), *others):
@@ -178,12 +178,9 @@ def _mkinitcpio(files: BootFiles) -> tuple[Command, ...]:
     """Arch's way to unified images: presets that name them. The files of /etc/cmdline.d are not known here."""
     presets = [f"/etc/mkinitcpio.d/{name}" for name in files.reader.names("/etc/mkinitcpio.d")]
     ours = any(re.search(r"^\s*\w+_uki=", files.text(path) or "", re.MULTILINE) for path in presets)
-    there = ours and _images(files) and first(files, "/usr/bin/mkinitcpio") and not _parts(files)
+    parts = any(name.endswith(".conf") for name in files.reader.names("/etc/cmdline.d"))
+    there = ours and _images(files) and files.reader.exists("/usr/bin/mkinitcpio") and not parts
     return (("mkinitcpio", "-P"),) if there else ()
-
-
-def _parts(files: BootFiles) -> list[str]:
-    return [name for name in files.reader.names("/etc/cmdline.d") if name.endswith(".conf")]
 
 
 def _images(files: BootFiles) -> list[str]:
@@ -192,13 +189,10 @@ def _images(files: BootFiles) -> list[str]:
 
 def _unified(files: BootFiles) -> list[Command]:
     """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
-    images = _images(files)
-    found: list[Command] = []
-    for release in files.reader.names("/usr/lib/modules"):
-        image = f"/usr/lib/modules/{release}/vmlinuz"
-        if any(release in name for name in images) and files.reader.exists(image):
-            found.append(("kernel-install", "add", release, image))
-    return found
+    images, releases = _images(files), files.reader.names("/usr/lib/modules")
+    unified = (release for release in releases if any(release in name for name in images))
+    paths = {release: f"/usr/lib/modules/{release}/vmlinuz" for release in unified}
+    return [("kernel-install", "add", release, path) for release, path in paths.items() if files.reader.exists(path)]
 
 
 BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps, entries=entries)

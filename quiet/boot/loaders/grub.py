@@ -11,7 +11,6 @@ import re
 
 from quiet.boot.loaders.loader import (
     BEGIN,
-    BLOCK,
     END,
     OWN,
     BootFiles,
@@ -22,6 +21,7 @@ from quiet.boot.loaders.loader import (
     by_hand,
     encode,
     first,
+    with_block,
 )
 from quiet.boot.loaders.shell import unclear, variables
 from quiet.boot.parameters.cmdline import CommandLine, parse
@@ -58,11 +58,8 @@ def steps(scene: LoaderContext) -> Steps:
     if general.init and merged.add:
         raise by_hand(f"{_GENERAL} holds `{' '.join(general.init)}`, so all that follows is init's", merged)
     block = _block(merged.drop, merged.add, bool(ordinary.init))
-    if reads_folder(scene.files):
-        edit = Edit(DROP_IN, encode(block), OWN)
-    else:
-        text = scene.files.text(_DEFAULT) or ""
-        edit = Edit(_DEFAULT, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
+    own_file = reads_folder(scene.files)
+    edit = Edit(DROP_IN, encode(block), OWN) if own_file else with_block(scene.files, _DEFAULT, block)
     command, config = _regenerate(scene.files)
     return Steps((edit,), (command,), (command,), (config,))
 
@@ -99,10 +96,10 @@ def _escaped(word: str) -> str:
 
 def _regenerate(files: BootFiles) -> tuple[tuple[str, ...], str]:
     config = _config(files)
-    if first(files, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
+    if first(files.reader, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
         return ("update-grub",), config
-    tool = "grub2-mkconfig" if first(files, "/usr/sbin/grub2-mkconfig", "/usr/bin/grub2-mkconfig") else "grub-mkconfig"
-    return (tool, "-o", config), config
+    tool = first(files.reader, "/usr/sbin/grub2-mkconfig", "/usr/bin/grub2-mkconfig")
+    return ("grub2-mkconfig" if tool else "grub-mkconfig", "-o", config), config
 
 
 def _config(files: BootFiles) -> str:

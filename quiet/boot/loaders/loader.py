@@ -119,6 +119,12 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def with_block(files: BootFiles, path: str, block: str) -> Edit:
+    """A file with our marked block at its end."""
+    text = files.text(path) or ""
+    return Edit(path, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
+
+
 def without_block(text: str) -> str:
     """A file without our marked block, if it has one."""
     start, end = text.find(BEGIN), text.find(END)
@@ -127,12 +133,7 @@ def without_block(text: str) -> str:
     return text[:start] + text[end + len(END) :].removeprefix("\n")
 
 
-def first(files: BootFiles, *paths: str) -> str:
-    """The first of these files that is there, or ""."""
-    return first_of(files.reader, *paths)
-
-
-def first_of(reader: Reader, *paths: str) -> str:
+def first(reader: Reader, *paths: str) -> str:
     """The first of these files that is there, or ""."""
     return next((path for path in paths if reader.exists(path)), "")
 

@@ -13,7 +13,7 @@ _TOOLS = ("/usr/bin/rpm-ostree",)
 
 def found(files: BootFiles) -> str:
     """How it was recognized."""
-    if files.reader.exists("/run/ostree-booted") and first(files, *_TOOLS):
+    if files.reader.exists("/run/ostree-booted") and first(files.reader, *_TOOLS):
         return "/run/ostree-booted and rpm-ostree are there"
     return ""
 

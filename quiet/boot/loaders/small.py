@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from quiet.boot.loaders.loader import (
     BEGIN,
-    BLOCK,
     END,
     OWN,
     BootFiles,
@@ -24,6 +23,7 @@ from quiet.boot.loaders.loader import (
     encode,
     first,
     first_line,
+    with_block,
 )
 from quiet.boot.loaders.shell import quoted, unclear, variables
 from quiet.boot.parameters.cmdline import CommandLine, parse
@@ -42,18 +42,18 @@ _PARAMETERS = re.compile(r"""^\s*parameters[ \t]*=[ \t]*(?P<q>["']?)(?P<line>.*?
 
 
 def _raspberry_found(files: BootFiles) -> str:
-    path = first(files, *_RASPBERRY)
+    path = first(files.reader, *_RASPBERRY)
     if path and files.reader.exists(f"{path.rpartition('/')[0]}/config.txt"):
         return f"{path} and config.txt are there"
     return ""
 
 
 def _raspberry_line(scene: LoaderContext) -> CommandLine:
-    return first_line(scene.files, [first(scene.files, *_RASPBERRY)], _ONLY)
+    return first_line(scene.files, [first(scene.files.reader, *_RASPBERRY)], _ONLY)
 
 
 def _raspberry_steps(scene: LoaderContext) -> Steps:
-    path = first(scene.files, *_RASPBERRY)
+    path = first(scene.files.reader, *_RASPBERRY)
     config = f"{path.rpartition('/')[0]}/config.txt"
     other = _OTHER.search(scene.files.text(config) or "")
     if other:
@@ -83,21 +83,21 @@ def _one(
 
 
 def _extlinux_found(files: BootFiles) -> str:
-    path = first(files, *_EXTLINUX)
+    path = first(files.reader, *_EXTLINUX)
     return f"{path} is there" if path else ""
 
 
 def _extlinux_line(scene: LoaderContext) -> CommandLine:
-    if first(scene.files, *_UPDATE):
+    if first(scene.files.reader, *_UPDATE):
         return parse(_menu_line(scene.files))
-    return first_line(scene.files, [first(scene.files, *_EXTLINUX)], _APPEND)
+    return first_line(scene.files, [first(scene.files.reader, *_EXTLINUX)], _APPEND)
 
 
 def _extlinux_steps(scene: LoaderContext) -> Steps:
     """Debian's u-boot-menu makes extlinux.conf from shell files; elsewhere it is the user's own."""
     files = scene.files
-    path = first(files, *_EXTLINUX)
-    tool = first(files, *_UPDATE)
+    path = first(files.reader, *_EXTLINUX)
+    tool = first(files.reader, *_UPDATE)
     if not tool:
         return _one(scene, path, _APPEND, skip=_repairs)
     merged = scene.merged(_menu_line(files))
@@ -107,11 +107,10 @@ def _extlinux_steps(scene: LoaderContext) -> Steps:
         return Steps()
     block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"
     if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):
-        made = Edit(_MENU_OWN, encode(block), OWN)
+        change = Edit(_MENU_OWN, encode(block), OWN)
     else:
-        text = files.text(_MENU) or ""
-        made = Edit(_MENU, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
-    return Steps((made,), (("u-boot-update",),), (("u-boot-update",),), (path,))
+        change = with_block(files, _MENU, block)
+    return Steps((change,), (("u-boot-update",),), (("u-boot-update",),), (path,))
 
 
 def _menu_line(files: BootFiles) -> str:
@@ -124,20 +123,6 @@ def _menu_texts(files: BootFiles) -> list[str]:
     return [files.text(path) or "" for path in (*shipped, _MENU, *own)]
 
 
-def _zipl_found(files: BootFiles) -> str:
-    if _PARAMETERS.search(files.text(_ZIPL) or ""):
-        return f"{_ZIPL} has parameters"
-    return ""
-
-
-def _zipl_line(scene: LoaderContext) -> CommandLine:
-    return first_line(scene.files, [_ZIPL], _PARAMETERS)
-
-
-def _zipl_steps(scene: LoaderContext) -> Steps:
-    return _one(scene, _ZIPL, _PARAMETERS, ("zipl",))
-
-
 RASPBERRY = Loader("raspberry", "Raspberry Pi's firmware", _raspberry_found, _raspberry_line, _raspberry_steps)
 EXTLINUX = Loader(
     "extlinux",
@@ -148,4 +133,10 @@ EXTLINUX = Loader(
     (_MENU_OWN, _MENU),
     lambda files: ("u-boot-update",),
 )
-ZIPL = Loader("zipl", "zipl", _zipl_found, _zipl_line, _zipl_steps)
+ZIPL = Loader(
+    "zipl",
+    "zipl",
+    found=lambda files: f"{_ZIPL} has parameters" if _PARAMETERS.search(files.text(_ZIPL) or "") else "",
+    line=lambda scene: first_line(scene.files, [_ZIPL], _PARAMETERS),
+    steps=lambda scene: _one(scene, _ZIPL, _PARAMETERS, ("zipl",)),
+)

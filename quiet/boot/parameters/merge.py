@@ -104,7 +104,7 @@ class _Merger:
         takes = item.takes if item else ""
         series = [] if item and (item.adds or item.cpus) else self._series(word)
         if reason:
-            self._skip(word, reason)
+            self._row(SKIP, "", word, reason)
         elif takes == ISOLATED:
             flags, found = cpus(value(word) or "", self.facts)
             old_flags, old = self._present(name(word))
@@ -159,28 +159,28 @@ class _Merger:
                 self._row(KEEP, there, word, "does it already")
                 return
         self._contradicted(item, word)
-        self._settle(word, why, bool(item and item.adds))
+        there_already = self.line.of(name(word))
+        if item and item.adds:
+            holds = [other for other in there_already if value(word) in (value(other) or "").split(",")]
+            self._row(KEEP if holds else ADD, "".join(holds[:1]), holds[0] if holds else word, why)
+        else:
+            equal = all((name(other), value(other)) == (name(word), value(word)) for other in there_already)
+            self._replace(there_already, word, why, there_already != [] and equal)
+
+    def _replace(self, current: list[str], word: str, why: str, keep: bool) -> None:
+        """Keep the first word that is there, or replace all of them."""
+        if keep:
+            self._row(KEEP, current[0], current[0], why)
+        else:
+            self._row(CHANGE if current else ADD, " ".join(current), word, why)
 
     def _contradicted(self, item: BootParameter | None, word: str) -> None:
         for there in self.line.words:
             if any(same(there, other) for other in (item.against if item else ())):
                 self._row(DROP, there, "", f"it contradicts {word}")
 
-    def _settle(self, word: str, why: str, adds: bool) -> None:
-        there = self.line.of(name(word))
-        if adds:
-            holds = [other for other in there if value(word) in (value(other) or "").split(",")]
-            self._row(KEEP if holds else ADD, "".join(holds[:1]), holds[0] if holds else word, why)
-        elif there and all((name(other), value(other)) == (name(word), value(word)) for other in there):
-            self._row(KEEP, there[0], there[0], why)
-        else:
-            self._row(CHANGE if there else ADD, " ".join(there), word, why)
-
     def _row(self, action: str, current: str, wanted: str, why: str) -> None:
         self.rows.append((self.at if wanted else -1, MergeRow(action, name(wanted or current), current, wanted, why)))
-
-    def _skip(self, word: str, why: str) -> None:
-        self._row(SKIP, "", word, why)
 
     def end(self) -> Merged:
         self._agree()
@@ -211,7 +211,7 @@ class _Merger:
             del self.isolated["nohz_full"]
             why = f"CPU {min(self.facts.online)} is the boot CPU, which keeps its tick"
             self.at = self.order.get("nohz_full", self.at)
-            self._skip("nohz_full", why)
+            self._row(SKIP, "", "nohz_full", why)
             return
         self.isolated["nohz_full"] = flags, found
         own, isolated = self.isolated.get("isolcpus", self._present("isolcpus"))
@@ -226,13 +226,10 @@ class _Merger:
         there = self.line.of(parameter)
         old_flags, old = self._present(parameter)
         same = old == found and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
-        if len(there) == 1 and same:
-            self._row(KEEP, there[0], there[0], why)
-            return
         if old - found:  # only the boot CPU can go
             why += f"; CPU {cpulist.format(old - found)} is the boot CPU, which keeps its tick"
         word = f"{parameter}={','.join((*flags, cpulist.format(found)))}"
-        self._row(CHANGE if there else ADD, " ".join(there), word, why)
+        self._replace(there, word, why, len(there) == 1 and same)
 
     def _housekeeping(self, word: str) -> None:
         item = known(word)
@@ -240,8 +237,7 @@ class _Merger:
         there, (_, old) = self.line.of(name(word)), self._present(name(word))
         why = item.why if item else ""
         if not wanted:
-            self._skip(word, _UNTIL)
-        elif there and old and old <= wanted:
-            self._row(KEEP, there[-1], there[-1], why)
+            self._row(SKIP, "", word, _UNTIL)
         else:
-            self._row(CHANGE if there else ADD, " ".join(there), f"{name(word)}={cpulist.format(wanted)}", why)
+            keep = bool(there and old and old <= wanted)
+            self._replace(there[-1:] if keep else there, f"{name(word)}={cpulist.format(wanted)}", why, keep)

@@ -8,7 +8,7 @@ import pytest
 
 from quiet.errors import Refused
 from quiet.host.reader import Reader
-from quiet.machine import hypervisor_effects, virtualization
+from quiet.machine import virtualization
 from quiet.machine.facts import Facts
 from tests.quiet.commands import Quiet
 from tests.quiet.kernels import Kernel, profile, settings, tree
@@ -164,4 +164,4 @@ def test_status_says_what_no_knob_reaches(quiet: Quiet, tmp_path: Path, files: d
     ],
 )
 def test_what_does_not_hold_is_not_said(tmp_path: Path, files: dict[str, str], unsaid: str) -> None:
-    assert not any(unsaid in line for line in hypervisor_effects.disturbances(known(tmp_path, files)))
+    assert not any(unsaid in line for line in virtualization.disturbances(known(tmp_path, files)))
