@@ -70,14 +70,7 @@ def fields(item: object, *names: str) -> Json:
 def change(item: Change) -> Json:
     """A change with its plain values."""
     current = None if item.current is None else value_types.plain(item.kind, item.current)
-    return {
-        "knob": item.knob,
-        "target": item.target,
-        "current": current,
-        "wanted": item.wanted,
-        "why": item.why,
-        "label": item.label or None,
-    }
+    return fields(item, "knob", "target") | {"current": current, "wanted": item.wanted} | fields(item, "why", "label")
 
 
 def changes(items: Iterable[Change]) -> list[JsonValue]:
@@ -92,25 +85,19 @@ def skips(items: Iterable[Skipped]) -> list[JsonValue]:
 
 def plan(made: Plan, applied: bool) -> Json:
     """`quiet plan --json`."""
-    return {
-        "profile": made.profile,
-        "applied": applied,
-        "cpus": to_json(made.cpus),
-        "changes": changes(made.changes),
-        "skips": skips(made.skips),
-        "boot": {"missing": list(made.missing_boot)},
-    }
+    return _planned(made) | {"applied": applied}
 
 
 def receipt(done: Receipt) -> Json:
     """`quiet apply --json`."""
-    return {
-        "profile": done.profile,
-        "cpus": to_json(done.cpus),
-        "changes": changes(done.changes),
-        "skips": skips(done.skips),
-        "failures": skips(done.failures),
-        "boot": {"missing": list(done.missing_boot)},
+    return _planned(done) | {"failures": skips(done.failures)}
+
+
+def _planned(result: Plan | Receipt) -> Json:
+    return fields(result, "profile", "cpus") | {
+        "changes": changes(result.changes),
+        "skips": skips(result.skips),
+        "boot": {"missing": list(result.missing_boot)},
     }
 
 
@@ -129,14 +116,8 @@ def verify(made: Plan, applied: bool, measured: NoiseReport | None = None) -> Js
 
 def restore(outcome: Outcome) -> Json:
     """`quiet restore --json`."""
-    return {
-        "profile": outcome.profile,
-        "complete": outcome.complete,
-        "restored": outcome.restored,
-        "gone": list(outcome.gone),
-        "conflicts": skips(outcome.conflicts),
-        "failures": skips(outcome.failures),
-    }
+    unrestored: Json = {"conflicts": skips(outcome.conflicts), "failures": skips(outcome.failures)}
+    return fields(outcome, "profile", "complete", "restored", "gone") | unrestored
 
 
 def status(
@@ -149,22 +130,14 @@ def status(
 
 def profile(item: Profile) -> Json:
     """One row of `quiet profiles --json`."""
-    return {name: to_json(getattr(item, name)) for name in ("name", "summary", "source", "knobs")}
+    return fields(item, "name", "source", "knobs") | {"summary": item.summary}
 
 
 def knob(item: Knob) -> Json:
     """One row of `quiet explain --json`."""
-    return {
-        "name": item.name,
-        "title": item.title,
-        "why": item.why,
-        "doc": item.doc,
-        "targets": item.targets,
+    return fields(item, "name", "title", "why", "doc", "targets", "after", "risk", "refusals") | {
         "choices": [*item.choices, *(["NUMBER"] if item.numeric else [])],
-        "after": list(item.after),
         "entangled": item.moves or None,
-        "risk": item.risk or None,
-        "refusals": {str(number): reason for number, reason in item.refusals.items()},
     }
 
 
@@ -212,14 +185,10 @@ def noise(report: NoiseReport) -> Json:
 
 def watch_event(event: WatchEvent) -> Json:
     """A line of `quiet watch --json`."""
-    shaped: Json = {"time": round(event.time, 3), "event": event.event}
-    if event.change:
-        drifted = change(event.change)
-        shaped |= {key: drifted[key] for key in ("knob", "target", "label", "current", "wanted", "why")}
-    shaped |= {key: text for key, text in (("by", event.by), ("text", event.text)) if text}
-    if event.missing is not None:
-        shaped["missing"] = list(event.missing)
-    return shaped | (to_object(event.summary) if event.summary else {})
+    line: Json = {"time": round(event.time, 3), "event": event.event}
+    line |= change(event.change) if event.change else {}
+    line |= {key: value for key, value in fields(event, "by", "text", "missing").items() if value is not None}
+    return line | (to_object(event.summary) if event.summary else {})
 
 
 def boot_plan(made: BootPlan) -> Json:
@@ -237,8 +206,7 @@ def boot_plan(made: BootPlan) -> Json:
         "parameters": _boot_rows(made.merged.rows),
         "files": [_file(item) for item in made.files],
         "commands": [] if made.settled else _commands(made.steps.commands),
-        "settled": made.settled,
-        "in_force": made.in_force,
+        **fields(made, "settled", "in_force"),
         "applied": fields(applied, "profile", "cpus", "state") | {"since": applied.time} if applied else None,
     }
 
@@ -258,10 +226,7 @@ def boot_receipt(done: BootReceipt) -> Json:
 def boot_once(made: Once, loaded: bool, starting: bool) -> Json:
     """`quiet boot once --json`."""
     return {
-        "profile": made.profile,
-        "cpus": to_json(made.cpus),
-        "kernel": made.kernel,
-        "initrd": made.initrd or None,
+        **fields(made, "profile", "cpus", "kernel", "initrd"),
         "command_line": str(made.merged.line),
         "parameters": _boot_rows(made.merged.rows),
         "load": shlex.join(made.load) or "kexec_file_load",
