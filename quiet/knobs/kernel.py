@@ -41,10 +41,6 @@ def _machine_check(name: str, quiet: str) -> Rule:
     return rule
 
 
-def _watchdog_cpus(scene: RuleContext, current: str) -> str:
-    return cpulist.format(moved_away(scene, cpulist.parse(current)))
-
-
 def _aslr(scene: RuleContext) -> RuleResult:
     # "command": `quiet run` switches it off for its command alone, nothing on the host changes
     if scene.choice == "sysctl":
@@ -114,7 +110,12 @@ KNOBS = (
         title="CPUs that the lockup detectors watch",
         why="the soft-lockup detector arms a timer and wakes a thread on each CPU of this mask",
         doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
-        **derived(_SYS + "watchdog_cpumask", _watchdog_cpus, "this kernel has no lockup detector", value_types.CPULIST),
+        **derived(
+            _SYS + "watchdog_cpumask",
+            lambda scene, now: cpulist.format(moved_away(scene, cpulist.parse(now))),
+            "this kernel has no lockup detector",
+            value_types.CPULIST,
+        ),
         after=("smt",),
     ),
     Knob(

@@ -1,6 +1,8 @@
-"""Memory management in the background: huge pages, merging, statistics, compaction, reclaim, monitoring.
+"""Memory management in the background: huge pages, merging, statistics, compaction, reclaim, monitoring, write-back.
 
 Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
+dirty_ratio and dirty_bytes are one setting in two units: writing one makes the other 0, and 0 bytes cannot be written.
+So the twin is journalled too, and comes back when it was the one in use.
 """
 
 from __future__ import annotations
@@ -26,10 +28,6 @@ def _at_most_on_request(scene: RuleContext, current: str) -> str | None:
     if scene.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"
-
-
-def _merging(scene: RuleContext, current: str) -> str | None:
-    return "0" if current == "1" else None  # 2 means: unmerge everything, which would itself be work
 
 
 def _damon(scene: RuleContext) -> RuleResult:
@@ -73,7 +71,7 @@ KNOBS = (
         title="merging of equal pages (KSM)",
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
-        **derived(_KSM, _merging),
+        **derived(_KSM, lambda scene, now: "0" if now == "1" else None),  # 2: unmerge everything, itself work
     ),
     Knob(
         name="vm.stat_interval",
@@ -135,5 +133,46 @@ KNOBS = (
         "damon_stat",
         refusals={22: "its parameters are no longer complete", 16: "another user of DAMON runs"},
         risk="what it was set up to free or sort stays as it is meanwhile",
+    ),
+    Knob(
+        name="writeback.interval",
+        title="hundredths of a second between the flushers' wake-ups",
+        why="each wake-up looks through all dirty files and may start writing to the disk",
+        doc=f"{_DOC} (dirty_writeback_centisecs)",
+        **at_least(f"{_VM}dirty_writeback_centisecs", 1500, never=0),
+        risk="what was written in the last seconds before a crash is lost, that many more of them",
+    ),
+    Knob(
+        name="writeback.expire",
+        title="hundredths of a second until a dirty page must be written",
+        why="a file that is rewritten during the work is written to the disk that much less often",
+        doc=f"{_DOC} (dirty_expire_centisecs)",
+        **at_least(f"{_VM}dirty_expire_centisecs", 6000),
+        risk="what was written in the last seconds before a crash is lost, that many more of them",
+    ),
+    Knob(
+        name="writeback.background",
+        title="per cent of memory that may be dirty before the flushers start",
+        why="above it the flushers write while the measured work does",
+        doc=f"{_DOC} (dirty_background_ratio)",
+        **at_least(f"{_VM}dirty_background_ratio", 10),
+        entangled=lambda scene: (f"file:{_VM}dirty_background_bytes",),
+        moves="its twin, dirty_background_bytes",
+    ),
+    Knob(
+        name="writeback.limit",
+        title="per cent of memory that may be dirty before a writing program is stopped",
+        why="above it the program that writes sleeps until the disk has caught up",
+        doc=f"{_DOC} (dirty_ratio)",
+        **at_least(f"{_VM}dirty_ratio", 40),
+        entangled=lambda scene: (f"file:{_VM}dirty_bytes",),
+        moves="its twin, dirty_bytes",
+    ),
+    Knob(
+        name="writeback.laptop_mode",
+        title="laptop mode",
+        why="with it, each read from the disk starts a timer after which everything dirty is written",
+        doc=f"{_DOC} (laptop_mode), admin-guide/laptops/laptop-mode.rst",
+        **one_file(f"{_VM}laptop_mode", "0"),
     ),
 )

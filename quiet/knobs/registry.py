@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from quiet.knobs import (
-    console,
     cpufreq,
     cpuset,
     hugepages,
     idle,
+    interruptions,
     irq,
     kernel,
     memory,
-    modules,
     network,
     power,
-    rcu,
     resctrl,
     rivals,
     scheduling,
     services,
     smt,
-    static_keys,
     swap,
     workqueue,
-    writeback,
 )
 from quiet.knobs.knob import Knob
 
@@ -44,13 +40,9 @@ KNOBS: tuple[Knob, ...] = (
     *kernel.KNOBS,
     *scheduling.KNOBS,
     *memory.KNOBS,
-    *writeback.KNOBS,
     *swap.KNOBS,
     *hugepages.KNOBS,
-    *console.KNOBS,
-    *static_keys.KNOBS,
-    *rcu.KNOBS,
-    *modules.KNOBS,
+    *interruptions.KNOBS,
 )
 
 BY_NAME: dict[str, Knob] = {knob.name: knob for knob in KNOBS}
