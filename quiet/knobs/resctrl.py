@@ -6,6 +6,8 @@ Source: filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
 from typing import NamedTuple
 
 from quiet import cpulist
@@ -102,17 +104,19 @@ def _divided(
     """What the default group and ours are to have of each resource of a cache; empty when it cannot be divided."""
     users = _users(scene, cache.level)
     mine: Masks = {}
-    default = {name: read_masks(schemata[""].get(name, "")) for name in cache.resources}
-    ours = {name: read_masks(schemata[GROUP].get(name, "")) for name in cache.resources}
-    for domain in default[cache.resources[0]]:
-        wholes = [_whole(default[name], ours[name], domain, bool(schemata[GROUP])) for name in cache.resources]
-        taken = cache.shareable
-        for group in schemata.keys() - {"", GROUP}:
-            for name in cache.resources:
-                taken |= read_masks(schemata[group].get(name, "")).get(domain, 0)
-        whole = wholes[0]
-        for other in wholes[1:]:
-            whole &= other
+    masks = {
+        group: {name: read_masks(values.get(name, "")) for name in cache.resources}
+        for group, values in schemata.items()
+    }
+    # what there was to divide: what the default group has, and what our group has of it already
+    wholes = {
+        name: {domain: mask | masks[GROUP][name].get(domain, 0) for domain, mask in masks[""][name].items()}
+        for name in cache.resources
+    }
+    others = [masks[group][name] for group in schemata.keys() - {"", GROUP} for name in cache.resources]
+    for domain in wholes[cache.resources[0]]:
+        taken = reduce(or_, (mask.get(domain, 0) for mask in others), cache.shareable)
+        whole = reduce(and_, (wholes[name][domain] for name in cache.resources))
         cpus = users.get(domain, frozenset())
         # an exclusive group must have ways of its own in every cache, also where none of its CPUs are
         ways = cache.fewest
@@ -122,16 +126,7 @@ def _divided(
         mine[domain] = split(whole, whole & ~taken, ways, cache)
         if not mine[domain]:
             return {}
-    rests = {
-        name: {d: _whole(default[name], ours[name], d, bool(schemata[GROUP])) & ~mine[d] for d in mine}
-        for name in cache.resources
-    }
-    return {name: (rests[name], mine) for name in cache.resources}
-
-
-def _whole(default: Masks, ours: Masks, domain: int, made: bool) -> int:
-    """What there was to divide: what the default group has, and what our group has of it already."""
-    return default[domain] | (ours.get(domain, 0) if made else 0)
+    return {name: ({domain: wholes[name][domain] & ~mine[domain] for domain in mine}, mine) for name in cache.resources}
 
 
 def _group(scene: RuleContext) -> RuleResult:
