@@ -147,15 +147,12 @@ def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_ty
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
     """A knob that is one file whose number should be `quiet` or more; `never` is a number that means: not at all."""
-    return _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+    return bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
 
 
-def at_most(path: str, quiet: int, absent: str = NOT_HERE) -> FileFields:
-    """A knob that is one file whose number should be `quiet` or less."""
-    return _bounded(path, quiet, absent, lambda now: now <= quiet)
+def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
+    """A knob that is one file whose number should be `quiet`, unless the one that is there is `enough`."""
 
-
-def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
     def value(scene: RuleContext, current: str) -> str | None:
         if scene.choice != "quiet":
             return scene.choice

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet.host.proc import meminfo
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, at_most
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, bounded
 from quiet.targets.cgroup import GROUP
 from quiet.targets.swap import Area, areas
 
@@ -73,7 +73,7 @@ KNOBS = (
         title="how readily the host swaps",
         why="lower, the kernel gives up cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
-        **at_most(_SWAPPINESS, 1),
+        **bounded(_SWAPPINESS, 1, NOT_HERE, lambda now: now <= 1),
     ),
     Knob(
         name="swap.devices",

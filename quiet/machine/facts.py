@@ -187,7 +187,7 @@ class Facts:
         found = []
         for pid in self.reader.numbered("/proc"):
             tids = self.reader.numbered(f"/proc/{pid}/task") or [pid]
-            found += [task for tid in tids if (task := self._task(pid, tid))]
+            found += [task for tid in tids if (task := self.task(tid, pid))]
         return found
 
     @cached_property
@@ -195,12 +195,9 @@ class Facts:
         """The threads that the kernel does not bind to their CPU."""
         return [task for task in self.tasks if not task.bound]
 
-    def task(self, tid: int) -> Task | None:
-        """One thread as it is now; None when it has ended."""
-        return self._task(tid, tid)
-
-    def _task(self, pid: int, tid: int) -> Task | None:
-        base = f"/proc/{pid}/task/{tid}"
+    def task(self, tid: int, pid: int | None = None) -> Task | None:
+        """One thread as it is now, of a process (default: it is the first of its own); None when it has ended."""
+        base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")
         if text is None or cpus is None:

@@ -162,20 +162,16 @@ def kernel_can(facts: Facts) -> dict[str, str]:
         1: f"no (cgroup v1 at {mount}: a shield is used instead)",
         0: "no (no cpuset controller)",
     }[version]
+    drivers = {reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_driver") for policy in facts.policies}
     return {
         "cpuset partitions": partition,
         "nohz_full": f"yes ({cpulist.format(facts.nohz_full) or 'none at boot'})"
         if reader.exists(f"{CPU}/nohz_full")
         else "no (kernel without CONFIG_NO_HZ_FULL)",
         "SMT control": reader.text(f"{CPU}/smt/control") or "absent",
-        "cpufreq": ", ".join(sorted({driver for p in facts.policies if (driver := _driver(facts, p))}))
-        or "absent (no driver: the frequency is not ours to set)",
+        "cpufreq": ", ".join(sorted(filter(None, drivers))) or "absent (no driver: the frequency is not ours to set)",
         "performance counters": ", ".join(performance_counters(facts)) or "absent",
     }
-
-
-def _driver(facts: Facts, policy: int) -> str | None:
-    return facts.reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_driver")
 
 
 def disturbances(facts: Facts) -> list[str]:

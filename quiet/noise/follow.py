@@ -14,7 +14,7 @@ import contextlib
 import signal
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -70,7 +70,6 @@ class Follower:
         self._host, self._cpus = host, cpus
         self._made = contextlib.ExitStack()
         self._traces: tuple[tracefs.Instance, tracefs.Instance] | None = None
-        self._lost: dict[int, int] = {}
         self._first = clock.moment()
         self.why = "kernel tracing has not begun"
         self.clock = ""
@@ -121,9 +120,8 @@ class Follower:
             if self._traces:
                 mine, theirs = self._traces
                 self._off()
-                _forget(mine, {cpu})
-                _forget(theirs, theirs.cpus)
-                self._lost[cpu] = mine.lost(cpu)
+                mine.forget(frozenset({cpu}))
+                theirs.forget()
             self._on()
 
     def pause(self) -> None:
@@ -176,19 +174,13 @@ class Follower:
         found = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
         comm = decode.comms(self._host, mine.mount)
         sent = decode.sent(theirs, self._cpus, convert, decode.titles(comm), self._symbol)
-        lost = mine.lost(cpu) - self._lost.get(cpu, 0)
-        self._lost[cpu] = self._lost.get(cpu, 0) + lost
+        lost = mine.lost(cpu)
+        mine.forget(frozenset({cpu}))
         if decode.foreign(found, own):
             self._give_up(decode.FOREIGN)
             return Taken([None] * len(intervals))
         name = names.namer(names.Senders(sent, cpu, rate.ticks(names.SENT_BEFORE_NS)), comm)
         return Taken(look(found, own, intervals, name, whole=not lost), lost)
-
-
-def _forget(trace: tracefs.Instance, cpus: Iterable[int]) -> None:
-    for cpu in cpus:
-        for _page in trace.pages(cpu):
-            pass
 
 
 def look(

@@ -187,9 +187,9 @@ class Instance:
         for page in self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw"):
             yield page[: formats.used(page)]  # the rest of the page is empty
 
-    def forget(self) -> None:
-        """Discard the trace so far, and the count of events that did not fit."""
-        for cpu in self.cpus:
+    def forget(self, cpus: CpuSet | None = None) -> None:
+        """Discard the trace of these CPUs (None: of all) so far, and the count of events that did not fit."""
+        for cpu in self.cpus if cpus is None else cpus:
             for _page in self.pages(cpu):
                 pass
             self._forgotten[cpu] = self._dropped(cpu)

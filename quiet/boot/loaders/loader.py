@@ -103,9 +103,8 @@ class Loader:
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # files of which later kernels bring more, with our words
-    again: Callable[[BootFiles], tuple[Command, ...]] | None = (
-        None  # what `remove` runs, where that changes with kernels
-    )
+    # what `remove` runs, where that changes with kernels
+    again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
 
 def by_hand(reason: str, merged: Merged) -> Refused:
