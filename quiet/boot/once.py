@@ -117,30 +117,30 @@ def _running(reader: Reader, facts: Facts) -> CommandLine:
     return line
 
 
-def load(host: Host, made: Once) -> None:
+def load(host: Host, once: Once) -> None:
     """Load it. Raises Refused with the kernel's reason in words."""
     try:
-        if made.load:
-            host.run(*made.load)
+        if once.load:
+            host.run(*once.load)
         else:
-            _file_load(made.kernel, made.initrd, str(made.merged.line))
+            _file_load(once.kernel, once.initrd, str(once.merged.line))
     except OSError as error:
-        raise Refused(f"{made.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
+        raise Refused(f"{once.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
     if host.text("/sys/kernel/kexec_loaded") == "0":
-        raise Refused(f"{made.kernel} could not be loaded: the kernel took it without a word and does not show it")
+        raise Refused(f"{once.kernel} could not be loaded: the kernel took it without a word and does not show it")
 
 
-def start(host: Host, made: Once, say: Callable[[str], None]) -> None:
+def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
     """Leave for the loaded kernel: a clean shutdown where systemd and the tool are, else synced and read-only."""
     try:
-        if made.start[:1] == ("systemctl",):
-            host.run(*made.start)
+        if once.start[:1] == ("systemctl",):
+            host.run(*once.start)
             return
         say("no service is stopped in order: the disks are synced and made read-only, then the kernel starts")
         for letter in "su":  # admin-guide/sysrq: sync, remount read-only
             host.write("/proc/sysrq-trigger", letter)
-        if made.start:
-            host.run(*made.start)
+        if once.start:
+            host.run(*once.start)
         else:
             _reboot()
     except OSError as error:

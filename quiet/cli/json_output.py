@@ -57,9 +57,9 @@ def to_json(value: object) -> JsonValue:
 
 def to_object(value: object) -> Json:
     """A result with fields as JSON."""
-    shaped = to_json(value)
-    assert isinstance(shaped, dict)
-    return shaped
+    result = to_json(value)
+    assert isinstance(result, dict)
+    return result
 
 
 def fields(item: object, *names: str) -> Json:
@@ -83,9 +83,9 @@ def skips(items: Iterable[Skipped]) -> list[JsonValue]:
     return [to_object(item) | {"label": item.label or None} for item in items]
 
 
-def plan(made: Plan, applied: bool) -> Json:
+def plan(result: Plan, applied: bool) -> Json:
     """`quiet plan --json`."""
-    return _planned(made) | {"applied": applied}
+    return _planned(result) | {"applied": applied}
 
 
 def receipt(done: Receipt) -> Json:
@@ -101,15 +101,15 @@ def _planned(result: Plan | Receipt) -> Json:
     }
 
 
-def verify(made: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
+def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
     """`quiet verify --json`. `measured` is None where nothing was measured."""
     return {
-        "quiet": not made.changes and not (measured and measured.exceeded),
+        "quiet": not result.changes and not (measured and measured.exceeded),
         "applied": applied,
-        "profile": made.profile,
-        "cpus": to_json(made.cpus),
-        "drift": changes(made.changes),
-        "skips": skips(made.skips),
+        "profile": result.profile,
+        "cpus": to_json(result.cpus),
+        "drift": changes(result.changes),
+        "skips": skips(result.skips),
         "noise": noise(measured) if measured else None,
     }
 
@@ -191,22 +191,22 @@ def watch_event(event: WatchEvent) -> Json:
     return line | (to_object(event.summary) if event.summary else {})
 
 
-def boot_plan(made: BootPlan) -> Json:
+def boot_plan(result: BootPlan) -> Json:
     """`quiet boot plan --json`."""
-    applied = made.record
+    applied = result.record
     return {
-        "profile": made.profile,
-        "cpus": to_json(made.cpus),
-        "loader": fields(made.loader, "name", "title") | {"found": made.found, "others": list(made.others)},
+        "profile": result.profile,
+        "cpus": to_json(result.cpus),
+        "loader": fields(result.loader, "name", "title") | {"found": result.found, "others": list(result.others)},
         "command_line": {
-            "running": made.running,
-            "configured": str(made.before),
-            "planned": str(made.merged.line),
+            "running": result.running,
+            "configured": str(result.before),
+            "planned": str(result.merged.line),
         },
-        "parameters": _boot_rows(made.merged.rows),
-        "files": [_file(item) for item in made.files],
-        "commands": [] if made.settled else _commands(made.steps.commands),
-        **fields(made, "settled", "in_force"),
+        "parameters": _boot_rows(result.merged.rows),
+        "files": [_file(item) for item in result.files],
+        "commands": [] if result.settled else _commands(result.steps.commands),
+        **fields(result, "settled", "in_force"),
         "applied": fields(applied, "profile", "cpus", "state") | {"since": applied.time} if applied else None,
     }
 
@@ -223,15 +223,15 @@ def boot_receipt(done: BootReceipt) -> Json:
     }
 
 
-def boot_once(made: Once, loaded: bool, starting: bool) -> Json:
+def boot_once(result: Once, loaded: bool, starting: bool) -> Json:
     """`quiet boot once --json`."""
     return {
-        **fields(made, "profile", "cpus", "kernel", "initrd"),
-        "command_line": str(made.merged.line),
-        "parameters": _boot_rows(made.merged.rows),
-        "load": shlex.join(made.load) or "kexec_file_load",
-        "start": shlex.join(made.start) or "reboot",
-        "settled": made.settled,
+        **fields(result, "profile", "cpus", "kernel", "initrd"),
+        "command_line": str(result.merged.line),
+        "parameters": _boot_rows(result.merged.rows),
+        "load": shlex.join(result.load) or "kexec_file_load",
+        "start": shlex.join(result.start) or "reboot",
+        "settled": result.settled,
         "loaded": loaded,
         "starting": starting,
     }

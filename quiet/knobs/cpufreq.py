@@ -25,52 +25,52 @@ _GLOBAL = ("no_turbo", "max_perf_pct", "min_perf_pct", "hwp_dynamic_boost", "ene
 _NO_DRIVER = "no cpufreq driver: the frequency is set by the firmware or the hypervisor"
 
 
-def _policies(scene: RuleContext) -> list[int]:
+def _policies(context: RuleContext) -> list[int]:
     """The policies of the isolated CPUs, or of all with the choice "all"."""
-    everything = scene.choice == "all"
-    return [n for n, cpus in scene.facts.policies.items() if everything or cpus & scene.cpus.isolated]
+    everything = context.choice == "all"
+    return [n for n, cpus in context.facts.policies.items() if everything or cpus & context.cpus.isolated]
 
 
-def _none(scene: RuleContext) -> Iterator[Skip]:
+def _none(context: RuleContext) -> Iterator[Skip]:
     """Why there is nothing to set, when there is not."""
-    if not scene.facts.policies:
+    if not context.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
-    elif not _policies(scene):
+    elif not _policies(context):
         yield Skip(f"file:{_BASE}", "no policy covers the isolated CPUs")
 
 
 def _performance(name: str, choices: str) -> Rule:
     """The rule for a setting of each policy that should be "performance", where `choices` lists that."""
 
-    def rule(scene: RuleContext) -> RuleResult:
-        yield from _none(scene)
-        for number in _policies(scene):
+    def rule(context: RuleContext) -> RuleResult:
+        yield from _none(context)
+        for number in _policies(context):
             base = f"{_BASE}/policy{number}/"
-            yield offered(scene, base + name, "performance", base + choices)
+            yield offered(context, base + name, "performance", base + choices)
 
     return rule
 
 
-def _turbo(scene: RuleContext) -> RuleResult:
-    wanted = {_NO_TURBO: "1", _BOOST: "0"} | {f"{_BASE}/policy{number}/boost": "0" for number in _policies(scene)}
-    switches = scene.files(wanted) or [f"file:{_BOOST}"]
-    no_switch = "no switch for turbo or boost here" if scene.facts.policies else _NO_DRIVER
+def _turbo(context: RuleContext) -> RuleResult:
+    wanted = {_NO_TURBO: "1", _BOOST: "0"} | {f"{_BASE}/policy{number}/boost": "0" for number in _policies(context)}
+    switches = context.files(wanted) or [f"file:{_BOOST}"]
+    no_switch = "no switch for turbo or boost here" if context.facts.policies else _NO_DRIVER
     for target in switches:
         yield DesiredValue(target, wanted[target.removeprefix("file:")], absent=no_switch)
 
 
-def nominal(scene: RuleContext, policy: int) -> int | None:
+def nominal(context: RuleContext, policy: int) -> int | None:
     """The highest frequency in kHz that does not depend on turbo; None when the driver does not tell."""
     base = f"{_BASE}/policy{policy}/"
-    top = _number(scene.text(base + "cpuinfo_max_freq"))
-    driver = scene.text(base + "scaling_driver") or ""
+    top = _number(context.text(base + "cpuinfo_max_freq"))
+    driver = context.text(base + "scaling_driver") or ""
     if driver.startswith("intel"):
-        return _number(scene.text(base + "base_frequency"))
-    cpu = min(scene.facts.policies[policy])
-    megahertz = _number(scene.text(f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"))
+        return _number(context.text(base + "base_frequency"))
+    cpu = min(context.facts.policies[policy])
+    megahertz = _number(context.text(f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"))
     if driver.startswith(("amd", "cppc")) and megahertz and top:
         top = min(top, megahertz * 1000)
-    offered = (scene.text(base + "scaling_available_frequencies") or "").split()
+    offered = (context.text(base + "scaling_available_frequencies") or "").split()
     steps = sorted(int(step) for step in offered if step.isdecimal())
     if driver == "acpi-cpufreq" and len(steps) > 1 and steps[-1] - steps[-2] == 1000:
         steps.pop()  # 1 MHz above the next: the step that stands for "turbo" (drivers/cpufreq/acpi-cpufreq.c)
@@ -82,10 +82,10 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 
-def _limits(scene: RuleContext) -> RuleResult:
-    yield from _none(scene)
-    for number in _policies(scene):
-        frequency = nominal(scene, number)
+def _limits(context: RuleContext) -> RuleResult:
+    yield from _none(context)
+    for number in _policies(context):
+        frequency = nominal(context, number)
         for name in _LIMITS:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
@@ -117,36 +117,36 @@ def policy_state(reader: Reader, number: int) -> Iterator[str]:
         yield from (f"file:{folder}/{name}" for name in files if reader.writable(f"{folder}/{name}"))
 
 
-def _disturbed(scene: RuleContext) -> Iterable[str]:
+def _disturbed(context: RuleContext) -> Iterable[str]:
     # switching turbo off lowers these for good (intel_pstate.rst, store_no_turbo)
-    limits = scene.files(f"{_INTEL}/{name}" for name in ("min_perf_pct", "max_perf_pct"))
-    return [*_every_policy(scene.facts), *limits]
+    limits = context.files(f"{_INTEL}/{name}" for name in ("min_perf_pct", "max_perf_pct"))
+    return [*_every_policy(context.facts), *limits]
 
 
-def _status(scene: RuleContext) -> RuleResult:
+def _status(context: RuleContext) -> RuleResult:
     for folder, modes in _MODES.items():
         path = f"{folder}/status"
-        current = scene.text(path)
+        current = context.text(path)
         if current is None:
             continue
         if current not in modes:
             yield Skip(f"file:{path}", f"the driver is '{current}', and another one may be in its place")
-        elif scene.choice not in modes:
-            yield Skip(f"file:{path}", f"this driver has no mode '{scene.choice}', only {' '.join(modes)}")
+        elif context.choice not in modes:
+            yield Skip(f"file:{path}", f"this driver has no mode '{context.choice}', only {' '.join(modes)}")
         else:
-            yield DesiredValue(f"file:{path}", scene.choice, current=current)
+            yield DesiredValue(f"file:{path}", context.choice, current=current)
         return
     yield Skip(f"file:{_INTEL}/status", "neither intel_pstate nor amd_pstate drives this machine")
 
 
-def _everything(scene: RuleContext) -> Iterable[str]:
+def _everything(context: RuleContext) -> Iterable[str]:
     """A driver that is switched starts from its defaults."""
-    return [*_every_policy(scene.facts), *scene.files((*(f"{_INTEL}/{name}" for name in _GLOBAL), _BOOST))]
+    return [*_every_policy(context.facts), *context.files((*(f"{_INTEL}/{name}" for name in _GLOBAL), _BOOST))]
 
 
-def _lowest(scene: RuleContext) -> RuleResult:
+def _lowest(context: RuleContext) -> RuleResult:
     path = f"{_INTEL}/min_perf_pct"
-    current, highest = scene.text(path), scene.text(f"{_INTEL}/max_perf_pct")
+    current, highest = context.text(path), context.text(f"{_INTEL}/max_perf_pct")
     if current is None or highest is None:
         yield Skip(f"file:{path}", "no intel_pstate here")
     else:

@@ -29,36 +29,36 @@ _SUGGESTIONS = {
 }
 
 
-def _loglevel(scene: RuleContext) -> RuleResult:
-    current = scene.text(_PRINTK)
+def _loglevel(context: RuleContext) -> RuleResult:
+    current = context.text(_PRINTK)
     # four numbers in one file, of which only the first is ours: a write sets all four
     levels = (current or "").split()
     if current is None or len(levels) != 4 or not levels[0].isdecimal():
         yield Skip(f"file:{_PRINTK}", NOT_HERE)
         return
-    level = str(_LEVEL) if scene.choice == "quiet" else scene.choice
-    if scene.choice != "quiet" or int(levels[0]) > _LEVEL:
+    level = str(_LEVEL) if context.choice == "quiet" else context.choice
+    if context.choice != "quiet" or int(levels[0]) > _LEVEL:
         yield DesiredValue(f"file:{_PRINTK}", "\t".join([level, *levels[1:]]), current=current)
 
 
-def _blink(scene: RuleContext) -> RuleResult:
-    if scene.text(_BLINK) in (None, "-1"):  # -1: the driver is there, but no screen uses it
+def _blink(context: RuleContext) -> RuleResult:
+    if context.text(_BLINK) in (None, "-1"):  # -1: the driver is there, but no screen uses it
         yield Skip(f"file:{_BLINK}", "no console on a framebuffer")
     else:
         yield DesiredValue(f"file:{_BLINK}", "0")
 
 
-def _timestamps(scene: RuleContext) -> RuleResult:
-    if scene.text("/proc/sys/net/core/somaxconn") is None:
+def _timestamps(context: RuleContext) -> RuleResult:
+    if context.text("/proc/sys/net/core/somaxconn") is None:
         yield Skip(f"held:{TIMESTAMPS}", "this kernel has no network")
     else:
         yield DesiredValue(f"held:{TIMESTAMPS}", "1", creates=True)
 
 
-def _suggest(scene: RuleContext) -> RuleResult:
+def _suggest(context: RuleContext) -> RuleResult:
     for name, reason in _SUGGESTIONS.items():
         # what is built in has no state, and cannot be unloaded
-        if scene.facts.reader.exists(f"/sys/module/{name}/initstate"):
+        if context.facts.reader.exists(f"/sys/module/{name}/initstate"):
             yield Skip(f"module:{name}", f"{reason}; `modprobe -r {name}` would end that, quiet never does it")
 
 

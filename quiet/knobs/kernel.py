@@ -33,23 +33,23 @@ _HOUR = 3_600_000  # milliseconds
 
 
 def _machine_check(name: str, quiet: str) -> Rule:
-    def rule(scene: RuleContext) -> RuleResult:
+    def rule(context: RuleContext) -> RuleResult:
         # of a CPU that stays: the folder goes with its CPU
-        target = f"file:{_MCE}{min(scene.cpus.housekeeping)}/{name}"
+        target = f"file:{_MCE}{min(context.cpus.housekeeping)}/{name}"
         yield DesiredValue(target, quiet, absent="no machine checks that this kernel can poll (x86 hosts only)")
 
     return rule
 
 
-def _aslr(scene: RuleContext) -> RuleResult:
+def _aslr(context: RuleContext) -> RuleResult:
     # "command": `quiet run` switches it off for its command alone, nothing on the host changes
-    if scene.choice == "sysctl":
+    if context.choice == "sysctl":
         yield DesiredValue(f"file:{_SYS}randomize_va_space", "0")
 
 
-def _sampling(scene: RuleContext) -> RuleResult:
+def _sampling(context: RuleContext) -> RuleResult:
     path = _KFENCE + "sample_interval"
-    if scene.text(path) not in (None, "0") and not scene.facts.reader.exists(_KFENCE + "deferrable"):
+    if context.text(path) not in (None, "0") and not context.facts.reader.exists(_KFENCE + "deferrable"):
         # that parameter came with the same release as switching it on again did
         yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
     else:
@@ -112,7 +112,7 @@ KNOBS = (
         doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
         **derived(
             _SYS + "watchdog_cpumask",
-            lambda scene, now: cpulist.format(moved_away(scene, cpulist.parse(now))),
+            lambda context, now: cpulist.format(moved_away(context, cpulist.parse(now))),
             "this kernel has no lockup detector",
             value_types.CPULIST,
         ),
@@ -155,7 +155,7 @@ KNOBS = (
         why="the kernel lowers the sampling rate by itself once sampling takes more than this share",
         doc=f"{_SYSCTL} (perf_cpu_time_max_percent)",
         **one_file(_SYS + "perf_cpu_time_max_percent", "1"),
-        entangled=lambda scene: (f"file:{_SYS}perf_event_max_sample_rate",),
+        entangled=lambda context: (f"file:{_SYS}perf_event_max_sample_rate",),
         moves="the highest sampling rate",
     ),
     Knob(
@@ -174,7 +174,7 @@ KNOBS = (
         title="soft-lockup detector",
         why="it arms a timer and wakes a thread every few seconds on each CPU that it watches",
         doc="admin-guide/sysctl/kernel.rst (soft_watchdog), admin-guide/lockup-watchdogs.rst",
-        rule=lambda scene: [DesiredValue("lockup:soft", "0", absent="this kernel has no soft-lockup detector")],
+        rule=lambda context: [DesiredValue("lockup:soft", "0", absent="this kernel has no soft-lockup detector")],
         kind=value_types.NUMBER,
         targets="lockup:soft (/proc/sys/kernel/soft_watchdog)",
         after=("watchdog.nmi", "watchdog.cpus"),

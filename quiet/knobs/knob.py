@@ -54,17 +54,17 @@ class RuleContext(NamedTuple):
         return [f"file:{path}" for path in paths if self.facts.reader.exists(path)]
 
 
-def moved_away(scene: RuleContext, allowed: CpuSet) -> CpuSet:
+def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
     """A mask without the isolated and offline CPUs, or the housekeeping CPUs when nothing online would be left."""
-    stay = allowed - scene.cpus.away
-    if stay == allowed or stay & scene.facts.online:
+    stay = allowed - context.cpus.away
+    if stay == allowed or stay & context.facts.online:
         return stay
-    return scene.cpus.housekeeping
+    return context.cpus.housekeeping
 
 
-def housekeeping_mask(scene: RuleContext, current: str) -> str:
+def housekeeping_mask(context: RuleContext, current: str) -> str:
     """The CPU mask of a file, moved away from the isolated CPUs."""
-    return cpulist.format_mask(moved_away(scene, cpulist.parse_mask(current)))
+    return cpulist.format_mask(moved_away(context, cpulist.parse_mask(current)))
 
 
 Trigger = Literal["", "service", "task", "device"]
@@ -73,9 +73,9 @@ Rule = Callable[[RuleContext], RuleResult]
 NOT_HERE = "this kernel does not have it"
 
 
-def offered(scene: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
+def offered(context: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
     """A file's value, unless the file `choices` lists others only."""
-    listed = (scene.text(choices) or "").split()
+    listed = (context.text(choices) or "").split()
     if listed and wanted not in listed:
         return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
     return DesiredValue(f"file:{path}", wanted, absent="this driver does not have it")
@@ -104,7 +104,7 @@ class Knob(NamedTuple):
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
     verdicts: Mapping[str, str] = {}
     # targets that the kernel changes as a side effect
-    entangled: Callable[[RuleContext], Iterable[str]] = lambda scene: ()
+    entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
     moves: str = ""  # what these are, for `explain`
     risk: str = ""
 
@@ -130,11 +130,11 @@ def derived(
     `absent` is the reason of the skip when the file does not exist.
     """
 
-    def rule(scene: RuleContext) -> RuleResult:
-        current = scene.text(path)
+    def rule(context: RuleContext) -> RuleResult:
+        current = context.text(path)
         if current is None:
             yield Skip(f"file:{path}", absent)
-        elif (wanted := value(scene, current)) is not None:
+        elif (wanted := value(context, current)) is not None:
             yield DesiredValue(f"file:{path}", wanted, current=current)
 
     return {"rule": rule, "kind": kind, "numeric": numeric, "targets": f"file:{path}"}
@@ -142,7 +142,7 @@ def derived(
 
 def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
     """A knob that is one file with one quiet value, or the value that a profile gives instead."""
-    return derived(path, lambda scene, now: quiet if scene.choice == "quiet" else scene.choice, absent, kind)
+    return derived(path, lambda context, now: quiet if context.choice == "quiet" else context.choice, absent, kind)
 
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
@@ -153,9 +153,9 @@ def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = 
 def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
     """A knob that is one file whose number should be `quiet`, unless the one that is there is `enough`."""
 
-    def value(scene: RuleContext, current: str) -> str | None:
-        if scene.choice != "quiet":
-            return scene.choice
+    def value(context: RuleContext, current: str) -> str | None:
+        if context.choice != "quiet":
+            return context.choice
         return None if current.removeprefix("-").isdecimal() and enough(int(current)) else str(quiet)
 
     return derived(path, value, absent, numeric=True)

@@ -23,22 +23,22 @@ _DAMON_MODULES = ("damon_reclaim", "damon_lru_sort", "damon_stat")
 _HOUR = 3_600_000  # milliseconds
 
 
-def _at_most_on_request(scene: RuleContext, current: str) -> str | None:
+def _at_most_on_request(context: RuleContext, current: str) -> str | None:
     """Huge pages only on request (madvise); "never" is quiet already."""
-    if scene.choice == "never":
+    if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"
 
 
-def _damon(scene: RuleContext) -> RuleResult:
-    reader = scene.facts.reader
+def _damon(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
     states = [f"{_KDAMONDS}/{number}/state" for number in reader.numbered(_KDAMONDS)]
     for path in states:
-        if (current := scene.text(path)) is not None:
+        if (current := context.text(path)) is not None:
             yield DesiredValue(f"file:{path}", "off", current=current, kind=value_types.TEXT)
     modules = [f"/sys/module/{name}/parameters/enabled" for name in _DAMON_MODULES]
     for path in modules:
-        if (current := scene.text(path)) is not None:
+        if (current := context.text(path)) is not None:
             yield DesiredValue(f"file:{path}", "N", current=current)
 
 
@@ -71,7 +71,7 @@ KNOBS = (
         title="merging of equal pages (KSM)",
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
-        **derived(_KSM, lambda scene, now: "0" if now == "1" else None),  # 2: unmerge everything, itself work
+        **derived(_KSM, lambda context, now: "0" if now == "1" else None),  # 2: unmerge everything, itself work
     ),
     Knob(
         name="vm.stat_interval",
@@ -156,7 +156,7 @@ KNOBS = (
         why="above it the flushers write while the measured work does",
         doc=f"{_DOC} (dirty_background_ratio)",
         **at_least(f"{_VM}dirty_background_ratio", 10),
-        entangled=lambda scene: (f"file:{_VM}dirty_background_bytes",),
+        entangled=lambda context: (f"file:{_VM}dirty_background_bytes",),
         moves="its twin, dirty_background_bytes",
     ),
     Knob(
@@ -165,7 +165,7 @@ KNOBS = (
         why="above it the program that writes sleeps until the disk has caught up",
         doc=f"{_DOC} (dirty_ratio)",
         **at_least(f"{_VM}dirty_ratio", 40),
-        entangled=lambda scene: (f"file:{_VM}dirty_bytes",),
+        entangled=lambda context: (f"file:{_VM}dirty_bytes",),
         moves="its twin, dirty_bytes",
     ),
     Knob(

@@ -25,90 +25,90 @@ def _bias_path(cpu: int) -> str:
     return f"{CPU}/cpu{cpu}/power/energy_perf_bias"
 
 
-def _bias(scene: RuleContext) -> RuleResult:
-    cpus = scene.facts.online - scene.cpus.offline if scene.choice == "all" else scene.cpus.isolated
+def _bias(context: RuleContext) -> RuleResult:
+    cpus = context.facts.online - context.cpus.offline if context.choice == "all" else context.cpus.isolated
     paths = [_bias_path(cpu) for cpu in sorted(cpus)]
-    there = [path for path in paths if scene.facts.reader.exists(path)]
-    for path in there or [_bias_path(min(scene.cpus.isolated))]:
+    there = [path for path in paths if context.facts.reader.exists(path)]
+    for path in there or [_bias_path(min(context.cpus.isolated))]:
         yield DesiredValue(f"file:{path}", "0", absent="this processor does not have it")
 
 
-def _every_bias(scene: RuleContext) -> Iterable[str]:
+def _every_bias(context: RuleContext) -> Iterable[str]:
     # one register may serve a whole package, and then every CPU of it shows what one of them was given
-    return scene.files(_bias_path(cpu) for cpu in sorted(scene.facts.online))
+    return context.files(_bias_path(cpu) for cpu in sorted(context.facts.online))
 
 
-def _uncore_folders(scene: RuleContext) -> list[str]:
+def _uncore_folders(context: RuleContext) -> list[str]:
     """One folder a package and die; those of its parts ("uncore") only where there is none for the whole."""
-    names = scene.facts.reader.names(_UNCORE)
+    names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
-    if scene.choice == "all":
+    if context.choice == "all":
         return whole
-    ids = (scene.text(f"{CPU}/cpu{cpu}/topology/physical_package_id") for cpu in scene.cpus.isolated)
+    ids = (context.text(f"{CPU}/cpu{cpu}/topology/physical_package_id") for cpu in context.cpus.isolated)
     packages = {int(text) for text in ids if text and text.isdecimal()}
-    return [name for name in whole if not packages or _package(scene, name) in (None, *packages)]
+    return [name for name in whole if not packages or _package(context, name) in (None, *packages)]
 
 
-def _package(scene: RuleContext, name: str) -> int | None:
-    number = name.split("_")[1] if name.startswith("package_") else scene.text(f"{_UNCORE}/{name}/package_id")
+def _package(context: RuleContext, name: str) -> int | None:
+    number = name.split("_")[1] if name.startswith("package_") else context.text(f"{_UNCORE}/{name}/package_id")
     return int(number) if number and number.isdecimal() else None
 
 
-def _uncore(scene: RuleContext) -> RuleResult:
-    folders = _uncore_folders(scene)
+def _uncore(context: RuleContext) -> RuleResult:
+    folders = _uncore_folders(context)
     if not folders:
         yield Skip(f"file:{_UNCORE}", "no uncore frequency that the kernel can set (intel_uncore_frequency)")
     for name in folders:
         path = f"{_UNCORE}/{name}/min_freq_khz"
-        current, highest = scene.text(path), scene.text(f"{_UNCORE}/{name}/max_freq_khz")
+        current, highest = context.text(path), context.text(f"{_UNCORE}/{name}/max_freq_khz")
         if current is None or highest is None:
             yield Skip(f"file:{path}", "this kernel does not tell the uncore's limits")
         else:
             yield DesiredValue(f"file:{path}", highest, current=current)
 
 
-def _every_uncore(scene: RuleContext) -> Iterable[str]:
+def _every_uncore(context: RuleContext) -> Iterable[str]:
     # what is written for a package is written to each of its parts
-    names = scene.facts.reader.names(_UNCORE)
-    return scene.files(f"{_UNCORE}/{name}/{limit}" for name in names for limit in ("max_freq_khz", "min_freq_khz"))
+    names = context.facts.reader.names(_UNCORE)
+    return context.files(f"{_UNCORE}/{name}/{limit}" for name in names for limit in ("max_freq_khz", "min_freq_khz"))
 
 
-def _platform(scene: RuleContext) -> RuleResult:
-    current = scene.text(_PROFILE)
+def _platform(context: RuleContext) -> RuleResult:
+    current = context.text(_PROFILE)
     if current is None:
         yield Skip(f"file:{_PROFILE}", "the firmware offers none")
-    elif current not in (scene.text(_PROFILE + "_choices") or "").split():
+    elif current not in (context.text(_PROFILE + "_choices") or "").split():
         yield Skip(f"file:{_PROFILE}", f"it is '{current}', which could not be put back")
     else:
-        yield offered(scene, _PROFILE, "performance", _PROFILE + "_choices")
+        yield offered(context, _PROFILE, "performance", _PROFILE + "_choices")
 
 
-def _buses(scene: RuleContext) -> RuleResult:
-    devices = scene.facts.reader.names(_DEVFREQ)
+def _buses(context: RuleContext) -> RuleResult:
+    devices = context.facts.reader.names(_DEVFREQ)
     if not devices:
         yield Skip(f"file:{_DEVFREQ}", "no bus or memory whose frequency the kernel scales")
     for name in devices:
         path = f"{_DEVFREQ}/{name}/governor"
-        current = scene.text(path)
-        offered = (scene.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
+        current = context.text(path)
+        offered = (context.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
         if current is None or "performance" not in offered:
             yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(offered) or 'nothing'}")
         else:
             yield DesiredValue(f"file:{path}", "performance", current=current)
 
 
-def _bus_state(scene: RuleContext) -> Iterable[str]:
+def _bus_state(context: RuleContext) -> Iterable[str]:
     # the frequency that a user set is forgotten with the governor "userspace"
     settings = ("userspace/set_freq", "max_freq", "min_freq")
-    names = scene.facts.reader.names(_DEVFREQ)
-    return scene.files(f"{_DEVFREQ}/{name}/{setting}" for name in names for setting in settings)
+    names = context.facts.reader.names(_DEVFREQ)
+    return context.files(f"{_DEVFREQ}/{name}/{setting}" for name in names for setting in settings)
 
 
-def _disks(scene: RuleContext) -> RuleResult:
-    numbers = scene.facts.reader.numbered(_SATA, "host")
-    targets = scene.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
+def _disks(context: RuleContext) -> RuleResult:
+    numbers = context.facts.reader.numbered(_SATA, "host")
+    targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
     for target in targets:
-        if scene.text(target.removeprefix("file:")) == "keep_firmware_settings":
+        if context.text(target.removeprefix("file:")) == "keep_firmware_settings":
             yield Skip(target, "as the firmware left it, which could not be put back")
         else:
             yield DesiredValue(target, "max_performance")

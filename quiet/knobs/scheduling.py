@@ -19,47 +19,47 @@ _MUX = "perf_event_mux_interval_ms"
 _THREADS = ("ksoftirqd", "rcuc", "ktimers")
 
 
-def _clocksource(scene: RuleContext) -> RuleResult:
+def _clocksource(context: RuleContext) -> RuleResult:
     path = _CLOCK + "current_clocksource"
-    current = scene.text(path)
+    current = context.text(path)
     if current is None:
         yield Skip(f"file:{path}", NOT_HERE)
     elif current in _HYPERVISORS:
         yield Skip(f"file:{path}", f"{current} is as cheap to read, and right when the guest moves to another machine")
-    elif "tsc" in (scene.text(_CLOCK + "available_clocksource") or "").split():
+    elif "tsc" in (context.text(_CLOCK + "available_clocksource") or "").split():
         yield DesiredValue(f"file:{path}", "tsc", current=current)
     elif current != "arch_sys_counter":  # arm64's only one, and as good
         yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
 
 
-def _energy_aware(scene: RuleContext) -> RuleResult:
+def _energy_aware(context: RuleContext) -> RuleResult:
     target = f"file:{_SYS}sched_energy_aware"
-    if not scene.text(_SYS + "sched_energy_aware"):  # from 6.7 on it is there and reads empty
+    if not context.text(_SYS + "sched_energy_aware"):  # from 6.7 on it is there and reads empty
         yield Skip(target, "this machine has no energy model")
     else:
-        yield DesiredValue(target, "0" if scene.choice == "quiet" else scene.choice)
+        yield DesiredValue(target, "0" if context.choice == "quiet" else context.choice)
 
 
-def _multiplexing(scene: RuleContext) -> RuleResult:
-    names = [n for n in scene.facts.reader.names(_PMUS) if scene.facts.reader.exists(f"{_PMUS}/{n}/{_MUX}")]
+def _multiplexing(context: RuleContext) -> RuleResult:
+    names = [n for n in context.facts.reader.names(_PMUS) if context.facts.reader.exists(f"{_PMUS}/{n}/{_MUX}")]
     if not names:
         yield Skip(f"file:{_PMUS}/cpu/{_MUX}", "no performance counters here")
     for name in names:
         path = f"{_PMUS}/{name}/{_MUX}"
-        current = scene.text(path) or ""
+        current = context.text(path) or ""
         if current == "0":
             continue  # counts in software, and 0 could not be written back
-        if scene.choice != "quiet":
-            yield DesiredValue(f"file:{path}", scene.choice, current=current)
+        if context.choice != "quiet":
+            yield DesiredValue(f"file:{path}", context.choice, current=current)
         elif not current.isdecimal() or int(current) < 1000:
             yield DesiredValue(f"file:{path}", "1000", current=current)
 
 
-def _priority(scene: RuleContext) -> RuleResult:
-    names = {f"{name}/{cpu}" for name in _THREADS for cpu in scene.cpus.isolated}
-    threads = [task for task in scene.facts.tasks if task.kernel and task.comm in names]
+def _priority(context: RuleContext) -> RuleResult:
+    names = {f"{name}/{cpu}" for name in _THREADS for cpu in context.cpus.isolated}
+    threads = [task for task in context.facts.tasks if task.kernel and task.comm in names]
     for task in threads:
-        yield DesiredValue(f"sched:{task.tid}", f"fifo {scene.choice}", label=task.comm)
+        yield DesiredValue(f"sched:{task.tid}", f"fifo {context.choice}", label=task.comm)
     if not threads:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
@@ -90,7 +90,7 @@ KNOBS = (
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
         **derived(
             _SYS + "split_lock_mitigate",
-            lambda scene, _: "1" if scene.choice == "on" else "0",
+            lambda context, _: "1" if context.choice == "on" else "0",
             "this processor or kernel does not detect split locks",
         ),
         choices=("on", "off", "leave"),

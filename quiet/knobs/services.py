@@ -152,21 +152,21 @@ def critical(name: str) -> str:
     return next(reasons, "") if name not in _EXCEPT else ""
 
 
-def _services(scene: RuleContext) -> RuleResult:
-    table = QUIET + ALL if scene.choice == "all" else QUIET
-    keep = scene.names.get("keep", ())
-    if not systemd.booted(scene.facts.reader):
-        found = list(processes(scene, table))
-        yield from found or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
+def _services(context: RuleContext) -> RuleResult:
+    table = QUIET + ALL if context.choice == "all" else QUIET
+    keep = context.names.get("keep", ())
+    if not systemd.booted(context.facts.reader):
+        results = list(processes(context, table))
+        yield from results or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
         return
-    own = [Service(name, "the profile names it (services.stop)") for name in scene.names.get("stop", ())]
-    found = list(hold(scene, (*table, *own), keep))
-    yield from found or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
+    own = [Service(name, "the profile names it (services.stop)") for name in context.names.get("stop", ())]
+    results = list(hold(context, (*table, *own), keep))
+    yield from results or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
 
 
-def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
+def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
     """Stop and mask every unit of a table that runs, or that anything could start."""
-    reader = scene.facts.reader
+    reader = context.facts.reader
     folders = systemd.places(reader)
     keep = set(keep)
     for service in table:
@@ -174,7 +174,7 @@ def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ())
             if unit in keep:
                 continue
             current = systemd.state(reader, unit, folders)
-            if current is None or _alias(scene, unit, folders):
+            if current is None or _alias(context, unit, folders):
                 continue
             words = current.split()
             if "active" in words and "masked" in words:
@@ -186,20 +186,20 @@ def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ())
                 yield Skip(f"unit:{job}", "at work just now, and left to come to its end: wait for it")
 
 
-def _alias(scene: RuleContext, name: str, folders: list[str]) -> bool:
+def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
     """Whether a unit's file is another unit's second name: that one is what is stopped."""
-    reader = scene.facts.reader
+    reader = context.facts.reader
     target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 
-def processes(scene: RuleContext, table: Iterable[Service]) -> RuleResult:
+def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
     """Held, and later let go: without systemd nobody could start them again with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
-    found = {task.tid: task.comm for task in scene.facts.tasks if task.comm in known}
-    leaders = set(scene.facts.reader.numbered("/proc")) if found else set()
-    for pid in sorted(found.keys() & leaders):
-        yield DesiredValue(f"process:{pid}", "stopped", known[found[pid]], label=found[pid], kind=value_types.TEXT)
+    names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
+    leaders = set(context.facts.reader.numbered("/proc")) if names else set()
+    for pid in sorted(names.keys() & leaders):
+        yield DesiredValue(f"process:{pid}", "stopped", known[names[pid]], label=names[pid], kind=value_types.TEXT)
 
 
 KNOBS = (

@@ -10,14 +10,14 @@ _BASE = "/sys/devices/virtual/workqueue"
 _SCOPE = "/sys/module/workqueue/parameters/default_affinity_scope"
 
 
-def _workqueues(scene: RuleContext) -> RuleResult:
-    reader = scene.facts.reader
+def _workqueues(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
     names = ["global", *(n for n in reader.names(_BASE) if reader.exists(f"{_BASE}/{n}/cpumask"))]
     for name in names:
         target = f"workqueue:{name}"
         current = registry.get(reader, target)
         # the mask holds possible CPUs; the kernel wants one of them at least
-        new = moved_away(scene, cpulist.parse_mask(current or ""))
+        new = moved_away(context, cpulist.parse_mask(current or ""))
         why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
         yield DesiredValue(target, cpulist.format_mask(new), why, current=current, absent=NOT_HERE)
 

@@ -20,16 +20,16 @@ _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 def reachable(cpus: CpuSet) -> CpuSet:
     """Those of these CPUs that place() would find usable, though the own affinity may be narrower (isolcpus=)."""
     before = os.sched_getaffinity(0)
-    found = set(cpus & before)
+    usable = set(cpus & before)
     for cpu in cpus - before:
         try:
             os.sched_setaffinity(0, {cpu})
         except OSError:
             if os.geteuid() != 0:
                 continue
-        found.add(cpu)
+        usable.add(cpu)
     os.sched_setaffinity(0, before)
-    return frozenset(found)
+    return frozenset(usable)
 
 
 def place(cpu: int, pid: int = 0) -> None:

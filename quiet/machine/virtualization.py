@@ -53,10 +53,10 @@ def container(facts: Facts) -> str:
     for path in _CONTAINER_NAMES:
         if name := reader.text(path):
             return f"container ({name})"
-    found = [name for path, name in _CONTAINER_FILES.items() if reader.exists(path)]
+    managers = [name for path, name in _CONTAINER_FILES.items() if reader.exists(path)]
     group = reader.text("/proc/1/cgroup") or ""
-    found += [name for part, name in _CGROUP_NAMES.items() if f":{part}" in group]
-    return f"container ({' in '.join(dict.fromkeys(found))})" if found else ""
+    managers += [name for part, name in _CGROUP_NAMES.items() if f":{part}" in group]
+    return f"container ({' in '.join(dict.fromkeys(managers))})" if managers else ""
 
 
 def hypervisor(facts: Facts) -> str:
@@ -144,13 +144,13 @@ def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
 
     Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
     """
-    found = {}
+    counts = {}
     for cpu in sorted(cpus):
         base = f"{CPU}/cpu{cpu}/thermal_throttle"
         texts = [reader.text(f"{base}/{part}_throttle_count") or "" for part in ("core", "package")]
         if any(texts):
-            found[cpu] = sum(int(text) for text in texts if text.isdecimal())
-    return found
+            counts[cpu] = sum(int(text) for text in texts if text.isdecimal())
+    return counts
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:

@@ -181,24 +181,24 @@ def account(
     pauses = Pauses(_lengths(parts, rest, namer) if virtual else (), ticks)
     done = Account()
     for gap, took, outside in zip(gaps, parts, outsides, strict=True):
-        found: dict[Cause, Total] = {}
+        parts_of_gap: dict[Cause, Total] = {}
         for share in (share for frame in took for share in frame):
             cause, net = namer(share), share.net
             known = pauses.usual((cause.kind, cause.name))
             if known and net > known.limit:
-                _add(found, Cause(HOST, HYPERVISOR, f"{cause.kind} {cause.name}"), net - known.share, 1)
+                _add(parts_of_gap, Cause(HOST, HYPERVISOR, f"{cause.kind} {cause.name}"), net - known.share, 1)
                 net = known.share
-            _add(found, cause, net, share.count)
+            _add(parts_of_gap, cause, net, share.count)
         if outside:
-            _add(found, _outside(gap, bool(took), ticks, whole_until, virtual), outside, 1)
-        done.add(gap, found)
+            _add(parts_of_gap, _outside(gap, bool(took), ticks, whole_until, virtual), outside, 1)
+        done.add(gap, parts_of_gap)
     for share in rest:
         done.totals.setdefault(namer(share), Total()).count += share.count
     return done
 
 
-def _add(found: dict[Cause, Total], cause: Cause, took: int, count: int) -> None:
-    total = found.setdefault(cause, Total())
+def _add(parts: dict[Cause, Total], cause: Cause, took: int, count: int) -> None:
+    total = parts.setdefault(cause, Total())
     total.total += took
     total.count += count
 
@@ -217,13 +217,13 @@ def _overlap(gap: Gap, frame: Frame) -> int:
 
 def _within(gap: Gap, frame: Frame) -> list[Share]:
     """A frame's shares; what of it reaches out of the gap is taken off the largest ones."""
-    found = shares(frame)
+    parts = shares(frame)
     outside = frame.length - _overlap(gap, frame)
-    for part in sorted(found, key=lambda part: -part.net):
+    for part in sorted(parts, key=lambda part: -part.net):
         off = min(part.net, outside)
         part.net -= off
         outside -= off
-    return found
+    return parts
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:

@@ -81,8 +81,8 @@ def stolen(text: str) -> dict[int, int]:
 
 def firmware(reader: Reader, cpus: CpuSet) -> dict[int, int]:
     """SMI counts, of the CPUs whose MSRs can be read (Intel, root, the msr module loaded)."""
-    found = {cpu: reader.at(f"/dev/cpu/{cpu}/msr", MSR_SMI_COUNT, 8) for cpu in cpus}
-    return {cpu: struct.unpack("<Q", raw)[0] for cpu, raw in found.items() if raw is not None}
+    registers = {cpu: reader.at(f"/dev/cpu/{cpu}/msr", MSR_SMI_COUNT, 8) for cpu in cpus}
+    return {cpu: struct.unpack("<Q", raw)[0] for cpu, raw in registers.items() if raw is not None}
 
 
 def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:

@@ -81,14 +81,14 @@ def events(
     trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
 ) -> list[TraceEvent]:
     """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
-    made = (kind.make(convert(stamp), pid, values, symbol) for stamp, kind, pid, values in trace.records(cpu))
-    return [event._replace(key=ticks(event.key)) if event.kind == NMI else event for event in made if event]
+    decoded = (kind.make(convert(stamp), pid, values, symbol) for stamp, kind, pid, values in trace.records(cpu))
+    return [event._replace(key=ticks(event.key)) if event.kind == NMI else event for event in decoded if event]
 
 
-def foreign(found: Sequence[TraceEvent], own: int) -> bool:
+def foreign(events: Sequence[TraceEvent], own: int) -> bool:
     """Whether tasks came and went on the CPU, and never the own one: it has another number in a PID namespace."""
-    return any(event.action == SWITCH for event in found) and not any(
-        own in (event.pid, event.other) for event in found
+    return any(event.action == SWITCH for event in events) and not any(
+        own in (event.pid, event.other) for event in events
     )
 
 
@@ -100,7 +100,7 @@ def sent(
     symbol: Symbols,
 ) -> list[Sent]:
     """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
-    found = []
+    sendings = []
     has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())
     for cpu in sorted(trace.cpus):
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
@@ -112,19 +112,19 @@ def sent(
             elif targets := _targets(kind, values, cpus):
                 only, why = _purpose(kind, values, symbol)
                 why = queued.pop(values[0], why) if why in ("", SINGLE) else why
-                found.append(Sent(convert(stamp), cpu, targets, task(pid), only, "" if why == SINGLE else why))
-    return found
+                sendings.append(Sent(convert(stamp), cpu, targets, task(pid), only, "" if why == SINGLE else why))
+    return sendings
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
     """What an IPI was sent for, and the function if the event names it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
-    what = values[1] if isinstance(values[1], int) else 0
+    address = values[1] if isinstance(values[1], int) else 0
     if kind.name == "ipi_raise":  # arm: the address of a text
-        text = symbol(what)
+        text = symbol(address)
         return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else "", ""
-    return (FUNCTION, symbol(what)) if what else (RESCHEDULE, "")  # only a function call has a callback
+    return (FUNCTION, symbol(address)) if address else (RESCHEDULE, "")  # only a function call has a callback
 
 
 def _targets(kind: EventType, values: Values, cpus: frozenset[int]) -> frozenset[int]:

@@ -79,14 +79,14 @@ class Placed(NamedTuple):
 class Detector:
     """A detector's process, forked. In order: `placed`, `interruption` if wanted, `ready`, `go`, `leave`, `result`."""
 
-    def __init__(self, cpu: int, asked: DetectorRequest) -> None:
+    def __init__(self, cpu: int, request: DetectorRequest) -> None:
         """Raises DetectorError when there is no memory for it."""
-        self.cpu, self.asked = cpu, asked
+        self.cpu, self.asked = cpu, request
         watch = ffi.new("qn_watch **")
-        if error := lib.qn_watch_create(asked.capacity, watch):
-            raise DetectorError(f"no memory for {asked.capacity:,} gaps: {os.strerror(-error)}")
+        if error := lib.qn_watch_create(request.capacity, watch):
+            raise DetectorError(f"no memory for {request.capacity:,} gaps: {os.strerror(-error)}")
         self.watch = watch[0]
-        self.watch.duration, self.watch.look = asked.duration, asked.look
+        self.watch.duration, self.watch.look = request.duration, request.look
         self._channel, child = Pipe()
         parent = os.getpid()
         self.pid = os.fork()
@@ -225,40 +225,40 @@ class Detector:
 
 
 @contextlib.contextmanager
-def detectors(cpus: Sequence[int], asked: DetectorRequest) -> Iterator[list[Detector]]:
+def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[Detector]]:
     """Detectors in their places, gone afterwards in any case. Raises DetectorError."""
-    made: list[Detector] = []
+    started: list[Detector] = []
     try:
-        made.extend(Detector(cpu, asked) for cpu in cpus)
-        for each in made:
+        started.extend(Detector(cpu, request) for cpu in cpus)
+        for each in started:
             each.placed()
-        yield made
+        yield started
     finally:
-        for each in made:
+        for each in started:
             each.close()
 
 
 Tick = Callable[[float], bool]
 
 
-def wait(made: Sequence[Detector], seconds: float, tick: Tick) -> None:
+def wait(detectors: Sequence[Detector], seconds: float, tick: Tick) -> None:
     """Start them and wait until all have ended. `tick` is called now and then with the seconds passed; True ends it.
 
     An exception in it (a signal's) ends the watching early too, and is raised when all have ended.
     """
     started = time.monotonic()
-    for each in made:
+    for each in detectors:
         each.go()
     try:
-        while any(each.running() for each in made):
+        while any(each.running() for each in detectors):
             passed = time.monotonic() - started
             if tick(min(passed, seconds)):
                 break
             time.sleep(0.1 if seconds - passed > 0.2 else 0.005)
     finally:
-        for each in made:
+        for each in detectors:
             each.stop()
-        while any(each.running() for each in made):
+        while any(each.running() for each in detectors):
             time.sleep(0.005)
 
 

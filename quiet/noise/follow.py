@@ -171,25 +171,25 @@ class Follower:
     ) -> Taken:
         self._rate = rate = Clock(self._first, clock.moment())
         convert = rate.converter(mine.clock)
-        found = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
+        events = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
         comm = decode.comms(self._host, mine.mount)
         sent = decode.sent(theirs, self._cpus, convert, decode.titles(comm), self._symbol)
         lost = mine.lost(cpu)
         mine.forget(frozenset({cpu}))
-        if decode.foreign(found, own):
+        if decode.foreign(events, own):
             self._give_up(decode.FOREIGN)
             return Taken([None] * len(intervals))
         name = names.namer(names.Senders(sent, cpu, rate.ticks(names.SENT_BEFORE_NS)), comm)
-        return Taken(look(found, own, intervals, name, whole=not lost), lost)
+        return Taken(look(events, own, intervals, name, whole=not lost), lost)
 
 
 def look(
-    found: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
+    events: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
 ) -> list[Seen | None]:
     """What one CPU's events, in order, say of each interval. Not `whole`: what came after the last event is unknown."""
-    begin, end = (found[0].time, found[-1].time) if found else (0, 0)
+    begin, end = (events[0].time, events[-1].time) if events else (0, 0)
     last = intervals[-1][1] if intervals else 0
-    frames = sorted(build(found, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
+    frames = sorted(build(events, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
     begins = [frame.begin for frame in frames]
     every = [frame for frame in outer_and_inner(frames) if frame.kind in (VECTOR, IRQ, NMI)]
     interrupts = sorted((frame.begin, _label(frame)) for frame in every)

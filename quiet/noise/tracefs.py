@@ -200,5 +200,5 @@ class Instance:
 
     def _dropped(self, cpu: int) -> int:
         text = self.host.text(f"{self.path}/per_cpu/cpu{cpu}/stats") or ""
-        found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-        return int(found.get("overrun", 0)) + int(found.get("dropped events", 0))
+        counts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        return int(counts.get("overrun", 0)) + int(counts.get("dropped events", 0))

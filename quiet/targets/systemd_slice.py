@@ -48,9 +48,9 @@ def _get(reader: Reader, name: str) -> str | None:
     return ours + BY if _same(ours, live) else f"{live or 'all'}, not {ours}{BY}"
 
 
-def _same(one: str, other: str) -> bool:
+def _same(cpus: str, other: str) -> bool:
     try:
-        return cpulist.parse(one) == cpulist.parse(other)
+        return cpulist.parse(cpus) == cpulist.parse(other)
     except UsageError:
         return False
 

@@ -118,8 +118,8 @@ class Processes(_Netlink):
             self._ask(_IGNORE)
         super().close()
 
-    def _ask(self, what: int) -> None:
-        data = struct.pack("=I", what)
+    def _ask(self, operation: int) -> None:
+        data = struct.pack("=I", operation)
         message = _MESSAGE.pack(1, 1, 0, 0, len(data), 0) + data
         size = _HEADER.size + len(message)
         self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
@@ -134,6 +134,6 @@ def started(data: bytes) -> int:
     at = _HEADER.size + _MESSAGE.size
     if len(data) < at + _EVENT.size + 16:
         return 0
-    what, _, _ = _EVENT.unpack_from(data, at)
+    event, _, _ = _EVENT.unpack_from(data, at)
     numbers = struct.unpack_from("=4I", data, at + _EVENT.size)
-    return int(numbers[2] if what == _FORK else numbers[0] if what in (_EXEC, _COMM) else 0)
+    return int(numbers[2] if event == _FORK else numbers[0] if event in (_EXEC, _COMM) else 0)

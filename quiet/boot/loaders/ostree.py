@@ -18,18 +18,18 @@ def found(files: BootFiles) -> str:
     return ""
 
 
-def line(scene: LoaderContext) -> CommandLine:
+def line(context: LoaderContext) -> CommandLine:
     """The running line, which is the booted deployment's, without what an earlier apply added."""
-    words = scene.files.running()
+    words = context.files.running()
     return words.changed([word for word in words.words if word.startswith("ostree=")], ())
 
 
-def steps(scene: LoaderContext) -> Steps:
+def steps(context: LoaderContext) -> Steps:
     """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
-    merged = scene.merged(str(line(scene)))
+    merged = context.merged(str(line(context)))
     if merged.unchanged:
         return Steps()
-    appended(line(scene), merged, "rpm-ostree")
+    appended(line(context), merged, "rpm-ostree")
     return Steps(commands=(_kargs(merged.drop, merged.add),), undo=(_kargs(merged.add, merged.drop),))
 
 

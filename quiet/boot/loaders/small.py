@@ -48,18 +48,18 @@ def _raspberry_found(files: BootFiles) -> str:
     return ""
 
 
-def _raspberry_line(scene: LoaderContext) -> CommandLine:
-    return first_line(scene.files, [first(scene.files.reader, *_RASPBERRY)], _ONLY)
+def _raspberry_line(context: LoaderContext) -> CommandLine:
+    return first_line(context.files, [first(context.files.reader, *_RASPBERRY)], _ONLY)
 
 
-def _raspberry_steps(scene: LoaderContext) -> Steps:
-    path = first(scene.files.reader, *_RASPBERRY)
+def _raspberry_steps(context: LoaderContext) -> Steps:
+    path = first(context.files.reader, *_RASPBERRY)
     config = f"{path.rpartition('/')[0]}/config.txt"
-    other = _OTHER.search(scene.files.text(config) or "")
+    other = _OTHER.search(context.files.text(config) or "")
     if other:
-        merged = scene.merged(str(scene.files.running()))
+        merged = context.merged(str(context.files.running()))
         raise by_hand(f"{config} has cmdline={other[1]}, so the line is not only in {path}", merged)
-    return _one(scene, path, _ONLY)
+    return _one(context, path, _ONLY)
 
 
 def _repairs(label: str) -> bool:
@@ -69,17 +69,17 @@ def _repairs(label: str) -> bool:
 
 
 def _one(
-    scene: LoaderContext,
+    context: LoaderContext,
     path: str,
     pattern: re.Pattern[str],
     command: tuple[str, ...] = (),
     skip: Callable[[str], bool] | None = None,
 ) -> Steps:
-    made, merged = edit(scene, path, pattern, skip=skip)
-    if made is None or merged is None:
+    change, merged = edit(context, path, pattern, skip=skip)
+    if change is None or merged is None:
         return Steps()
     commands = (command,) if command else ()
-    return Steps((made,), commands, commands, add=merged.add, drop=merged.drop)
+    return Steps((change,), commands, commands, add=merged.add, drop=merged.drop)
 
 
 def _extlinux_found(files: BootFiles) -> str:
@@ -87,20 +87,20 @@ def _extlinux_found(files: BootFiles) -> str:
     return f"{path} is there" if path else ""
 
 
-def _extlinux_line(scene: LoaderContext) -> CommandLine:
-    if first(scene.files.reader, *_UPDATE):
-        return parse(_menu_line(scene.files))
-    return first_line(scene.files, [first(scene.files.reader, *_EXTLINUX)], _APPEND)
+def _extlinux_line(context: LoaderContext) -> CommandLine:
+    if first(context.files.reader, *_UPDATE):
+        return parse(_menu_line(context.files))
+    return first_line(context.files, [first(context.files.reader, *_EXTLINUX)], _APPEND)
 
 
-def _extlinux_steps(scene: LoaderContext) -> Steps:
+def _extlinux_steps(context: LoaderContext) -> Steps:
     """Debian's u-boot-menu makes extlinux.conf from shell files; elsewhere it is the user's own."""
-    files = scene.files
+    files = context.files
     path = first(files.reader, *_EXTLINUX)
     tool = first(files.reader, *_UPDATE)
     if not tool:
-        return _one(scene, path, _APPEND, skip=_repairs)
-    merged = scene.merged(_menu_line(files))
+        return _one(context, path, _APPEND, skip=_repairs)
+    merged = context.merged(_menu_line(files))
     if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
         raise by_hand(f"what `{odd}` in u-boot-menu's files does is not understood", merged)
     if merged.unchanged:
@@ -137,6 +137,6 @@ ZIPL = Loader(
     "zipl",
     "zipl",
     found=lambda files: f"{_ZIPL} has parameters" if _PARAMETERS.search(files.text(_ZIPL) or "") else "",
-    line=lambda scene: first_line(scene.files, [_ZIPL], _PARAMETERS),
-    steps=lambda scene: _one(scene, _ZIPL, _PARAMETERS, ("zipl",)),
+    line=lambda context: first_line(context.files, [_ZIPL], _PARAMETERS),
+    steps=lambda context: _one(context, _ZIPL, _PARAMETERS, ("zipl",)),
 )
