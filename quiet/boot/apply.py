@@ -50,7 +50,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
         try:
             for edit in plan.steps.edits:
                 _write(disk, edit)
-            _run(host, plan.steps.commands)
+            ran, not_run = _run(host, plan.steps.commands)
         except OSError as error:
             try:
                 _back(host, disk, record)
@@ -63,8 +63,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
             entry.after = disk.data(entry.path)
         record.state = APPLIED
         records.store(disk, record)
-        files = tuple(change.path for change in plan.files)
-        return BootReceipt(files, *_ran(host, plan.steps.commands), plan=plan, record=record)
+        return BootReceipt(tuple(change.path for change in plan.files), ran, not_run, plan=plan, record=record)
 
 
 def _write(disk: Disk, edit: Edit) -> None:
@@ -155,12 +154,11 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
                     disk.save(path, encode(rest), disk.load(path))
                 else:
                     disk.remove(path)
-            commands = (loader.regenerate(files),)
             try:
-                _run(host, commands)
+                ran, not_run = _run(host, (loader.regenerate(files),))
             except OSError as error:
                 raise Incomplete(f"{_reason(error)}; our words are out of {', '.join(ours)}: run it again") from None
-            return BootReceipt(tuple(ours), *_ran(host, commands))
+            return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
 
 
@@ -180,14 +178,14 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
     failure = None
     again = _loader(known).again
     undo = again(BootFiles(host)) if again else known.undo  # kernels may have come and gone
+    ran, not_run = (undo, ()) if host.live else ((), undo)
     try:
         _run(host, undo)
     except OSError as error:
-        failure = error
+        failure, ran = error, ()
     generated = _generated_back(disk, known, untouched, failure)
     records.forget(disk, known)
-    ran, not_run = _ran(host, undo)
-    return BootReceipt(changed, () if failure else ran, not_run, (*conflicts, *generated), record=known)
+    return BootReceipt(changed, ran, not_run, (*conflicts, *generated), record=known)
 
 
 def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
@@ -266,14 +264,12 @@ def _less_ours(disk: Disk, known: BootRecord, entry: FileEntry) -> str:
     return "somebody else had changed it; only our part was taken out"
 
 
-def _run(host: Host, commands: tuple[Command, ...]) -> None:
-    for command in commands if host.live else ():
+def _run(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:
+    if not host.live:
+        return (), commands
+    for command in commands:
         host.run(*command)
-
-
-def _ran(host: Host, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:
-    """The commands that were run, and those that a recorded tree cannot run."""
-    return (commands, ()) if host.live else ((), commands)
+    return commands, ()
 
 
 def _reason(error: OSError) -> str:

@@ -1,7 +1,8 @@
-"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl.
+"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
 
-Sources: Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8);
-zipl.conf(5) and zipl(8).
+There the line belongs to a deployment, and rpm-ostree makes a new one with other words. Sources: rpm-ostree(1), kargs;
+Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8); zipl.conf(5) and
+zipl(8).
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from quiet.boot.loaders.loader import (
     END,
     OWN,
     BootFiles,
+    Command,
     Edit,
     Loader,
     LoaderContext,
     Steps,
+    appended,
     by_hand,
     edit,
     encode,
@@ -123,6 +126,36 @@ def _menu_texts(files: BootFiles) -> list[str]:
     return [files.text(path) or "" for path in (*shipped, _MENU, *own)]
 
 
+def _ostree_found(files: BootFiles) -> str:
+    if files.reader.exists("/run/ostree-booted") and files.reader.exists("/usr/bin/rpm-ostree"):
+        return "/run/ostree-booted and rpm-ostree are there"
+    return ""
+
+
+def _ostree_line(context: LoaderContext) -> CommandLine:
+    """The running line, which is the booted deployment's, without what an earlier apply added."""
+    words = context.files.running()
+    return words.changed([word for word in words.words if word.startswith("ostree=")], ())
+
+
+def _ostree_steps(context: LoaderContext) -> Steps:
+    """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
+    merged = context.merged(str(_ostree_line(context)))
+    if merged.unchanged:
+        return Steps()
+    appended(_ostree_line(context), merged, "rpm-ostree")
+    return Steps(commands=(_kargs(merged.drop, merged.add),), undo=(_kargs(merged.add, merged.drop),))
+
+
+def _kargs(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
+    return (
+        "rpm-ostree",
+        "kargs",
+        *(f"--delete-if-present={word}" for word in away),
+        *(f"--append-if-missing={word}" for word in here),
+    )
+
+
 RASPBERRY = Loader("raspberry", "Raspberry Pi's firmware", _raspberry_found, _raspberry_line, _raspberry_steps)
 EXTLINUX = Loader(
     "extlinux",
@@ -140,3 +173,4 @@ ZIPL = Loader(
     line=lambda context: first_line(context.files, [_ZIPL], _PARAMETERS),
     steps=lambda context: _one(context, _ZIPL, _PARAMETERS, ("zipl",)),
 )
+OSTREE = Loader("ostree", "ostree", _ostree_found, _ostree_line, _ostree_steps)
