@@ -21,6 +21,9 @@ _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
 THERE = "there"  # an entry that was there at apply and needed nothing
 _FORMAT = 1
+# the record's fields, by how they are written
+_PLAIN, _WORDS = ("loader", "profile", "cpus", "time", "state", "folders"), ("wanted", "add", "drop")
+_COMMANDS, _FILES = ("commands", "undo"), ("files", "generated")
 
 
 @dataclass(slots=True)
@@ -150,21 +153,11 @@ def load(disk: Disk) -> BootRecord | None:
             raise UsageError(
                 f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that one"
             )
-        return BootRecord(
-            data["loader"],
-            data["profile"],
-            data["cpus"],
-            tuple(data["wanted"]),
-            tuple(data["add"]),
-            tuple(data["drop"]),
-            data["time"],
-            data["state"],
-            [_read(item, disk) for item in data["files"]],
-            [_read(item, disk) for item in data["generated"]],
-            data["folders"],
-            tuple(tuple(words) for words in data["commands"]),
-            tuple(tuple(words) for words in data["undo"]),
-        )
+        fields: dict[str, Any] = {name: data[name] for name in _PLAIN}
+        fields |= {name: tuple(data[name]) for name in _WORDS}
+        fields |= {name: tuple(tuple(words) for words in data[name]) for name in _COMMANDS}
+        fields |= {name: [_read(item, disk) for item in data[name]] for name in _FILES}
+        return BootRecord(**fields)
     except (ValueError, KeyError, TypeError):
         raise UsageError(
             f"{BOOT_FILE}: damaged; it holds what boot remove puts back, so mend it or move it away"
@@ -175,14 +168,12 @@ def store(disk: Disk, record: BootRecord) -> None:
     """Write the record, to the disk itself."""
     import json
 
-    names = ("loader", "profile", "cpus", "time", "state", "folders", "wanted", "add", "drop", "commands", "undo")
     data: dict[str, Any] = {
         "format": _FORMAT,
         "version": __version__,
-        **{name: getattr(record, name) for name in names},
+        **{name: getattr(record, name) for name in (*_PLAIN, *_WORDS, *_COMMANDS)},
+        **{name: [_written(item) for item in getattr(record, name)] for name in _FILES},
     }
-    for name in ("files", "generated"):
-        data[name] = [_written(item) for item in getattr(record, name)]
     # as readable as what it holds: `plan` needs no root, and some keep a password in grub.cfg
     originals = [entry.before for entry in (*record.files, *record.generated) if entry.before]
     private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in originals) else 0o600, 0, 0, 0, 0)

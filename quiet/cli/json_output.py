@@ -170,17 +170,7 @@ def service(done: ServiceReceipt) -> Json:
 
 def noise(report: NoiseReport) -> Json:
     """`quiet noise --json`, and the "noise" of `quiet verify --json`."""
-    detector = report.detector
-    return to_object(report) | {
-        "duration_s": round(report.duration_s, 6),
-        "detector": {
-            "clock": detector.clock,
-            "ticks_per_second": round(detector.ticks_per_second),
-            "loop_ns": round(detector.loop_ns, 2),
-            "step_ns": round(detector.step_ns, 2),
-            "threshold_ns": round(detector.threshold_ns, 1),
-        },
-    }
+    return to_object(report)
 
 
 def watch_event(event: WatchEvent) -> Json:

@@ -117,28 +117,23 @@ class Pauses:
     def __init__(self, took: Iterable[tuple[Name, int]], ticks: Callable[[float], int]) -> None:
         """`took`: of everything that ran, in ticks, whatever its kind; `ticks` converts nanoseconds."""
         self._ticks = ticks
-        self._by_name: dict[Name, list[int]] = {}
+        by_name: dict[Name, list[int]] = {}
         for name, length in took:
             if name[0] in HANDLERS:
-                self._by_name.setdefault(name, []).append(length)
-        for lengths in self._by_name.values():
-            lengths.sort()
-        every = sorted(length for lengths in self._by_name.values() for length in lengths)
+                by_name.setdefault(name, []).append(length)
+        every = sorted(length for lengths in by_name.values() for length in lengths)
         self._of_any = Usual(self._long(every), _rank(every, 0.5)) if len(every) > OTHERS else None
-        self._known: dict[Name, Usual | None] = {}
+        many = {name: sorted(lengths) for name, lengths in by_name.items() if len(lengths) > OTHERS}
+        self._of_name = {name: self._usual(name, lengths) for name, lengths in many.items()}
 
     def usual(self, name: Name) -> Usual | None:
         """What is usual for a name; None where that is not known."""
-        if name not in self._known:
-            self._known[name] = self._usual(name) if name[0] in HANDLERS else None
-        return self._known[name]
+        return self._of_name.get(name, self._of_any) if name[0] in HANDLERS else None
 
-    def _usual(self, name: Name) -> Usual | None:
-        own = self._by_name.get(name, [])
+    def _usual(self, name: Name, lengths: list[int]) -> Usual:
         floor = self._ticks(BATCH_NS if name[0] == SOFTIRQ else FLOOR_NS)
-        if len(own) > OTHERS:
-            return Usual(min(max(PAUSE_FAR * _rank(own, QUANTILE), floor), self._long(own)), _rank(own, 0.5))
-        return self._of_any
+        limit = min(max(PAUSE_FAR * _rank(lengths, QUANTILE), floor), self._long(lengths))
+        return Usual(limit, _rank(lengths, 0.5))
 
     def _long(self, lengths: list[int]) -> int:
         return max(LONG_FAR * _rank(lengths, QUANTILE), self._ticks(LONG_NS))

@@ -39,7 +39,7 @@ Names = Callable[[str], str]
 
 def known_options() -> frozenset[str]:
     """The kernel's options that quiet asks for."""
-    options = [option for name in (*fragments.NAMES, fragments.LAB) for option in fragments.load([name])]
+    options = fragments.load((*fragments.NAMES, fragments.LAB))
     names = {name for option in options for name in (option.name, *option.names)}
     return frozenset(names | {"CONFIG_X86", "CONFIG_ARM64", "CONFIG_KEXEC_SIG"})
 
@@ -79,14 +79,10 @@ def _boot_file(path: str, text: str) -> str | None:
     return None
 
 
-def _joined(text: str) -> Iterator[str]:
-    yield from text.replace("\\\n", "").splitlines()
-
-
 def _shell(text: str) -> Iterator[str]:
     """Assignments of kernel command lines and a few plain settings; other variables are put in where they are used."""
     others: list[str] = []
-    for line in _joined(text):
+    for line in text.replace("\\\n", "").splitlines():
         if _MARK.fullmatch(line.strip()):
             yield line.strip()
         match = _SET.fullmatch(line)
@@ -123,7 +119,7 @@ def _line(value: str, others: Iterable[str]) -> str:
 
 
 def _grub(text: str) -> Iterator[str]:
-    for line in _joined(text):
+    for line in text.replace("\\\n", "").splitlines():
         if match := _ENTRY.match(line):
             yield f"{match[1]} '{MASKED}' {{"
         elif match := _KERNEL.fullmatch(line):
