@@ -70,8 +70,8 @@ def nominal(context: RuleContext, policy: int) -> int | None:
     megahertz = _number(context.text(f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"))
     if driver.startswith(("amd", "cppc")) and megahertz and top:
         top = min(top, megahertz * 1000)
-    offered = (context.text(base + "scaling_available_frequencies") or "").split()
-    steps = sorted(int(step) for step in offered if step.isdecimal())
+    frequencies = (context.text(base + "scaling_available_frequencies") or "").split()
+    steps = sorted(int(step) for step in frequencies if step.isdecimal())
     if driver == "acpi-cpufreq" and len(steps) > 1 and steps[-1] - steps[-2] == 1000:
         steps.pop()  # 1 MHz above the next: the step that stands for "turbo" (drivers/cpufreq/acpi-cpufreq.c)
     below = [step for step in steps if top and step <= top]

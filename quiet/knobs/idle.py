@@ -69,8 +69,8 @@ def _isolated(context: RuleContext) -> RuleResult:
         target = f"file:{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
         limit = "n/a" if context.choice == "none" else _limit(context, [cpu])
         there = context.facts.reader.exists(target.removeprefix("file:"))
-        if limit is None and there:
-            yield Skip(target, _NO_STATES)
+        if limit is None:
+            yield Skip(target, _NO_STATES if there else NOT_HERE)
         else:
             yield DesiredValue(target, str(limit), absent=NOT_HERE)
 

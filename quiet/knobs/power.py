@@ -90,9 +90,9 @@ def _buses(context: RuleContext) -> RuleResult:
     for name in devices:
         path = f"{_DEVFREQ}/{name}/governor"
         current = context.text(path)
-        offered = (context.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
-        if current is None or "performance" not in offered:
-            yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(offered) or 'nothing'}")
+        governors = (context.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
+        if current is None or "performance" not in governors:
+            yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(governors) or 'nothing'}")
         else:
             yield DesiredValue(f"file:{path}", "performance", current=current)
 

@@ -16,9 +16,8 @@ from quiet.settings import journal
 from quiet.settings.applied_state import AppliedState
 from quiet.settings.profile import Profile, load
 from quiet.watch import drift, events, inotify, watched_files
-from quiet.watch.event_sources import Sources, StopSignals
+from quiet.watch.event_sources import Pending, Sources, StopSignals
 from quiet.watch.events import WatchEvent, WatchSummary
-from quiet.watch.pending import Pending
 from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.watched_files import CPUS
 
