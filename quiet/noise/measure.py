@@ -98,7 +98,8 @@ def measure(
         traces: list[tracefs.Instance] = []
         alone: dict[int, float] = {}
         if traced:
-            traces = _traces(host, wanted, facts.online, stack, limits)
+            with _counting_instead(limits):
+                traces = open_traces(host, wanted.cpus, facts.online, BUFFER_KB, stack)
         if not traces:
             alone = {each.cpu: each.interruption() for each in started}
         with _on(traces):
@@ -191,23 +192,18 @@ def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str]) -> bool:
     if not wanted.trace:
         limits.append("kernel tracing was not asked for")
         return False
-    try:
+    with _counting_instead(limits):
         tracefs.check(host)
-    except tracefs.NoTraceError as error:
-        limits.append(f"no kernel tracing, so causes are found by counting: {error}")
-        return False
-    return True
+        return True
+    return False
 
 
-def _traces(
-    host: Host, wanted: NoiseRequest, online: CpuSet, stack: contextlib.ExitStack, limits: list[str]
-) -> list[tracefs.Instance]:
-    """The instance for the tested CPUs and the one for who sends to them; none, and why, where that fails."""
+@contextlib.contextmanager
+def _counting_instead(limits: list[str]) -> Iterator[None]:
     try:
-        return open_traces(host, wanted.cpus, online, BUFFER_KB, stack)
+        yield
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so causes are found by counting: {error}")
-        return []
 
 
 def open_traces(
