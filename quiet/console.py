@@ -20,11 +20,11 @@ def emit(text: str) -> None:
         raise OutputGone from None
 
 
-def emit_json(value: object) -> None:
+def emit_json(shape: object) -> None:
     """Write one object to stdout."""
     import json
 
-    emit(json.dumps(value, indent=1) + "\n")
+    emit(json.dumps(shape, indent=1) + "\n")
 
 
 class OutputGone(QuietError):
