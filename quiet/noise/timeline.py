@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict, dataclass
 
 from quiet.noise.attribute import HOST, STALL, UNKNOWN
 from quiet.noise.call_nesting import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
@@ -29,6 +30,18 @@ COLOURS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One CPU: each mark is the time in ms, the length in ns and the index of the cause's name; `left`: not drawn."""
+
+    cpu: int
+    ms: float
+    names: tuple[str, ...]
+    colours: tuple[str, ...]
+    marks: tuple[tuple[float, int, int], ...]
+    left: int
+
+
 def page(measured: NoiseMeasurement) -> str:
     """The whole file."""
     import jinja2  # only here: the command without --timeline does not wait for it
@@ -41,16 +54,16 @@ def page(measured: NoiseMeasurement) -> str:
         keep_trailing_newline=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    panels = [_panel(measured.clock, cpu, on) for cpu, on in sorted(measured.cpus.items())]
     return environment.get_template("timeline.html.jinja").render(
-        cpus=", ".join(str(cpu) for cpu in sorted(measured.cpus)),
+        cpus=", ".join(str(panel.cpu) for panel in panels),
         seconds=f"{measured.seconds:.4g}",
         source=measured.source,
-        panels=[_panel(measured.clock, cpu, on) for cpu, on in sorted(measured.cpus.items())],
+        panels=[asdict(panel) for panel in panels],
     )
 
 
-def _panel(clock: Clock, cpu: int, on: OnCpu) -> dict[str, object]:
-    """One CPU: each mark is the time in ms, the length in ns and the index of the cause's name; `left`: not drawn."""
+def _panel(clock: Clock, cpu: int, on: OnCpu) -> Panel:
     ns = clock.ns
     drawn = sorted(on.account.explained, key=lambda each: -each.gap.length)[:MOST]
     names: dict[str, int] = {}
@@ -64,11 +77,11 @@ def _panel(clock: Clock, cpu: int, on: OnCpu) -> dict[str, object]:
             colours.append(COLOURS.get(cause.kind, "#000000"))
         begin = ns(each.gap.begin - on.watched.begin) / 1e6
         marks.append((round(begin, 6), round(ns(each.gap.length)), names[name]))
-    return {
-        "cpu": cpu,
-        "ms": round(ns(on.watched.end - on.watched.begin) / 1e6, 3),
-        "names": list(names),
-        "colours": colours,
-        "marks": marks,
-        "left": max(len(on.account.explained) - MOST, 0) + on.watched.count - len(on.watched.gaps),
-    }
+    return Panel(
+        cpu=cpu,
+        ms=round(ns(on.watched.end - on.watched.begin) / 1e6, 3),
+        names=tuple(names),
+        colours=tuple(colours),
+        marks=tuple(marks),
+        left=max(len(on.account.explained) - MOST, 0) + on.watched.count - len(on.watched.gaps),
+    )
