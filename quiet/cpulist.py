@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
 
 from quiet.errors import UsageError
 
@@ -46,22 +47,12 @@ def _part(part: str, whole: str) -> Iterable[int]:
 
 def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, always used as cpulist.format
     """Write a CPU set as the shortest list of ranges, in ascending order: {2, 3, 8} -> "2-3,8"."""
-    parts: list[str] = []
-    start = end = None
-    for cpu in sorted(set(cpus)):
-        if end is not None and cpu == end + 1:
-            end = cpu
-            continue
-        if start is not None:
-            parts.append(_span(start, end))
-        start = end = cpu
-    if start is not None:
-        parts.append(_span(start, end))
-    return ",".join(parts)
-
-
-def _span(start: int, end: int | None) -> str:
-    return str(start) if start == end else f"{start}-{end}"
+    spans = []
+    # in a range the distance between a CPU and its place in the order stays the same
+    for _, group in groupby(enumerate(sorted(set(cpus))), lambda pair: pair[1] - pair[0]):
+        members = [cpu for _, cpu in group]
+        spans.append(f"{members[0]}-{members[-1]}" if len(members) > 1 else str(members[0]))
+    return ",".join(spans)
 
 
 @cache
@@ -72,12 +63,7 @@ def parse_mask(text: str) -> CpuSet:
         bits = int(digits or "0", 16)
     except ValueError:
         raise UsageError(f"'{text.strip()}' is not a CPU mask") from None
-    cpus = set()
-    while bits:
-        low = bits & -bits
-        cpus.add(low.bit_length() - 1)
-        bits ^= low
-    return frozenset(cpus)
+    return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 
 def format_mask(cpus: Iterable[int]) -> str:

@@ -8,6 +8,7 @@ man pages kexec(8), kexec_file_load(2), kernel_lockdown(7), systemctl(1).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import platform
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiet.boot import image
-from quiet.boot.loaders.loader import LONGEST, Command, first_of
+from quiet.boot.loaders.loader import LONGEST, Command, first
 from quiet.boot.parameters.cmdline import CommandLine, parse
 from quiet.boot.parameters.merge import Merged, merge
 from quiet.boot.plan import BootRequest, load_record
@@ -78,7 +79,7 @@ def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str |
     image_path = kernel or image.kernel(facts)
     initrd_path = image.initrd(facts, image_path) if initrd is None else initrd
     check(reader)
-    tool = first_of(reader, *_TOOLS)
+    tool = first(reader, *_TOOLS)
     load: Command = ()
     if tool:
         ram = (f"--initrd={initrd_path}",) if initrd_path else ()
@@ -116,30 +117,30 @@ def _running(reader: Reader, facts: Facts) -> CommandLine:
     return line
 
 
-def load(host: Host, made: Once) -> None:
+def load(host: Host, once: Once) -> None:
     """Load it. Raises Refused with the kernel's reason in words."""
     try:
-        if made.load:
-            host.run(*made.load)
+        if once.load:
+            host.run(*once.load)
         else:
-            _file_load(made.kernel, made.initrd, str(made.merged.line))
+            _file_load(once.kernel, once.initrd, str(once.merged.line))
     except OSError as error:
-        raise Refused(f"{made.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
+        raise Refused(f"{once.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
     if host.text("/sys/kernel/kexec_loaded") == "0":
-        raise Refused(f"{made.kernel} could not be loaded: the kernel took it without a word and does not show it")
+        raise Refused(f"{once.kernel} could not be loaded: the kernel took it without a word and does not show it")
 
 
-def start(host: Host, made: Once, say: Callable[[str], None]) -> None:
+def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
     """Leave for the loaded kernel: a clean shutdown where systemd and the tool are, else synced and read-only."""
     try:
-        if made.start[:1] == ("systemctl",):
-            host.run(*made.start)
+        if once.start[:1] == ("systemctl",):
+            host.run(*once.start)
             return
         say("no service is stopped in order: the disks are synced and made read-only, then the kernel starts")
         for letter in "su":  # admin-guide/sysrq: sync, remount read-only
             host.write("/proc/sysrq-trigger", letter)
-        if made.start:
-            host.run(*made.start)
+        if once.start:
+            host.run(*once.start)
         else:
             _reboot()
     except OSError as error:
@@ -155,21 +156,12 @@ def _file_load(image: str, initrd: str, line: str) -> None:
     if number is None:
         raise OSError(38, "kexec_file_load is not known for this machine; install kexec-tools")
     data = os.fsencode(line)
-    kernel = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        ram = os.open(initrd, os.O_RDONLY | os.O_CLOEXEC) if initrd else -1
-        try:
-            length = ctypes.c_ulong(len(data) + 1)  # the closing zero byte counts
-            flags = ctypes.c_ulong(0 if initrd else _NO_INITRAMFS)
-            done = libc.syscall(ctypes.c_long(number), kernel, ram, length, ctypes.c_char_p(data), flags)
-            if done:
-                error = ctypes.get_errno()
-                raise OSError(error, os.strerror(error))
-        finally:
-            if ram >= 0:
-                os.close(ram)
-    finally:
-        os.close(kernel)
+    with contextlib.ExitStack() as files:
+        kernel = files.enter_context(open(image, "rb")).fileno()
+        ram = files.enter_context(open(initrd, "rb")).fileno() if initrd else -1
+        length = ctypes.c_ulong(len(data) + 1)  # the closing zero byte counts
+        flags = ctypes.c_ulong(0 if initrd else _NO_INITRAMFS)
+        _check(libc.syscall(ctypes.c_long(number), kernel, ram, length, ctypes.c_char_p(data), flags))
 
 
 def _reboot() -> None:
@@ -178,6 +170,12 @@ def _reboot() -> None:
 
     os.sync()
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.reboot(ctypes.c_int(_REBOOT_KEXEC)):
+    _check(libc.reboot(ctypes.c_int(_REBOOT_KEXEC)))
+
+
+def _check(result: int) -> None:
+    import ctypes
+
+    if result:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))

@@ -21,6 +21,9 @@ _TRIES = re.compile(r"\+\d+(-\d+)?(?=\.conf$)")
 APPLYING, APPLIED, REMOVING = "applying", "applied", "removing"
 THERE = "there"  # an entry that was there at apply and needed nothing
 _FORMAT = 1
+# the record's fields, by how they are written
+_PLAIN, _WORDS = ("loader", "profile", "cpus", "time", "state", "folders"), ("wanted", "add", "drop")
+_COMMANDS, _FILES = ("commands", "undo"), ("files", "generated")
 
 
 @dataclass(slots=True)
@@ -75,22 +78,22 @@ class BootRecord:
         # kernel-install makes entries from its own file, so its words are looked for first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
         pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
-        made = []
+        lines = []
         for line in data.decode("utf-8", "surrogateescape").splitlines(keepends=True):
             whole = [pair for pair in pairs if all(_has(line, word) for word in pair.add)]
-            made.append(_line_without(line, whole[:1]))
-        return "".join(made).encode("utf-8", "surrogateescape")
+            lines.append(_line_without(line, whole[:1]))
+        return "".join(lines).encode("utf-8", "surrogateescape")
 
     def _pairs(self, entry: FileEntry) -> list[_Pair]:
         """Lines as found and as we made them, with the words that came and went; none where no words came."""
         after = (entry.after or b"").decode("utf-8", "surrogateescape").splitlines()
         before = (entry.before.data if entry.before else b"").decode("utf-8", "surrogateescape").splitlines()
-        found = []
+        pairs = []
         for old, new in zip(before if len(before) == len(after) else [""] * len(after), after, strict=True):
             add = tuple(word for word in self.add if _has(new, word) and not _has(old, word))
             drop = tuple(word for word in self.drop if (_has(old, word) or not old) and not _has(new, word))
-            found.append(_Pair(old, new, add, drop))
-        return found if any(pair.add for pair in found) else []
+            pairs.append(_Pair(old, new, add, drop))
+        return pairs if any(pair.add for pair in pairs) else []
 
 
 class _Pair(NamedTuple):
@@ -112,14 +115,14 @@ def _has(line: str, word: str) -> bool:
 
 def _text_without(text: str, pairs: list[_Pair]) -> str:
     """Lines that are as we made them are as found again, equal ones in their order; the others lose our words."""
-    left, made = list(pairs), []
+    left, lines = list(pairs), []
     for line in text.splitlines(keepends=True):
         bare = line.rstrip("\r\n")
         same = next((pair for pair in left if pair.new and pair.new == bare), None)
         if same:
             left.remove(same)
-        made.append(same.old + line[len(bare) :] if same else _line_without(line, pairs))
-    return "".join(made)
+        lines.append(same.old + line[len(bare) :] if same else _line_without(line, pairs))
+    return "".join(lines)
 
 
 def _line_without(line: str, pairs: list[_Pair]) -> str:
@@ -150,21 +153,11 @@ def load(disk: Disk) -> BootRecord | None:
             raise UsageError(
                 f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that one"
             )
-        return BootRecord(
-            data["loader"],
-            data["profile"],
-            data["cpus"],
-            tuple(data["wanted"]),
-            tuple(data["add"]),
-            tuple(data["drop"]),
-            data["time"],
-            data["state"],
-            [_read(item, disk) for item in data["files"]],
-            [_read(item, disk) for item in data["generated"]],
-            data["folders"],
-            tuple(tuple(words) for words in data["commands"]),
-            tuple(tuple(words) for words in data["undo"]),
-        )
+        fields: dict[str, Any] = {name: data[name] for name in _PLAIN}
+        fields |= {name: tuple(data[name]) for name in _WORDS}
+        fields |= {name: tuple(tuple(words) for words in data[name]) for name in _COMMANDS}
+        fields |= {name: [_read(item, disk) for item in data[name]] for name in _FILES}
+        return BootRecord(**fields)
     except (ValueError, KeyError, TypeError):
         raise UsageError(
             f"{BOOT_FILE}: damaged; it holds what boot remove puts back, so mend it or move it away"
@@ -175,17 +168,15 @@ def store(disk: Disk, record: BootRecord) -> None:
     """Write the record, to the disk itself."""
     import json
 
-    names = ("loader", "profile", "cpus", "time", "state", "folders", "wanted", "add", "drop", "commands", "undo")
     data: dict[str, Any] = {
         "format": _FORMAT,
         "version": __version__,
-        **{name: getattr(record, name) for name in names},
+        **{name: getattr(record, name) for name in (*_PLAIN, *_WORDS, *_COMMANDS)},
+        **{name: [_written(item) for item in getattr(record, name)] for name in _FILES},
     }
-    for name in ("files", "generated"):
-        data[name] = [_written(item) for item in getattr(record, name)]
     # as readable as what it holds: `plan` needs no root, and some keep a password in grub.cfg
-    found = [entry.before for entry in (*record.files, *record.generated) if entry.before]
-    private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in found) else 0o600, 0, 0, 0, 0)
+    originals = [entry.before for entry in (*record.files, *record.generated) if entry.before]
+    private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in originals) else 0o600, 0, 0, 0, 0)
     disk.make_folders(BOOT_FILE)
     disk.save(BOOT_FILE, json.dumps(data, indent=1).encode() + b"\n", private)
 

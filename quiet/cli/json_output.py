@@ -57,9 +57,9 @@ def to_json(value: object) -> JsonValue:
 
 def to_object(value: object) -> Json:
     """A result with fields as JSON."""
-    shaped = to_json(value)
-    assert isinstance(shaped, dict)
-    return shaped
+    result = to_json(value)
+    assert isinstance(result, dict)
+    return result
 
 
 def fields(item: object, *names: str) -> Json:
@@ -70,14 +70,7 @@ def fields(item: object, *names: str) -> Json:
 def change(item: Change) -> Json:
     """A change with its plain values."""
     current = None if item.current is None else value_types.plain(item.kind, item.current)
-    return {
-        "knob": item.knob,
-        "target": item.target,
-        "current": current,
-        "wanted": item.wanted,
-        "why": item.why,
-        "label": item.label or None,
-    }
+    return fields(item, "knob", "target") | {"current": current, "wanted": item.wanted} | fields(item, "why", "label")
 
 
 def changes(items: Iterable[Change]) -> list[JsonValue]:
@@ -90,53 +83,41 @@ def skips(items: Iterable[Skipped]) -> list[JsonValue]:
     return [to_object(item) | {"label": item.label or None} for item in items]
 
 
-def plan(made: Plan, applied: bool) -> Json:
+def plan(result: Plan, applied: bool) -> Json:
     """`quiet plan --json`."""
-    return {
-        "profile": made.profile,
-        "applied": applied,
-        "cpus": to_json(made.cpus),
-        "changes": changes(made.changes),
-        "skips": skips(made.skips),
-        "boot": {"missing": list(made.missing_boot)},
-    }
+    return _planned(result) | {"applied": applied}
 
 
 def receipt(done: Receipt) -> Json:
     """`quiet apply --json`."""
-    return {
-        "profile": done.profile,
-        "cpus": to_json(done.cpus),
-        "changes": changes(done.changes),
-        "skips": skips(done.skips),
-        "failures": skips(done.failures),
-        "boot": {"missing": list(done.missing_boot)},
+    return _planned(done) | {"failures": skips(done.failures)}
+
+
+def _planned(result: Plan | Receipt) -> Json:
+    return fields(result, "profile", "cpus") | {
+        "changes": changes(result.changes),
+        "skips": skips(result.skips),
+        "boot": {"missing": list(result.missing_boot)},
     }
 
 
-def verify(made: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
+def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> Json:
     """`quiet verify --json`. `measured` is None where nothing was measured."""
     return {
-        "quiet": not made.changes and not (measured and measured.exceeded),
+        "quiet": not result.changes and not (measured and measured.exceeded),
         "applied": applied,
-        "profile": made.profile,
-        "cpus": to_json(made.cpus),
-        "drift": changes(made.changes),
-        "skips": skips(made.skips),
+        "profile": result.profile,
+        "cpus": to_json(result.cpus),
+        "drift": changes(result.changes),
+        "skips": skips(result.skips),
         "noise": noise(measured) if measured else None,
     }
 
 
 def restore(outcome: Outcome) -> Json:
     """`quiet restore --json`."""
-    return {
-        "profile": outcome.profile,
-        "complete": outcome.complete,
-        "restored": outcome.restored,
-        "gone": list(outcome.gone),
-        "conflicts": skips(outcome.conflicts),
-        "failures": skips(outcome.failures),
-    }
+    unrestored: Json = {"conflicts": skips(outcome.conflicts), "failures": skips(outcome.failures)}
+    return fields(outcome, "profile", "complete", "restored", "gone") | unrestored
 
 
 def status(
@@ -149,22 +130,14 @@ def status(
 
 def profile(item: Profile) -> Json:
     """One row of `quiet profiles --json`."""
-    return {name: to_json(getattr(item, name)) for name in ("name", "summary", "source", "knobs")}
+    return fields(item, "name", "source", "knobs") | {"summary": item.summary}
 
 
 def knob(item: Knob) -> Json:
     """One row of `quiet explain --json`."""
-    return {
-        "name": item.name,
-        "title": item.title,
-        "why": item.why,
-        "doc": item.doc,
-        "targets": item.targets,
+    return fields(item, "name", "title", "why", "doc", "targets", "after", "risk", "refusals") | {
         "choices": [*item.choices, *(["NUMBER"] if item.numeric else [])],
-        "after": list(item.after),
         "entangled": item.moves or None,
-        "risk": item.risk or None,
-        "refusals": {str(number): reason for number, reason in item.refusals.items()},
     }
 
 
@@ -197,48 +170,33 @@ def service(done: ServiceReceipt) -> Json:
 
 def noise(report: NoiseReport) -> Json:
     """`quiet noise --json`, and the "noise" of `quiet verify --json`."""
-    detector = report.detector
-    return to_object(report) | {
-        "duration_s": round(report.duration_s, 6),
-        "detector": {
-            "clock": detector.clock,
-            "ticks_per_second": round(detector.ticks_per_second),
-            "loop_ns": round(detector.loop_ns, 2),
-            "step_ns": round(detector.step_ns, 2),
-            "threshold_ns": round(detector.threshold_ns, 1),
-        },
-    }
+    return to_object(report)
 
 
 def watch_event(event: WatchEvent) -> Json:
     """A line of `quiet watch --json`."""
-    shaped: Json = {"time": round(event.time, 3), "event": event.event}
-    if event.change:
-        drifted = change(event.change)
-        shaped |= {key: drifted[key] for key in ("knob", "target", "label", "current", "wanted", "why")}
-    shaped |= {key: text for key, text in (("by", event.by), ("text", event.text)) if text}
-    if event.missing is not None:
-        shaped["missing"] = list(event.missing)
-    return shaped | (to_object(event.summary) if event.summary else {})
+    line: Json = {"time": round(event.time, 3), "event": event.event}
+    line |= change(event.change) if event.change else {}
+    line |= {key: value for key, value in fields(event, "by", "text", "missing").items() if value is not None}
+    return line | (to_object(event.summary) if event.summary else {})
 
 
-def boot_plan(made: BootPlan) -> Json:
+def boot_plan(result: BootPlan) -> Json:
     """`quiet boot plan --json`."""
-    applied = made.record
+    applied = result.record
     return {
-        "profile": made.profile,
-        "cpus": to_json(made.cpus),
-        "loader": fields(made.loader, "name", "title") | {"found": made.found, "others": list(made.others)},
+        "profile": result.profile,
+        "cpus": to_json(result.cpus),
+        "loader": fields(result.loader, "name", "title") | {"found": result.found, "others": list(result.others)},
         "command_line": {
-            "running": made.running,
-            "configured": str(made.before),
-            "planned": str(made.merged.line),
+            "running": result.running,
+            "configured": str(result.before),
+            "planned": str(result.merged.line),
         },
-        "parameters": _boot_rows(made.merged.rows),
-        "files": [_file(item) for item in made.files],
-        "commands": [] if made.settled else _commands(made.steps.commands),
-        "settled": made.settled,
-        "in_force": made.in_force,
+        "parameters": _boot_rows(result.merged.rows),
+        "files": [_file(item) for item in result.files],
+        "commands": [] if result.settled else _commands(result.steps.commands),
+        **fields(result, "settled", "in_force"),
         "applied": fields(applied, "profile", "cpus", "state") | {"since": applied.time} if applied else None,
     }
 
@@ -255,18 +213,15 @@ def boot_receipt(done: BootReceipt) -> Json:
     }
 
 
-def boot_once(made: Once, loaded: bool, starting: bool) -> Json:
+def boot_once(result: Once, loaded: bool, starting: bool) -> Json:
     """`quiet boot once --json`."""
     return {
-        "profile": made.profile,
-        "cpus": to_json(made.cpus),
-        "kernel": made.kernel,
-        "initrd": made.initrd or None,
-        "command_line": str(made.merged.line),
-        "parameters": _boot_rows(made.merged.rows),
-        "load": shlex.join(made.load) or "kexec_file_load",
-        "start": shlex.join(made.start) or "reboot",
-        "settled": made.settled,
+        **fields(result, "profile", "cpus", "kernel", "initrd"),
+        "command_line": str(result.merged.line),
+        "parameters": _boot_rows(result.merged.rows),
+        "load": shlex.join(result.load) or "kexec_file_load",
+        "start": shlex.join(result.start) or "reboot",
+        "settled": result.settled,
         "loaded": loaded,
         "starting": starting,
     }

@@ -38,10 +38,10 @@ def out(text: str = "") -> None:
         emit(text.replace("**", "") + "\n")
 
 
-def show(result: _Result, as_json: bool, shape: Callable[[_Result], Json], words: Callable[[_Result], None]) -> None:
+def show(result: _Result, as_json: bool, to_json: Callable[[_Result], Json], words: Callable[[_Result], None]) -> None:
     """Print a result, as one JSON object or as text."""
     if as_json:
-        emit_json(shape(result))
+        emit_json(to_json(result))
     else:
         words(result)
 
@@ -72,19 +72,19 @@ def cpus(choice: CpuPartition) -> None:
     out(f"housekeeping CPUs  {cpulist.format(choice.housekeeping)}")
 
 
-def plan(made: Plan, applied: bool) -> None:
+def plan(result: Plan, applied: bool) -> None:
     """A plan, grouped by knob; long groups are shortened (--json has every target)."""
-    out(f"profile **{made.profile}**{' (applied)' if applied else ''}")
-    cpus(made.cpus)
+    out(f"profile **{result.profile}**{' (applied)' if applied else ''}")
+    cpus(result.cpus)
     out()
-    if made.changes:
-        knobs = len({change.knob for change in made.changes})
-        out(f"**{counted(len(made.changes), 'change')}** by {counted(knobs, 'knob')}:")
-        changes(made.changes)
+    if result.changes:
+        knobs = len({change.knob for change in result.changes})
+        out(f"**{counted(len(result.changes), 'change')}** by {counted(knobs, 'knob')}:")
+        changes(result.changes)
     else:
         out("**no change**: every setting is as the profile wants it")
-    skips(made.skips)
-    missing(made.missing_boot)
+    skips(result.skips)
+    missing(result.missing_boot)
 
 
 def changes(items: Iterable[Change]) -> None:
@@ -155,19 +155,19 @@ def receipt(done: Receipt) -> None:
     out("`quiet restore` puts everything back")
 
 
-def verify(made: Plan, applied: bool) -> None:
+def verify(result: Plan, applied: bool) -> None:
     """Whether the settings hold."""
-    if not made.changes:
+    if not result.changes:
         state = "applied" if applied else "not applied by quiet, but the host is as it wants it"
-        out(f"**settings hold**: profile {made.profile} ({state}), {len(made.skips)} left alone")
-        cpus(made.cpus)
+        out(f"**settings hold**: profile {result.profile} ({state}), {len(result.skips)} left alone")
+        cpus(result.cpus)
         return
+    number = counted(len(result.changes), "setting")
     if applied:
-        drifted = counted(len(made.changes), "setting")
-        out(f"**{drifted} drifted** from profile {made.profile}; `quiet apply` sets them again:")
+        out(f"**{number} drifted** from profile {result.profile}; `quiet apply` sets them again:")
     else:
-        out(f"**not quiet**: profile {made.profile} is not applied; {counted(len(made.changes), 'setting')} to change:")
-    changes(made.changes)
+        out(f"**not quiet**: profile {result.profile} is not applied; {number} to change:")
+    changes(result.changes)
 
 
 def waiting(passed: float, seconds: float) -> None:

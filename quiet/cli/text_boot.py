@@ -25,33 +25,33 @@ _HEADINGS = {
 }
 
 
-def plan(made: BootPlan) -> None:
+def plan(result: BootPlan) -> None:
     """A boot plan: loader, lines, parameters with why each, files as diffs, commands."""
-    out(f"profile **{made.profile}**")
-    cpus(made.cpus)
-    others = f"; also here: {', '.join(made.others)} (--loader chooses)" if made.others else ""
-    out(f"boot loader        **{made.loader.title}**   ({made.found}{others})")
+    out(f"profile **{result.profile}**")
+    cpus(result.cpus)
+    others = f"; also here: {', '.join(result.others)} (--loader chooses)" if result.others else ""
+    out(f"boot loader        **{result.loader.title}**   ({result.found}{others})")
     out()
     columns(
         [
-            ("running now", made.running or "unknown"),
-            ("configured", str(made.before) or "nothing"),
-            ("planned", str(made.merged.line)),
+            ("running now", result.running or "unknown"),
+            ("configured", str(result.before) or "nothing"),
+            ("planned", str(result.merged.line)),
         ],
         "",
     )
-    rows(made.merged.rows)
+    rows(result.merged.rows)
     out()
-    if made.settled:
+    if result.settled:
         out(
             "**no change**: "
-            + ("the running kernel has it all" if made.in_force else "**reboot**: the next boot has it all")
+            + ("the running kernel has it all" if result.in_force else "**reboot**: the next boot has it all")
         )
-    for item in made.files:
+    for item in result.files:
         for line in item.diff.splitlines():
             out(f"  {line}")
-    if not made.settled:
-        commands(made.steps.commands, "then runs")
+    if not result.settled:
+        commands(result.steps.commands, "then runs")
         out("the next boot has it; `quiet boot remove` puts every file back as it was found")
 
 
@@ -113,25 +113,25 @@ def _did(done: BootReceipt, verb: str) -> None:
         commands(done.not_run, "  to run")
 
 
-def once(made: Once, loaded: bool, starting: bool) -> None:
+def once(result: Once, loaded: bool, starting: bool) -> None:
     """What is booted once."""
-    if made.settled:
+    if result.settled:
         out("**no change**: the running kernel has it all")
         return
-    cpus(made.cpus)
+    cpus(result.cpus)
     columns(
-        [("kernel", made.kernel), ("initrd", made.initrd or "none"), ("command line", str(made.merged.line))],
+        [("kernel", result.kernel), ("initrd", result.initrd or "none"), ("command line", str(result.merged.line))],
         "",
     )
-    rows(made.merged.rows)
+    rows(result.merged.rows)
     out()
-    load, start = shlex.join(made.load) or "kexec_file_load(2)", shlex.join(made.start) or "reboot(2)"
+    load, start = shlex.join(result.load) or "kexec_file_load(2)", shlex.join(result.start) or "reboot(2)"
     if starting:
         out("loaded; **the new kernel starts now**. The boot after it is as ever: nothing on the disk was changed")
     elif loaded:
         out(f"loaded; **{start}** starts it. The boot after it is as ever: nothing on the disk was changed")
     else:
-        commands([made.load] if made.load else [], "to run")
+        commands([result.load] if result.load else [], "to run")
         out(f"a recorded tree loads nothing; a host would run {load.partition(' ')[0]}, then {start}")
 
 

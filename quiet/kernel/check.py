@@ -75,9 +75,9 @@ def check(options: Iterable[Option], config: Config, reader: Reader | None) -> l
     architecture = config.architecture or (_architecture(reader) if reader else "")
     states = []
     for option in options:
-        state, found, seen = _state(option, config, architecture, reader)
+        state, value, seen = _state(option, config, architecture, reader)
         states.append(
-            OptionState(option.fragment, option.name, state, option.wanted, found, seen, option.why, option.cost)
+            OptionState(option.fragment, option.name, state, option.wanted, value, seen, option.why, option.cost)
         )
     return states
 

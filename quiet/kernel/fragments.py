@@ -66,8 +66,8 @@ def parse(fragment: str, content: str) -> Iterator[Option]:
     """The options of a fragment. A comment's lines belong to what follows at once, until another comment."""
     reason, words, fresh = "", list[tuple[str, str]](), True
     for line in content.splitlines():
-        if found := _SET.fullmatch(line) or _OFF.fullmatch(line):
-            yield _option(fragment, found[1], found[2] if found.lastindex == 2 else "n", reason, words)
+        if match := _SET.fullmatch(line) or _OFF.fullmatch(line):
+            yield _option(fragment, match[1], match[2] if match.lastindex == 2 else "n", reason, words)
             fresh = True
         elif not line:
             reason, words, fresh = "", [], True

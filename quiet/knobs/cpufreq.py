@@ -1,4 +1,4 @@
-"""CPU frequency: governor, energy preference, turbo, limits.
+"""CPU frequency: driver, governor, energy preference, turbo, limits; for each policy or for the whole machine.
 
 Source: admin-guide/pm/cpufreq.rst, intel_pstate.rst and amd-pstate.rst.
 
@@ -11,82 +11,67 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from quiet.host.reader import Reader
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, RuleResult, Skip, offered, one_file
 from quiet.machine.facts import CPU, Facts
 from quiet.targets import value_types
 
 _BASE = f"{CPU}/cpufreq"
-_NO_TURBO = f"{CPU}/intel_pstate/no_turbo"
+_INTEL, _AMD = f"{CPU}/intel_pstate", f"{CPU}/amd_pstate"
+_NO_TURBO = f"{_INTEL}/no_turbo"
 _BOOST = f"{_BASE}/boost"
 _LIMITS = ("scaling_max_freq", "scaling_min_freq")
+_MODES = {_INTEL: ("active", "passive"), _AMD: ("active", "passive", "guided")}
+_GLOBAL = ("no_turbo", "max_perf_pct", "min_perf_pct", "hwp_dynamic_boost", "energy_efficiency")
 _NO_DRIVER = "no cpufreq driver: the frequency is set by the firmware or the hypervisor"
 
 
-def _policies(scene: RuleContext) -> list[int]:
+def _policies(context: RuleContext) -> list[int]:
     """The policies of the isolated CPUs, or of all with the choice "all"."""
-    everything = scene.choice == "all"
-    return [n for n, cpus in scene.facts.policies.items() if everything or cpus & scene.cpus.isolated]
+    everything = context.choice == "all"
+    return [n for n, cpus in context.facts.policies.items() if everything or cpus & context.cpus.isolated]
 
 
-def _none(scene: RuleContext) -> Iterator[Skip]:
+def _none(context: RuleContext) -> Iterator[Skip]:
     """Why there is nothing to set, when there is not."""
-    if not scene.facts.policies:
+    if not context.facts.policies:
         yield Skip(f"file:{_BASE}", _NO_DRIVER)
-    elif not _policies(scene):
+    elif not _policies(context):
         yield Skip(f"file:{_BASE}", "no policy covers the isolated CPUs")
 
 
-def _choice(scene: RuleContext, name: str, offered: str, wanted: str) -> Iterator[DesiredValue | Skip]:
-    yield from _none(scene)
-    for number in _policies(scene):
-        path = f"{_BASE}/policy{number}/{name}"
-        current = scene.text(path)
-        options = (scene.text(f"{_BASE}/policy{number}/{offered}") or "").split()
-        if current is None:
-            yield Skip(f"file:{path}", "this driver does not have it")
-        elif options and wanted not in options:
-            yield Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(options)}")
-        else:
-            yield DesiredValue(f"file:{path}", wanted, current=current)
+def _performance(name: str, choices: str) -> Rule:
+    """The rule for a setting of each policy that should be "performance", where `choices` lists that."""
+
+    def rule(context: RuleContext) -> RuleResult:
+        yield from _none(context)
+        for number in _policies(context):
+            base = f"{_BASE}/policy{number}/"
+            yield offered(context, base + name, "performance", base + choices)
+
+    return rule
 
 
-def _preference(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    name = "energy_performance_preference"
-    return _choice(scene, name, "energy_performance_available_preferences", "performance")
+def _turbo(context: RuleContext) -> RuleResult:
+    wanted = {_NO_TURBO: "1", _BOOST: "0"} | {f"{_BASE}/policy{number}/boost": "0" for number in _policies(context)}
+    switches = context.files(wanted) or [f"file:{_BOOST}"]
+    no_switch = "no switch for turbo or boost here" if context.facts.policies else _NO_DRIVER
+    for target in switches:
+        yield DesiredValue(target, wanted[target.removeprefix("file:")], absent=no_switch)
 
 
-def _governor(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    return _choice(scene, "scaling_governor", "scaling_available_governors", "performance")
-
-
-def _turbo(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    found = False
-    for path, quiet in ((_NO_TURBO, "1"), (_BOOST, "0")):
-        if (current := scene.text(path)) is not None:
-            found = True
-            yield DesiredValue(f"file:{path}", quiet, current=current)
-    for number in _policies(scene):
-        path = f"{_BASE}/policy{number}/boost"
-        if (current := scene.text(path)) is not None:
-            found = True
-            yield DesiredValue(f"file:{path}", "0", current=current)
-    if not found:
-        yield Skip(f"file:{_BOOST}", "no switch for turbo or boost here" if scene.facts.policies else _NO_DRIVER)
-
-
-def nominal(scene: RuleContext, policy: int) -> int | None:
+def nominal(context: RuleContext, policy: int) -> int | None:
     """The highest frequency in kHz that does not depend on turbo; None when the driver does not tell."""
     base = f"{_BASE}/policy{policy}/"
-    top = _number(scene.text(base + "cpuinfo_max_freq"))
-    driver = scene.text(base + "scaling_driver") or ""
+    top = _number(context.text(base + "cpuinfo_max_freq"))
+    driver = context.text(base + "scaling_driver") or ""
     if driver.startswith("intel"):
-        return _number(scene.text(base + "base_frequency"))
-    cpu = min(scene.facts.policies[policy])
-    megahertz = _number(scene.text(f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"))
+        return _number(context.text(base + "base_frequency"))
+    cpu = min(context.facts.policies[policy])
+    megahertz = _number(context.text(f"{CPU}/cpu{cpu}/acpi_cppc/nominal_freq"))
     if driver.startswith(("amd", "cppc")) and megahertz and top:
         top = min(top, megahertz * 1000)
-    offered = (scene.text(base + "scaling_available_frequencies") or "").split()
-    steps = sorted(int(step) for step in offered if step.isdecimal())
+    frequencies = (context.text(base + "scaling_available_frequencies") or "").split()
+    steps = sorted(int(step) for step in frequencies if step.isdecimal())
     if driver == "acpi-cpufreq" and len(steps) > 1 and steps[-1] - steps[-2] == 1000:
         steps.pop()  # 1 MHz above the next: the step that stands for "turbo" (drivers/cpufreq/acpi-cpufreq.c)
     below = [step for step in steps if top and step <= top]
@@ -97,26 +82,25 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 
-def _limits(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    yield from _none(scene)
-    for number in _policies(scene):
-        frequency = nominal(scene, number)
+def _limits(context: RuleContext) -> RuleResult:
+    yield from _none(context)
+    for number in _policies(context):
+        frequency = nominal(context, number)
         for name in _LIMITS:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
-                yield Skip(
-                    f"file:{path}",
-                    "the driver does not tell the frequency without turbo; turbo off bounds it",
-                )
-            elif scene.text(path) is None:
-                yield Skip(f"file:{path}", "this driver does not have it")
+                yield Skip(f"file:{path}", "the driver does not tell the frequency without turbo; turbo off bounds it")
             else:
-                yield DesiredValue(f"file:{path}", str(frequency))
+                yield DesiredValue(f"file:{path}", str(frequency), absent="this driver does not have it")
 
 
 def cpufreq_state(reader: Reader) -> tuple[str, ...]:
     """Every writable cpufreq setting that a change of the governor may reset, as targets."""
-    return tuple(target for number in Facts(reader).policies for target in policy_state(reader, number))
+    return tuple(_every_policy(Facts(reader)))
+
+
+def _every_policy(facts: Facts) -> Iterator[str]:
+    return (target for number in facts.policies for target in policy_state(facts.reader, number))
 
 
 def policy_state(reader: Reader, number: int) -> Iterator[str]:
@@ -133,13 +117,40 @@ def policy_state(reader: Reader, number: int) -> Iterator[str]:
         yield from (f"file:{folder}/{name}" for name in files if reader.writable(f"{folder}/{name}"))
 
 
-def _disturbed(scene: RuleContext) -> Iterable[str]:
-    for number in scene.facts.policies:
-        yield from policy_state(scene.facts.reader, number)
+def _disturbed(context: RuleContext) -> Iterable[str]:
     # switching turbo off lowers these for good (intel_pstate.rst, store_no_turbo)
-    for name in ("min_perf_pct", "max_perf_pct"):
-        if scene.facts.reader.exists(f"{CPU}/intel_pstate/{name}"):
-            yield f"file:{CPU}/intel_pstate/{name}"
+    limits = context.files(f"{_INTEL}/{name}" for name in ("min_perf_pct", "max_perf_pct"))
+    return [*_every_policy(context.facts), *limits]
+
+
+def _status(context: RuleContext) -> RuleResult:
+    for folder, modes in _MODES.items():
+        path = f"{folder}/status"
+        current = context.text(path)
+        if current is None:
+            continue
+        if current not in modes:
+            yield Skip(f"file:{path}", f"the driver is '{current}', and another one may be in its place")
+        elif context.choice not in modes:
+            yield Skip(f"file:{path}", f"this driver has no mode '{context.choice}', only {' '.join(modes)}")
+        else:
+            yield DesiredValue(f"file:{path}", context.choice, current=current)
+        return
+    yield Skip(f"file:{_INTEL}/status", "neither intel_pstate nor amd_pstate drives this machine")
+
+
+def _everything(context: RuleContext) -> Iterable[str]:
+    """A driver that is switched starts from its defaults."""
+    return [*_every_policy(context.facts), *context.files((*(f"{_INTEL}/{name}" for name in _GLOBAL), _BOOST))]
+
+
+def _lowest(context: RuleContext) -> RuleResult:
+    path = f"{_INTEL}/min_perf_pct"
+    current, highest = context.text(path), context.text(f"{_INTEL}/max_perf_pct")
+    if current is None or highest is None:
+        yield Skip(f"file:{path}", "no intel_pstate here")
+    else:
+        yield DesiredValue(f"file:{path}", highest, current=current)
 
 
 _EBUSY = "the driver allows no other preference under the governor 'performance'"
@@ -148,11 +159,29 @@ _SCOPE = ("quiet", "all", "leave")
 
 KNOBS = (
     Knob(
+        name="cpufreq.driver",
+        title="mode of the frequency driver",
+        why="in active mode the processor chooses frequencies, in passive mode the kernel's governors do",
+        doc="admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst",
+        rule=_status,
+        choices=("active", "passive", "guided", "leave"),
+        targets=f"file:{_INTEL}/status or file:{_AMD}/status",
+        after=("smt",),
+        entangled=_everything,
+        moves="every policy's settings, and the driver's own",
+        refusals={
+            16: "the driver is busy",
+            19: "no such driver is in use",
+            22: "this processor does not have the mode",
+        },
+        risk="every policy starts again from the driver's defaults; all of it is recorded and put back",
+    ),
+    Knob(
         name="cpufreq.epp",
         title="energy/performance preference",
         why="the processor itself slows down for energy unless told to prefer performance",
         doc=_DOC,
-        rule=_preference,
+        rule=_performance("energy_performance_preference", "energy_performance_available_preferences"),
         choices=_SCOPE,
         targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies",
         after=("smt", "cpufreq.driver"),
@@ -163,7 +192,7 @@ KNOBS = (
         title="frequency governor",
         why="any governor but 'performance' changes the frequency with the load",
         doc=_DOC,
-        rule=_governor,
+        rule=_performance("scaling_governor", "scaling_available_governors"),
         choices=_SCOPE,
         targets=f"file:{_BASE}/policyN/scaling_governor of the isolated CPUs' policies",
         after=("smt", "cpufreq.epp"),
@@ -199,5 +228,35 @@ KNOBS = (
         targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies",
         after=("smt", "cpufreq.governor", "cpufreq.turbo"),
         clamps=True,
+    ),
+    Knob(
+        name="cpufreq.min_perf",
+        title="lowest performance level of intel_pstate",
+        why="the level of no CPU goes below the highest one allowed, also where the base frequency is not told",
+        doc="admin-guide/pm/intel_pstate.rst",
+        rule=_lowest,
+        kind=value_types.NUMBER,
+        targets=f"file:{_INTEL}/min_perf_pct (per cent, of the whole machine)",
+        after=("smt", "cpufreq.driver", "cpufreq.turbo"),
+        clamps=True,
+        refusals={11: "the driver is switched off"},
+        risk="every CPU of the machine draws the power of its highest level when it works",
+    ),
+    Knob(
+        name="cpufreq.hwp_boost",
+        title="short boosts after waiting for input or output",
+        why="a task that has waited for a device finds its CPU faster than one that has not",
+        doc="admin-guide/pm/intel_pstate.rst (hwp_dynamic_boost)",
+        **one_file(f"{_INTEL}/hwp_dynamic_boost", "0"),
+        after=("smt", "cpufreq.driver"),
+        refusals={2: "the driver's mode does not have it", 22: "the driver does not let it be set in this mode"},
+    ),
+    Knob(
+        name="cpufreq.efficiency",
+        title="energy-efficient turbo of Kaby and Coffee Lake",
+        why="the processor lowers its frequency where it thinks that the work does not gain by it",
+        doc="admin-guide/pm/intel_pstate.rst (energy_efficiency)",
+        **one_file(f"{_INTEL}/energy_efficiency", "0"),
+        after=("smt", "cpufreq.driver"),
     ),
 )

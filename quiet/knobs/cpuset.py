@@ -1,33 +1,69 @@
-"""CPU sets: an isolated partition on cgroup v2, a shield of two cpusets on cgroup v1, and the tasks that must leave.
+"""CPU sets: systemd's slices, an isolated partition or two cpusets (cgroup v1), and the tasks that must leave.
 
-Sources: admin-guide/cgroup-v2.rst (cpuset.cpus.partition), admin-guide/cgroup-v1/cpusets.rst.
+Sources: systemd.resource-control(5) AllowedCPUs=, admin-guide/cgroup-v2.rst (cpuset.cpus.partition),
+admin-guide/cgroup-v1/cpusets.rst.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away
-from quiet.machine.facts import Task
-from quiet.targets import value_types
+from quiet.errors import UsageError
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, moved_away
+from quiet.targets import registry, systemd, systemd_slice, value_types
 from quiet.targets.cgroup import GROUP
 
+_ALL_SLICES = "slice:*"
 REST = "/quiet-housekeeping"  # cgroup v1 only
 
 
-def _partition(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    version, mount = scene.facts.cgroup
+def _slices(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
+    version, mount = context.facts.cgroup
+    if not systemd.booted(reader):
+        yield Skip(_ALL_SLICES, "no systemd, so no slices: the partition and the tasks' affinities do it")
+        return
+    if version != 2 or mount != systemd_slice.MOUNT:
+        yield Skip(_ALL_SLICES, "systemd sets the CPUs of slices only on cgroup v2, with the cpuset controller in it")
+        return
+    names = [name for name in reader.names(mount) if name.endswith(".slice") or name == "init.scope"]
+    for name in names:
+        current = registry.get(reader, f"slice:{name}") or ""
+        allowed = _allowed(current) or context.facts.online
+        if current and not current.endswith(systemd_slice.BY) and not allowed & context.cpus.away:
+            continue  # the administrator keeps it off already
+        wanted = cpulist.format(moved_away(context, allowed)) + systemd_slice.BY
+        yield DesiredValue(f"slice:{name}", wanted, current=current)
+    if not names:
+        yield Skip(_ALL_SLICES, "systemd has no slice with processes here")
+
+
+def _allowed(current: str) -> cpulist.CpuSet:
+    """The CPUs in a slice's value: what our drop-in says, when there is one."""
+    try:
+        return cpulist.parse(current.rpartition("not ")[2].removesuffix(systemd_slice.BY))
+    except UsageError:
+        return frozenset()
+
+
+def _in_passing(context: RuleContext) -> Iterable[str]:
+    # systemd passes the controller on, and before 6.2 a cpuset's change overwrites the affinities that users had set
+    return ["cgroup:/+cpuset", *(f"task:{task.tid}" for task in context.facts.movable_tasks)]
+
+
+def _partition(context: RuleContext) -> RuleResult:
+    version, mount = context.facts.cgroup
     if version == 2:
-        yield from _version_2(scene)
+        yield from _version_2(context)
     elif version == 1:
-        yield from _version_1(scene, mount)
+        yield from _version_1(context, mount)
     else:
         yield Skip(f"cgroup:{GROUP}", "no cgroup hierarchy with the cpuset controller is mounted")
 
 
-def _version_2(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
-    isolated = cpulist.format(scene.cpus.isolated)
+def _version_2(context: RuleContext) -> RuleResult:
+    isolated = cpulist.format(context.cpus.isolated)
     yield DesiredValue("cgroup:/+cpuset", "on", "the partition's cgroup needs the cpuset controller")
     yield DesiredValue(f"cgroup:{GROUP}", "present", "the cgroup of the isolated CPUs", creates=True)
     yield DesiredValue(
@@ -36,14 +72,14 @@ def _version_2(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
     yield DesiredValue(f"cgroup:{GROUP}/cpuset.cpus.partition", "isolated", creates=True)
 
 
-def _version_1(scene: RuleContext, mount: str) -> Iterator[DesiredValue | Skip]:
+def _version_1(context: RuleContext, mount: str) -> RuleResult:
     # with the option noprefix (Android) the files have no "cpuset." before their names
-    if scene.text(f"{mount}/cpuset.cpus") is None:
+    if context.text(f"{mount}/cpuset.cpus") is None:
         yield Skip(f"cgroup:{GROUP}", f"the cpuset hierarchy at {mount} has no cpuset.cpus file")
         return
-    mems = scene.text(f"{mount}/cpuset.mems") or "0"
+    mems = context.text(f"{mount}/cpuset.mems") or "0"
     why = "cgroup v1 has no partitions: two cpusets and no load balancing between them"
-    for group, cpus in ((GROUP, scene.cpus.isolated), (REST, scene.cpus.housekeeping)):
+    for group, cpus in ((GROUP, context.cpus.isolated), (REST, context.cpus.housekeeping)):
         yield DesiredValue(f"cgroup:{group}", "present", why, creates=True)
         yield DesiredValue(f"cgroup:{group}/cpuset.cpus", cpulist.format(cpus), why, True, kind=value_types.CPULIST)
         yield DesiredValue(f"cgroup:{group}/cpuset.mems", mems, why, True, kind=value_types.CPULIST)
@@ -51,12 +87,12 @@ def _version_1(scene: RuleContext, mount: str) -> Iterator[DesiredValue | Skip]:
     yield DesiredValue(f"cgroup:{GROUP}/cpuset.sched_load_balance", "0", why, True, kind=value_types.NUMBER)
 
 
-def _shield_members(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    version, mount = scene.facts.cgroup
-    if version != 1 or scene.text(f"{mount}/cpuset.cpus") is None:
+def _shield_members(context: RuleContext) -> RuleResult:
+    version, mount = context.facts.cgroup
+    if version != 1 or context.text(f"{mount}/cpuset.cpus") is None:
         return
-    for task in _movable(scene):
-        if scene.text(f"/proc/{task.tid}/cpuset") == "/":
+    for task in context.facts.movable_tasks:
+        if context.text(f"/proc/{task.tid}/cpuset") == "/":
             yield DesiredValue(
                 f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/", label=task.comm
             )
@@ -64,27 +100,25 @@ def _shield_members(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     yield DesiredValue("cgroup:/cpuset.sched_load_balance", "0", kind=value_types.NUMBER)
 
 
-def _movable(scene: RuleContext) -> list[Task]:
-    return [task for task in scene.facts.tasks if not task.bound]
-
-
-def _every_mask(scene: RuleContext) -> Iterable[str]:
+def _every_mask(context: RuleContext) -> Iterable[str]:
     # before 6.2 a cpuset's change overwrites the affinities that users had set (kernel commit da019032819a)
-    return [f"task:{task.tid}" for task in _movable(scene)]
+    return [f"task:{task.tid}" for task in context.facts.movable_tasks]
 
 
-def _elsewhere(scene: RuleContext) -> Iterable[str]:
+def _elsewhere(context: RuleContext) -> Iterable[str]:
     # known before, so that a restore does not take one for a child that has inherited the narrowed mask
-    return [f"task:{task.tid}" for task in _movable(scene) if not cpulist.parse(task.cpus) & scene.cpus.away]
+    return [
+        f"task:{task.tid}" for task in context.facts.movable_tasks if not cpulist.parse(task.cpus) & context.cpus.away
+    ]
 
 
-def _tasks(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    inside = _members(scene)
+def _tasks(context: RuleContext) -> RuleResult:
+    inside = _members(context)
     wanted: dict[str, str | None] = {}
-    for task in _movable(scene):
+    for task in context.facts.movable_tasks:
         if task.cpus not in wanted:
             allowed = cpulist.parse(task.cpus)
-            wanted[task.cpus] = cpulist.format(moved_away(scene, allowed)) if allowed & scene.cpus.away else None
+            wanted[task.cpus] = cpulist.format(moved_away(context, allowed)) if allowed & context.cpus.away else None
         new_cpus = wanted[task.cpus]
         if new_cpus is not None and task.tid not in inside:
             kind = "kernel thread" if task.kernel else "task"
@@ -97,14 +131,25 @@ def _tasks(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
             )
 
 
-def _members(scene: RuleContext) -> set[int]:
+def _members(context: RuleContext) -> set[int]:
     """The threads that were put on the isolated CPUs on purpose."""
-    version, mount = scene.facts.cgroup
+    version, mount = context.facts.cgroup
     name = "cgroup.threads" if version == 2 else "tasks"
-    return {int(tid) for tid in (scene.text(f"{mount}{GROUP}/{name}") or "").split()} if version else set()
+    return {int(tid) for tid in (context.text(f"{mount}{GROUP}/{name}") or "").split()} if version else set()
 
 
 KNOBS = (
+    Knob(
+        name="slices",
+        title="the CPUs of systemd's slices",
+        why="services, sessions and machines stay on housekeeping CPUs, and systemd keeps the cpuset controller on",
+        doc="systemd.resource-control(5), AllowedCPUs=; admin-guide/cgroup-v2.rst",
+        rule=_slices,
+        targets="slice:NAME of every slice at the top, and init.scope",
+        after=("smt",),
+        entangled=_in_passing,
+        moves="whether the root cgroup passes cpuset on, and before Linux 6.2 the affinity of every task",
+    ),
     Knob(
         name="cpuset",
         title="an isolated cpuset partition",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet.host.proc import meminfo
-from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, Rule, RuleContext, RuleResult, Skip
 from quiet.targets import value_types
 
 _NODES = "/sys/devices/system/node"
@@ -13,26 +11,21 @@ _WHOLE = "/sys/kernel/mm/hugepages"
 _GIGABYTE = 1048576  # KiB
 
 
-def _default_size(scene: RuleContext) -> int:
-    """The size of a page that is asked for without a size, in KiB; 0 when there are none."""
-    return meminfo(scene.facts.reader, "Hugepagesize")
-
-
 def _pages(size: int | None) -> Rule:
     """The rule for pages of `size` KiB (None: the default size): at least so many on each node with isolated CPUs."""
 
-    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-        kib = size or _default_size(scene)
-        nodes = [node for node, cpus in sorted(scene.facts.nodes.items()) if cpus & scene.cpus.isolated]
+    def rule(context: RuleContext) -> RuleResult:
+        kib = size or meminfo(context.facts.reader, "Hugepagesize")
+        nodes = [node for node, cpus in sorted(context.facts.nodes.items()) if cpus & context.cpus.isolated]
         folders = [f"{_NODES}/node{node}/hugepages" for node in nodes]
-        local = [f for f in folders if scene.facts.reader.exists(f"{f}/hugepages-{kib}kB")]
+        local = [f for f in folders if context.facts.reader.exists(f"{f}/hugepages-{kib}kB")]
         for folder in local or [_WHOLE]:
             path = f"{folder}/hugepages-{kib}kB/nr_hugepages"
-            current = scene.text(path)
+            current = context.text(path)
             if current is None:
                 yield Skip(f"file:{path}", "neither this kernel nor this processor has pages of this size")
-            elif scene.choice.isdecimal() and int(current) < int(scene.choice):
-                yield DesiredValue(f"file:{path}", scene.choice, current=current)
+            elif context.choice.isdecimal() and int(current) < int(context.choice):
+                yield DesiredValue(f"file:{path}", context.choice, current=current)
 
     return rule
 

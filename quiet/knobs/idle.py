@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, offered
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -32,57 +32,53 @@ class _State(NamedTuple):
     latency: int  # microseconds until it has woken
 
 
-def _states(scene: RuleContext, cpu: int) -> Iterator[_State]:
+def _states(context: RuleContext, cpu: int) -> Iterator[_State]:
     base = f"{CPU}/cpu{cpu}/cpuidle"
-    for number in scene.facts.reader.numbered(base, "state"):
-        latency = scene.text(f"{base}/state{number}/latency") or ""
+    for number in context.facts.reader.numbered(base, "state"):
+        latency = context.text(f"{base}/state{number}/latency") or ""
         if latency.isdecimal():
-            yield _State(number, scene.text(f"{base}/state{number}/name") == "POLL", int(latency))
+            yield _State(number, context.text(f"{base}/state{number}/name") == "POLL", int(latency))
 
 
-def _limit(scene: RuleContext, cpus: Iterable[int]) -> int | None:
+def _limit(context: RuleContext, cpus: Iterable[int]) -> int | None:
     """The wake-up time in microseconds that the choice allows; None where no CPU has a state that halts."""
-    if scene.choice.isdecimal():
-        return int(scene.choice)
+    if context.choice.isdecimal():
+        return int(context.choice)
     shallowest = []
     for cpu in cpus:
-        halting = [state.latency for state in _states(scene, cpu) if not state.polls]
+        halting = [state.latency for state in _states(context, cpu) if not state.polls]
         shallowest += [min(halting)] if halting else []
     # 0 would mean "no limit" to one interface and "only poll" to the other
     return max(1, *shallowest) if shallowest else None
 
 
-def _machine(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _machine(context: RuleContext) -> RuleResult:
     target = f"held:{_DEVICE}"
-    if not scene.facts.reader.exists(f"/sys/class/misc/{_DEVICE}"):
-        yield Skip(target, "this kernel does not have it")
-    elif scene.choice == "none":
+    if not context.facts.reader.exists(f"/sys/class/misc/{_DEVICE}"):
+        yield Skip(target, NOT_HERE)
+    elif context.choice == "none":
         yield DesiredValue(target, "0", creates=True)
     else:
         # one of the others stands for all of them: there may be a thousand
-        limit = _limit(scene, sorted(scene.cpus.isolated | {min(scene.cpus.housekeeping)}))
+        limit = _limit(context, sorted(context.cpus.isolated | {min(context.cpus.housekeeping)}))
         yield Skip(target, _NO_STATES) if limit is None else DesiredValue(target, str(limit), creates=True)
 
 
-def _isolated(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    for cpu in sorted(scene.cpus.isolated):
-        path = f"{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
-        current = scene.text(path)
-        limit = _limit(scene, [cpu])
-        if current is None:
-            yield Skip(f"file:{path}", "this kernel does not have it")
-        elif scene.choice == "none":
-            yield DesiredValue(f"file:{path}", "n/a", current=current)
-        elif limit is None:
-            yield Skip(f"file:{path}", _NO_STATES)
+def _isolated(context: RuleContext) -> RuleResult:
+    for cpu in sorted(context.cpus.isolated):
+        target = f"file:{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"
+        limit = "n/a" if context.choice == "none" else _limit(context, [cpu])
+        there = context.facts.reader.exists(target.removeprefix("file:"))
+        if limit is None:
+            yield Skip(target, _NO_STATES if there else NOT_HERE)
         else:
-            yield DesiredValue(f"file:{path}", str(limit), current=current)
+            yield DesiredValue(target, str(limit), absent=NOT_HERE)
 
 
-def _switches(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    for cpu in sorted(scene.cpus.isolated):
-        limit = _limit(scene, [cpu])
-        states = list(_states(scene, cpu))
+def _switches(context: RuleContext) -> RuleResult:
+    for cpu in sorted(context.cpus.isolated):
+        limit = _limit(context, [cpu])
+        states = list(_states(context, cpu))
         if limit is None or not states:
             yield Skip(f"file:{CPU}/cpu{cpu}/cpuidle", _NO_STATES)
             continue
@@ -92,15 +88,11 @@ def _switches(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
                 yield DesiredValue(f"file:{CPU}/cpu{cpu}/cpuidle/state{state.number}/disable", "1", why)
 
 
-def _governor(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    current = scene.text(_GOVERNOR)
-    offered = (scene.text(f"{CPU}/cpuidle/available_governors") or "").split()
-    if current is None or current == "none":
+def _governor(context: RuleContext) -> RuleResult:
+    if context.text(_GOVERNOR) in (None, "none"):
         yield Skip(f"file:{_GOVERNOR}", _NO_STATES)
-    elif offered and scene.choice not in offered:
-        yield Skip(f"file:{_GOVERNOR}", f"'{scene.choice}' is not offered, only {' '.join(offered)}")
     else:
-        yield DesiredValue(f"file:{_GOVERNOR}", scene.choice, current=current)
+        yield offered(context, _GOVERNOR, context.choice, f"{CPU}/cpuidle/available_governors")
 
 
 KNOBS = (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, derived, housekeeping_mask, moved_away
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, derived, housekeeping_mask, moved_away
 from quiet.targets import value_types
 
 _FIXED = "managed by its driver, or bound to its CPU: the kernel lets nobody move it"
@@ -19,32 +17,32 @@ _REFUSALS = {
 _DEFAULT = "/proc/irq/default_smp_affinity"
 
 
-def _irqs(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    away = scene.cpus.away
-    text = scene.text
+def _irqs(context: RuleContext) -> RuleResult:
+    away = context.cpus.away
+    text = context.text
     wanted: dict[str, str] = {}  # thousands of interrupts share a handful of masks
-    for number, current in scene.facts.irq_cpus.items():
+    for number, current in context.facts.irq_cpus.items():
         allowed = cpulist.parse(current)
         target = f"irq:{number}"
         if not allowed & away:
             fires = cpulist.parse(text(f"/proc/irq/{number}/effective_affinity_list") or "")
             if fires & away:
-                name = _actions(scene, number)
+                name = _actions(context, number)
                 yield Skip(target, "still routed to an isolated CPU until its next interrupt", name)
             continue
-        name = _actions(scene, number)
-        if not scene.facts.reader.writable(f"/proc/irq/{number}/smp_affinity_list"):
+        name = _actions(context, number)
+        if not context.facts.reader.writable(f"/proc/irq/{number}/smp_affinity_list"):
             yield Skip(target, _FIXED, name)
         else:
             if current not in wanted:
-                wanted[current] = cpulist.format(moved_away(scene, allowed))
+                wanted[current] = cpulist.format(moved_away(context, allowed))
             yield DesiredValue(
                 target, wanted[current], f"{name} may interrupt an isolated CPU", current=current, label=name
             )
 
 
-def _actions(scene: RuleContext, number: int) -> str:
-    return scene.text(f"/sys/kernel/irq/{number}/actions") or "no handler"
+def _actions(context: RuleContext, number: int) -> str:
+    return context.text(f"/sys/kernel/irq/{number}/actions") or "no handler"
 
 
 BEFORE = (

@@ -1,31 +1,95 @@
-"""Periodic work of the kernel: watchdogs, timers, balancing, throttling, sampling.
+"""Periodic work of the kernel: machine checks, watchdogs, timers, balancing, throttling, sampling, checks on itself.
 
-Source: admin-guide/sysctl/kernel.rst.
+Sources: arch/x86/x86_64/machinecheck.rst, ABI/testing/sysfs-mce, admin-guide/sysctl/kernel.rst,
+admin-guide/lockup-watchdogs.rst, dev-tools/kfence.rst.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, derived, moved_away, one_file
+from quiet.knobs.knob import (
+    DesiredValue,
+    Knob,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Skip,
+    at_least,
+    derived,
+    moved_away,
+    one_file,
+)
 from quiet.targets import value_types
 
+_MCE = "/sys/devices/system/machinecheck/machinecheck"
+_MCE_DOC = "arch/x86/x86_64/machinecheck.rst, ABI/testing/sysfs-mce"
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
+_HUNG = "/proc/sys/kernel/hung_task_timeout_secs"
+_STALLED = "/sys/module/workqueue/parameters/watchdog_thresh"
+_KFENCE = "/sys/module/kfence/parameters/"
+_EDAC = "/sys/module/edac_core/parameters/edac_mc_poll_msec"
+_HOUR = 3_600_000  # milliseconds
 
 
-def _watchdog_cpus(scene: RuleContext, current: str) -> str:
-    return cpulist.format(moved_away(scene, cpulist.parse(current)))
+def _machine_check(name: str, quiet: str) -> Rule:
+    def rule(context: RuleContext) -> RuleResult:
+        # of a CPU that stays: the folder goes with its CPU
+        target = f"file:{_MCE}{min(context.cpus.housekeeping)}/{name}"
+        yield DesiredValue(target, quiet, absent="no machine checks that this kernel can poll (x86 hosts only)")
+
+    return rule
 
 
-def _aslr(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _aslr(context: RuleContext) -> RuleResult:
     # "command": `quiet run` switches it off for its command alone, nothing on the host changes
-    if scene.choice == "sysctl":
+    if context.choice == "sysctl":
         yield DesiredValue(f"file:{_SYS}randomize_va_space", "0")
 
 
+def _sampling(context: RuleContext) -> RuleResult:
+    path = _KFENCE + "sample_interval"
+    if context.text(path) not in (None, "0") and not context.facts.reader.exists(_KFENCE + "deferrable"):
+        # that parameter came with the same release as switching it on again did
+        yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
+    else:
+        yield DesiredValue(f"file:{path}", "0", absent="this kernel has no KFENCE")
+
+
 KNOBS = (
+    Knob(
+        name="mce.interval",
+        title="polling for corrected hardware errors",
+        why="a timer on each CPU reads all error banks every five minutes, and far more often after an error",
+        doc=_MCE_DOC,
+        rule=_machine_check("check_interval", "0"),
+        kind=value_types.NUMBER,
+        targets=f"file:{_MCE}N/check_interval of one CPU: it is one number",
+        after=("smt",),
+        risk="errors without an interrupt of their own are only seen after the restore, and of many the last one",
+    ),
+    Knob(
+        name="mce.cmci",
+        title="interrupts for corrected hardware errors",
+        why="a failing memory module interrupts one CPU after the other; yet it is worth knowing",
+        doc=_MCE_DOC,
+        rule=_machine_check("cmci_disabled", "1"),
+        kind=value_types.NUMBER,
+        targets=f"file:{_MCE}N/cmci_disabled of one CPU: it is one number",
+        after=("smt", "mce.interval"),
+        risk="the errors that say that this machine's figures are not to be trusted are only found by polling",
+    ),
+    Knob(
+        name="mce.ignore",
+        title="corrected hardware errors as a whole",
+        why="neither polled for nor told by interrupts",
+        doc=_MCE_DOC,
+        rule=_machine_check("ignore_ce", "1"),
+        kind=value_types.NUMBER,
+        targets=f"file:{_MCE}N/ignore_ce of one CPU: it is one number",
+        after=("smt", "mce.interval", "mce.cmci"),
+        risk="the errors that say that this machine's figures are not to be trusted stay unseen until it is restored",
+    ),
     Knob(
         name="timer_migration",
         title="timers of isolated CPUs move away",
@@ -46,7 +110,12 @@ KNOBS = (
         title="CPUs that the lockup detectors watch",
         why="the soft-lockup detector arms a timer and wakes a thread on each CPU of this mask",
         doc=f"{_SYSCTL} (watchdog_cpumask), admin-guide/lockup-watchdogs.rst",
-        **derived(_SYS + "watchdog_cpumask", _watchdog_cpus, "this kernel has no lockup detector", value_types.CPULIST),
+        **derived(
+            _SYS + "watchdog_cpumask",
+            lambda context, now: cpulist.format(moved_away(context, cpulist.parse(now))),
+            "this kernel has no lockup detector",
+            value_types.CPULIST,
+        ),
         after=("smt",),
     ),
     Knob(
@@ -86,7 +155,7 @@ KNOBS = (
         why="the kernel lowers the sampling rate by itself once sampling takes more than this share",
         doc=f"{_SYSCTL} (perf_cpu_time_max_percent)",
         **one_file(_SYS + "perf_cpu_time_max_percent", "1"),
-        entangled=lambda scene: (f"file:{_SYS}perf_event_max_sample_rate",),
+        entangled=lambda context: (f"file:{_SYS}perf_event_max_sample_rate",),
         moves="the highest sampling rate",
     ),
     Knob(
@@ -99,5 +168,49 @@ KNOBS = (
         choices=("command", "sysctl", "leave"),
         targets=f"file:{_SYS}randomize_va_space with 'sysctl'; with 'command' nothing on the host",
         risk="'sysctl' weakens every new process on the host while it lasts",
+    ),
+    Knob(
+        name="watchdog.soft",
+        title="soft-lockup detector",
+        why="it arms a timer and wakes a thread every few seconds on each CPU that it watches",
+        doc="admin-guide/sysctl/kernel.rst (soft_watchdog), admin-guide/lockup-watchdogs.rst",
+        rule=lambda context: [DesiredValue("lockup:soft", "0", absent="this kernel has no soft-lockup detector")],
+        kind=value_types.NUMBER,
+        targets="lockup:soft (/proc/sys/kernel/soft_watchdog)",
+        after=("watchdog.nmi", "watchdog.cpus"),
+        risk="a CPU that hangs in the kernel is not reported while it lasts",
+    ),
+    Knob(
+        name="watchdog.hung_tasks",
+        title="check for hung tasks",
+        why="khungtaskd looks at every task of the host every two minutes",
+        doc="admin-guide/sysctl/kernel.rst (hung_task_timeout_secs)",
+        **one_file(_HUNG, "0", "this kernel does not look for hung tasks"),
+        risk="tasks that hang in the kernel are not reported while it lasts",
+    ),
+    Knob(
+        name="watchdog.workqueue",
+        title="check for stalled workqueues",
+        why="a timer looks at every worker pool twice a minute",
+        doc="admin-guide/kernel-parameters.txt (workqueue.watchdog_thresh)",
+        **one_file(_STALLED, "0", "this kernel does not look for stalled workqueues"),
+    ),
+    Knob(
+        name="kfence",
+        title="sampling of memory errors (KFENCE)",
+        why="ten times a second an allocation is guarded; where that is a static key, each time interrupts every CPU",
+        doc="dev-tools/kfence.rst (kfence.sample_interval)",
+        rule=_sampling,
+        kind=value_types.NUMBER,
+        targets=f"file:{_KFENCE}sample_interval",
+        refusals={22: "KFENCE has found an error and stays off until the next boot"},
+    ),
+    Knob(
+        name="edac.poll",
+        title="milliseconds between looks for corrected memory errors",
+        why="drivers without an interrupt for them read the memory controllers' registers every second",
+        doc="driver-api/edac.rst; drivers/edac/edac_mc_sysfs.c (edac_mc_poll_msec)",
+        **at_least(_EDAC, _HOUR, "no EDAC driver is loaded"),
+        risk="corrected memory errors are reported later",
     ),
 )

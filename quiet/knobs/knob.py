@@ -26,6 +26,7 @@ class DesiredValue(NamedTuple):
     current: str | None = None  # its value, where the rule has just read it
     label: str = ""  # what the target's number stands for
     kind: str = ""  # how its values are compared, when not as the knob's others
+    absent: str = "not there"  # why it is skipped where the target does not exist
 
 
 class Skip(NamedTuple):
@@ -48,27 +49,36 @@ class RuleContext(NamedTuple):
         """A file of the host."""
         return self.facts.reader.text(path)
 
+    def files(self, paths: Iterable[str]) -> list[str]:
+        """Those of these files that exist, as targets."""
+        return [f"file:{path}" for path in paths if self.facts.reader.exists(path)]
 
-def moved_away(scene: RuleContext, allowed: CpuSet) -> CpuSet:
+
+def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
     """A mask without the isolated and offline CPUs, or the housekeeping CPUs when nothing online would be left."""
-    stay = allowed - scene.cpus.away
-    if stay == allowed or stay & scene.facts.online:
+    stay = allowed - context.cpus.away
+    if stay == allowed or stay & context.facts.online:
         return stay
-    return scene.cpus.housekeeping
+    return context.cpus.housekeeping
 
 
-def housekeeping_mask(scene: RuleContext, current: str) -> str:
+def housekeeping_mask(context: RuleContext, current: str) -> str:
     """The CPU mask of a file, moved away from the isolated CPUs."""
-    return cpulist.format_mask(moved_away(scene, cpulist.parse_mask(current)))
+    return cpulist.format_mask(moved_away(context, cpulist.parse_mask(current)))
 
 
 Trigger = Literal["", "service", "task", "device"]
-Rule = Callable[[RuleContext], Iterable[DesiredValue | Skip]]
+RuleResult = Iterable[DesiredValue | Skip]
+Rule = Callable[[RuleContext], RuleResult]
 NOT_HERE = "this kernel does not have it"
 
 
-def _nothing(scene: RuleContext) -> Iterable[str]:
-    return ()
+def offered(context: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
+    """A file's value, unless the file `choices` lists others only."""
+    listed = (context.text(choices) or "").split()
+    if listed and wanted not in listed:
+        return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
+    return DesiredValue(f"file:{path}", wanted, absent="this driver does not have it")
 
 
 class Knob(NamedTuple):
@@ -93,7 +103,8 @@ class Knob(NamedTuple):
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
     verdicts: Mapping[str, str] = {}
-    entangled: Callable[[RuleContext], Iterable[str]] = _nothing  # targets that the kernel changes as a side effect
+    # targets that the kernel changes as a side effect
+    entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
     moves: str = ""  # what these are, for `explain`
     risk: str = ""
 
@@ -119,11 +130,11 @@ def derived(
     `absent` is the reason of the skip when the file does not exist.
     """
 
-    def rule(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-        current = scene.text(path)
+    def rule(context: RuleContext) -> RuleResult:
+        current = context.text(path)
         if current is None:
             yield Skip(f"file:{path}", absent)
-        elif (wanted := value(scene, current)) is not None:
+        elif (wanted := value(context, current)) is not None:
             yield DesiredValue(f"file:{path}", wanted, current=current)
 
     return {"rule": rule, "kind": kind, "numeric": numeric, "targets": f"file:{path}"}
@@ -131,23 +142,20 @@ def derived(
 
 def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
     """A knob that is one file with one quiet value, or the value that a profile gives instead."""
-    return derived(path, lambda scene, now: quiet if scene.choice == "quiet" else scene.choice, absent, kind)
+    return derived(path, lambda context, now: quiet if context.choice == "quiet" else context.choice, absent, kind)
 
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
     """A knob that is one file whose number should be `quiet` or more; `never` is a number that means: not at all."""
-    return _bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
+    return bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
 
 
-def at_most(path: str, quiet: int, absent: str = NOT_HERE) -> FileFields:
-    """A knob that is one file whose number should be `quiet` or less."""
-    return _bounded(path, quiet, absent, lambda now: now <= quiet)
+def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
+    """A knob that is one file whose number should be `quiet`, unless the one that is there is `enough`."""
 
-
-def _bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
-    def value(scene: RuleContext, current: str) -> str | None:
-        if scene.choice != "quiet":
-            return scene.choice
+    def value(context: RuleContext, current: str) -> str | None:
+        if context.choice != "quiet":
+            return context.choice
         return None if current.removeprefix("-").isdecimal() and enough(int(current)) else str(quiet)
 
     return derived(path, value, absent, numeric=True)

@@ -1,28 +1,45 @@
-"""Memory management in the background: huge pages, page merging, statistics.
+"""Memory management in the background: huge pages, merging, statistics, compaction, reclaim, monitoring, write-back.
 
-Source: admin-guide/mm/{transhuge,ksm}.rst, admin-guide/sysctl/vm.rst.
+Sources: admin-guide/mm/{transhuge,ksm,concepts}.rst, admin-guide/sysctl/vm.rst, admin-guide/mm/damon/usage.rst.
+dirty_ratio and dirty_bytes are one setting in two units: writing one makes the other 0, and 0 bytes cannot be written.
+So the twin is journalled too, and comes back when it was the one in use.
 """
 
 from __future__ import annotations
 
-from quiet.knobs.knob import Knob, RuleContext, at_least, derived, one_file
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, at_least, derived, one_file
 from quiet.targets import value_types
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _KSM = "/sys/kernel/mm/ksm/run"
 _STAT = "/proc/sys/vm/stat_interval"
 _RARELY = 120  # seconds
+_VM = "/proc/sys/vm/"
+_DOC = "admin-guide/sysctl/vm.rst"
+_SCAN = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
+_DEMOTION = "/sys/kernel/mm/numa/demotion_enabled"
+_KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
+_DAMON_MODULES = ("damon_reclaim", "damon_lru_sort", "damon_stat")
+_HOUR = 3_600_000  # milliseconds
 
 
-def _at_most_on_request(scene: RuleContext, current: str) -> str | None:
+def _at_most_on_request(context: RuleContext, current: str) -> str | None:
     """Huge pages only on request (madvise); "never" is quiet already."""
-    if scene.choice == "never":
+    if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"
 
 
-def _merging(scene: RuleContext, current: str) -> str | None:
-    return "0" if current == "1" else None  # 2 means: unmerge everything, which would itself be work
+def _damon(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
+    states = [f"{_KDAMONDS}/{number}/state" for number in reader.numbered(_KDAMONDS)]
+    for path in states:
+        if (current := context.text(path)) is not None:
+            yield DesiredValue(f"file:{path}", "off", current=current, kind=value_types.TEXT)
+    modules = [f"/sys/module/{name}/parameters/enabled" for name in _DAMON_MODULES]
+    for path in modules:
+        if (current := context.text(path)) is not None:
+            yield DesiredValue(f"file:{path}", "N", current=current)
 
 
 KNOBS = (
@@ -54,7 +71,7 @@ KNOBS = (
         title="merging of equal pages (KSM)",
         why="ksmd scans memory and write-protects pages that the measured work then faults on",
         doc="admin-guide/mm/ksm.rst",
-        **derived(_KSM, _merging),
+        **derived(_KSM, lambda context, now: "0" if now == "1" else None),  # 2: unmerge everything, itself work
     ),
     Knob(
         name="vm.stat_interval",
@@ -62,5 +79,100 @@ KNOBS = (
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
         **at_least(_STAT, _RARELY),
+    ),
+    Knob(
+        name="vm.compaction",
+        title="compaction in the background",
+        why="kcompactd moves pages that nobody asked to move, and whoever uses one then faults or waits",
+        doc=f"{_DOC} (compaction_proactiveness)",
+        **one_file(f"{_VM}compaction_proactiveness", "0"),
+    ),
+    Knob(
+        name="vm.compact_unevictable",
+        title="compaction of locked memory",
+        why="memory that the work has locked (mlock) may otherwise be moved, and fault once more",
+        doc=f"{_DOC} (compact_unevictable_allowed)",
+        **one_file(f"{_VM}compact_unevictable_allowed", "0"),
+    ),
+    Knob(
+        name="vm.watermark_boost",
+        title="reclaim ahead of need after fragmentation",
+        why="kswapd frees memory that nobody needs whenever page types have mixed",
+        doc=f"{_DOC} (watermark_boost_factor)",
+        **one_file(f"{_VM}watermark_boost_factor", "0"),
+    ),
+    Knob(
+        name="vm.zone_reclaim",
+        title="reclaim before another node's memory is used",
+        why="with it, an allocation frees pages of its own node, on its own time, before it takes another node's",
+        doc=f"{_DOC} (zone_reclaim_mode)",
+        **one_file(f"{_VM}zone_reclaim_mode", "0", "this kernel knows no NUMA nodes"),
+    ),
+    Knob(
+        name="vm.demotion",
+        title="moving cold pages to slower memory",
+        why="pages of the work may go to a slower tier of memory while it does not look",
+        doc="ABI/testing/sysfs-kernel-mm-numa (demotion_enabled)",
+        **one_file(_DEMOTION, "false", "this kernel has no tiers of memory", kind=value_types.FLAG),
+    ),
+    Knob(
+        name="thp.scan",
+        title="milliseconds between khugepaged's scans",
+        why="what it collapses into a huge page is unmapped meanwhile, with TLB shootdowns on the CPUs that use it",
+        doc="admin-guide/mm/transhuge.rst (khugepaged/scan_sleep_millisecs)",
+        **at_least(_SCAN, _HOUR),
+    ),
+    Knob(
+        name="damon",
+        title="monitoring of memory accesses (DAMON)",
+        why="it clears the marks of page accesses ten times a second and may move or free what it finds",
+        doc="admin-guide/mm/damon/usage.rst, admin-guide/mm/damon/reclaim.rst",
+        rule=_damon,
+        kind=value_types.FLAG,
+        targets=f"file:{_KDAMONDS}/N/state, and the parameter 'enabled' of the modules damon_reclaim, damon_lru_sort, "
+        "damon_stat",
+        refusals={22: "its parameters are no longer complete", 16: "another user of DAMON runs"},
+        risk="what it was set up to free or sort stays as it is meanwhile",
+    ),
+    Knob(
+        name="writeback.interval",
+        title="hundredths of a second between the flushers' wake-ups",
+        why="each wake-up looks through all dirty files and may start writing to the disk",
+        doc=f"{_DOC} (dirty_writeback_centisecs)",
+        **at_least(f"{_VM}dirty_writeback_centisecs", 1500, never=0),
+        risk="what was written in the last seconds before a crash is lost, that many more of them",
+    ),
+    Knob(
+        name="writeback.expire",
+        title="hundredths of a second until a dirty page must be written",
+        why="a file that is rewritten during the work is written to the disk that much less often",
+        doc=f"{_DOC} (dirty_expire_centisecs)",
+        **at_least(f"{_VM}dirty_expire_centisecs", 6000),
+        risk="what was written in the last seconds before a crash is lost, that many more of them",
+    ),
+    Knob(
+        name="writeback.background",
+        title="per cent of memory that may be dirty before the flushers start",
+        why="above it the flushers write while the measured work does",
+        doc=f"{_DOC} (dirty_background_ratio)",
+        **at_least(f"{_VM}dirty_background_ratio", 10),
+        entangled=lambda context: (f"file:{_VM}dirty_background_bytes",),
+        moves="its twin, dirty_background_bytes",
+    ),
+    Knob(
+        name="writeback.limit",
+        title="per cent of memory that may be dirty before a writing program is stopped",
+        why="above it the program that writes sleeps until the disk has caught up",
+        doc=f"{_DOC} (dirty_ratio)",
+        **at_least(f"{_VM}dirty_ratio", 40),
+        entangled=lambda context: (f"file:{_VM}dirty_bytes",),
+        moves="its twin, dirty_bytes",
+    ),
+    Knob(
+        name="writeback.laptop_mode",
+        title="laptop mode",
+        why="with it, each read from the disk starts a timer after which everything dirty is written",
+        doc=f"{_DOC} (laptop_mode), admin-guide/laptops/laptop-mode.rst",
+        **one_file(f"{_VM}laptop_mode", "0"),
     ),
 )

@@ -1,17 +1,28 @@
-"""Network devices: how many queues they have, where arriving packets go, how often they interrupt.
+"""Network devices: how many queues they have, where packets go, which CPU works on them, how often they interrupt.
 
-Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst. That a queue's interrupt arrives
+Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
+ABI/testing/sysfs-class-net-queues. That a queue's interrupt arrives
 on a housekeeping CPU is the knob `irq`'s work; here is what follows from it, and what cannot be had so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
-from quiet.targets import net, registry
+from quiet.knobs.knob import (
+    DesiredValue,
+    Knob,
+    RuleContext,
+    RuleResult,
+    Skip,
+    derived,
+    housekeeping_mask,
+    moved_away,
+    one_file,
+)
+from quiet.targets import net, registry, value_types
 
 _NONE = "no network interface with a device behind it"
 _NO_ANSWER = "its driver does not tell"
@@ -21,68 +32,72 @@ _QUEUE = re.compile(r"(?:-input\.|-Tx-?Rx-|-rx-|_comp)(\d+)(?=$|@)", re.IGNORECA
 # A queue's settings, which go with it when there are fewer, and come back as defaults.
 _OF_QUEUES = ("rps_cpus", "rps_flow_cnt", "xps_cpus", "xps_rxqs", "tx_maxrate")
 _LIMITS = tuple(f"byte_queue_limits/{name}" for name in ("hold_time", "limit_min", "limit_max"))
+_CORE = "/proc/sys/net/core/"
+_SYSCTL = "admin-guide/sysctl/net.rst"
+# The kernel takes isolcpus= and nohz_full= CPUs out of what is written, and refuses what is empty then.
+_KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
 
 
-def devices(scene: RuleContext) -> list[str]:
+def devices(context: RuleContext) -> list[str]:
     """The interfaces with a device behind them: those that interrupt."""
-    return [name for name, device in scene.facts.interfaces.items() if device]
+    return [name for name, device in context.facts.interfaces.items() if device]
 
 
-def queues(scene: RuleContext, interface: str, sort: str) -> list[str]:
+def queues(context: RuleContext, interface: str, sort: str) -> list[str]:
     """The names of an interface's queues of a sort: "rx" gives ["rx-0", "rx-1"]."""
-    numbers = scene.facts.reader.numbered(f"{net.folder(interface)}/queues", f"{sort}-")
+    numbers = context.facts.reader.numbered(f"{net.folder(interface)}/queues", f"{sort}-")
     return [f"{sort}-{number}" for number in numbers]
 
 
-def _interrupts(scene: RuleContext, interface: str) -> list[int]:
-    return [int(number) for number in (registry.get(scene.facts.reader, f"net:{interface}/interrupts") or "").split()]
+def _interrupts(context: RuleContext, interface: str) -> list[int]:
+    return [int(number) for number in (registry.get(context.facts.reader, f"net:{interface}/interrupts") or "").split()]
 
 
-def stuck(scene: RuleContext, interface: str) -> dict[int, int]:
+def stuck(context: RuleContext, interface: str) -> dict[int, int]:
     """The receive queues whose interrupt arrives on an isolated CPU and may not be moved, each with its interrupt."""
-    found = {}
-    for number in _interrupts(scene, interface):
-        queue = _QUEUE.search(scene.text(f"/sys/kernel/irq/{number}/actions") or "")
+    queues_at = {}
+    for number in _interrupts(context, interface):
+        queue = _QUEUE.search(context.text(f"/sys/kernel/irq/{number}/actions") or "")
         base = f"/proc/irq/{number}/"
-        fires = scene.text(base + "effective_affinity_list") or scene.text(base + "smp_affinity_list") or ""
-        movable = scene.facts.reader.writable(base + "smp_affinity_list")
-        if queue and not movable and cpulist.parse(fires) & scene.cpus.away:
-            found[int(queue[1])] = number
-    return found
+        fires = context.text(base + "effective_affinity_list") or context.text(base + "smp_affinity_list") or ""
+        movable = context.facts.reader.writable(base + "smp_affinity_list")
+        if queue and not movable and cpulist.parse(fires) & context.cpus.away:
+            queues_at[int(queue[1])] = number
+    return queues_at
 
 
-def _channels(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    most = len(scene.cpus.housekeeping & scene.facts.online)
-    for name in devices(scene):
+def _channels(context: RuleContext) -> RuleResult:
+    most = len(context.cpus.housekeeping & context.facts.online)
+    for name in devices(context):
         target = f"net:{name}/channels"
-        if len(queues(scene, name, "rx")) < 2 and len(queues(scene, name, "tx")) < 2:
+        if len(queues(context, name, "rx")) < 2 and len(queues(context, name, "tx")) < 2:
             yield Skip(target, "it has one queue")
-        elif (current := registry.get(scene.facts.reader, target)) is None:
+        elif (current := registry.get(context.facts.reader, target)) is None:
             yield Skip(target, _NO_ANSWER)
         else:
             fewer = {sort: min(count, most) for sort, count in net.counts(current).items()}
             yield DesiredValue(target, net.spell(fewer), current=current)
-    if not devices(scene):
+    if not devices(context):
         yield Skip("net:*/channels", _NONE)
 
 
-def _with_channels(scene: RuleContext) -> Iterator[str]:
+def _with_channels(context: RuleContext) -> Iterator[str]:
     """What changes with the number of channels: the queues come and go, their interrupts are requested anew."""
-    exists = scene.facts.reader.exists
-    for name in devices(scene):
+    exists = context.facts.reader.exists
+    for name in devices(context):
         yield f"net:{name}/rss"
         yield f"net:{name}/adaptive"
-        for queue in queues(scene, name, "rx") + queues(scene, name, "tx"):
+        for queue in queues(context, name, "rx") + queues(context, name, "tx"):
             base = f"queues/{queue}"
             files = (f"{base}/{file}" for file in (*_OF_QUEUES, *_LIMITS))
             yield from (f"net:{name}/{file}" for file in files if exists(f"{net.folder(name)}/{file}"))
-        yield from (f"irq:{number}" for number in _interrupts(scene, name))
+        yield from (f"irq:{number}" for number in _interrupts(context, name))
 
 
-def _rss(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    reader, most = scene.facts.reader, len(scene.cpus.housekeeping & scene.facts.online)
-    for name in devices(scene):
-        there = stuck(scene, name)
+def _rss(context: RuleContext) -> RuleResult:
+    reader, most = context.facts.reader, len(context.cpus.housekeeping & context.facts.online)
+    for name in devices(context):
+        there = stuck(context, name)
         if not there:
             continue
         rules = net.counts(registry.get(reader, f"net:{name}/rules") or "")
@@ -92,7 +107,7 @@ def _rss(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
                 yield Skip(f"net:{name}/rules", f"{sends}: {_isolated(there[queue])}")
         target = f"net:{name}/rss"
         current = registry.get(reader, target)
-        free = [n for n in range(len(queues(scene, name, "rx"))) if n not in there]
+        free = [n for n in range(len(queues(context, name, "rx"))) if n not in there]
         free = [n for n in free if n < most] or free  # the others may go (net.channels)
         if current is None or not free:
             why = _NO_ANSWER if current is None else "no other queue is left"
@@ -107,30 +122,44 @@ def _isolated(interrupt: int) -> str:
     return f"interrupt {interrupt} arrives on an isolated CPU, and may not be moved"
 
 
-def _threaded(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    for name in devices(scene):
-        if stuck(scene, name):
+def _threaded(context: RuleContext) -> RuleResult:
+    for name in devices(context):
+        if stuck(context, name):
             yield DesiredValue(f"net:{name}/threaded", "1")
 
 
-def _adaptive(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    for name in devices(scene):
+def _adaptive(context: RuleContext) -> RuleResult:
+    for name in devices(context):
         target = f"net:{name}/adaptive"
-        current = registry.get(scene.facts.reader, target)
-        if current is None:
-            yield Skip(target, _NO_ANSWER)
-        else:
-            yield DesiredValue(target, net.spell(dict.fromkeys(net.counts(current), 0)), current=current)
-    if not devices(scene):
+        current = registry.get(context.facts.reader, target)
+        wanted = net.spell(dict.fromkeys(net.counts(current or ""), 0))
+        yield DesiredValue(target, wanted, current=current, absent=_NO_ANSWER)
+    if not devices(context):
         yield Skip("net:*/adaptive", _NONE)
 
 
-def _defer(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    for name in devices(scene):
+def _defer(context: RuleContext) -> RuleResult:
+    for name in devices(context):
         for file, value in (("napi_defer_hard_irqs", "2"), ("gro_flush_timeout", "200000")):
             yield DesiredValue(f"net:{name}/{file}", value)
-    if not devices(scene):
+    if not devices(context):
         yield Skip("net:*/napi_defer_hard_irqs", _NONE)
+
+
+def _masks(context: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]:
+    """The masks of all queues that name an isolated CPU: containers' and bridges' interfaces have them too."""
+    for name in context.facts.interfaces:
+        for queue in queues(context, name, sort):
+            # no answer is what an interface with one queue gives
+            current = context.text(f"{net.folder(name)}/queues/{queue}/{file}")
+            if current and (cpus := cpulist.parse_mask(current)) & context.cpus.away:
+                new = cpulist.format_mask(moved_away(context, cpus))
+                yield DesiredValue(f"net:{name}/queues/{queue}/{file}", new, current=current)
+
+
+def _busy_poll(context: RuleContext) -> RuleResult:
+    for name in ("busy_poll", "busy_read"):
+        yield from one_file(_CORE + name, "0")["rule"](context)
 
 
 CHANNELS = (
@@ -203,5 +232,59 @@ KNOBS = (
         recheck_on="device",
         refusals={95: "its driver cannot change that"},
         risk="packets wait for up to 200 us",
+    ),
+    Knob(
+        name="net.rps_default",
+        title="CPUs for packets of interfaces to come",
+        why="an interface that appears later starts with this mask",
+        doc=f"{_SYSCTL} (rps_default_mask)",
+        **derived(_CORE + "rps_default_mask", housekeeping_mask, kind=value_types.CPUMASK),
+        recheck_on="device",
+        after=("smt",),
+        refusals=_KEPT_FREE,
+    ),
+    Knob(
+        name="net.rps",
+        title="CPUs that packets are handed to",
+        why="a CPU of this mask is interrupted by another one, to work on packets that arrived there",
+        doc=f"{_DOC} (RPS)",
+        rule=lambda context: _masks(context, "rx", "rps_cpus"),
+        kind=value_types.CPUMASK,
+        targets="net:INTERFACE/queues/rx-N/rps_cpus of every queue that hands packets to an isolated CPU",
+        recheck_on="device",
+        after=("smt", "net.channels", "net.rps_default"),
+        refusals=_KEPT_FREE,
+    ),
+    Knob(
+        name="net.xps",
+        title="CPUs that send through a queue",
+        why="who sends through a queue may have to send what others left in it",
+        doc=f"{_DOC} (XPS)",
+        rule=lambda context: _masks(context, "tx", "xps_cpus"),
+        kind=value_types.CPUMASK,
+        targets="net:INTERFACE/queues/tx-N/xps_cpus of every queue that is meant for an isolated CPU",
+        recheck_on="device",
+        after=("smt", "net.channels"),
+        risk="a measured program that sends then shares the other CPUs' queues",
+    ),
+    Knob(
+        name="net.rfs",
+        title="packets follow the program",
+        why="packets go to the CPU where their program last ran, also when it is isolated, and whatever the masks say",
+        doc=f"{_DOC} (RFS, Accelerated RFS)",
+        rule=one_file(_CORE + "rps_sock_flow_entries", "0")["rule"],
+        kind=value_types.NUMBER,
+        targets=f"file:{_CORE}rps_sock_flow_entries; with 0 no interface does it, and no device is told where to send",
+        recheck_on="device",
+    ),
+    Knob(
+        name="net.busy_poll",
+        title="programs that wait for packets poll the device",
+        why="a program in poll or read then works on any packet of the queue while it waits, where it runs",
+        doc=f"{_SYSCTL} (busy_poll, busy_read)",
+        rule=_busy_poll,
+        kind=value_types.NUMBER,
+        targets=f"file:{_CORE}busy_poll and busy_read",
+        recheck_on="device",
     ),
 )

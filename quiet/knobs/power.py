@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, one_file
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, offered, one_file
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -25,108 +25,94 @@ def _bias_path(cpu: int) -> str:
     return f"{CPU}/cpu{cpu}/power/energy_perf_bias"
 
 
-def _bias(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    cpus = scene.facts.online - scene.cpus.offline if scene.choice == "all" else scene.cpus.isolated
-    found = False
-    for cpu in sorted(cpus):
-        if (current := scene.text(_bias_path(cpu))) is not None:
-            found = True
-            yield DesiredValue(f"file:{_bias_path(cpu)}", "0", current=current)
-    if not found:
-        yield Skip(f"file:{_bias_path(min(scene.cpus.isolated))}", "this processor does not have it")
+def _bias(context: RuleContext) -> RuleResult:
+    cpus = context.facts.online - context.cpus.offline if context.choice == "all" else context.cpus.isolated
+    paths = [_bias_path(cpu) for cpu in sorted(cpus)]
+    there = [path for path in paths if context.facts.reader.exists(path)]
+    for path in there or [_bias_path(min(context.cpus.isolated))]:
+        yield DesiredValue(f"file:{path}", "0", absent="this processor does not have it")
 
 
-def _every_bias(scene: RuleContext) -> Iterable[str]:
+def _every_bias(context: RuleContext) -> Iterable[str]:
     # one register may serve a whole package, and then every CPU of it shows what one of them was given
-    paths = (_bias_path(cpu) for cpu in sorted(scene.facts.online))
-    return (f"file:{path}" for path in paths if scene.facts.reader.exists(path))
+    return context.files(_bias_path(cpu) for cpu in sorted(context.facts.online))
 
 
-def _uncore_folders(scene: RuleContext) -> list[str]:
+def _uncore_folders(context: RuleContext) -> list[str]:
     """One folder a package and die; those of its parts ("uncore") only where there is none for the whole."""
-    names = scene.facts.reader.names(_UNCORE)
+    names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
-    if scene.choice == "all":
+    if context.choice == "all":
         return whole
-    ids = (scene.text(f"{CPU}/cpu{cpu}/topology/physical_package_id") for cpu in scene.cpus.isolated)
+    ids = (context.text(f"{CPU}/cpu{cpu}/topology/physical_package_id") for cpu in context.cpus.isolated)
     packages = {int(text) for text in ids if text and text.isdecimal()}
-    return [name for name in whole if not packages or _package(scene, name) in (None, *packages)]
+    return [name for name in whole if not packages or _package(context, name) in (None, *packages)]
 
 
-def _package(scene: RuleContext, name: str) -> int | None:
-    number = name.split("_")[1] if name.startswith("package_") else scene.text(f"{_UNCORE}/{name}/package_id")
+def _package(context: RuleContext, name: str) -> int | None:
+    number = name.split("_")[1] if name.startswith("package_") else context.text(f"{_UNCORE}/{name}/package_id")
     return int(number) if number and number.isdecimal() else None
 
 
-def _uncore(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    folders = _uncore_folders(scene)
+def _uncore(context: RuleContext) -> RuleResult:
+    folders = _uncore_folders(context)
     if not folders:
         yield Skip(f"file:{_UNCORE}", "no uncore frequency that the kernel can set (intel_uncore_frequency)")
     for name in folders:
         path = f"{_UNCORE}/{name}/min_freq_khz"
-        current, highest = scene.text(path), scene.text(f"{_UNCORE}/{name}/max_freq_khz")
+        current, highest = context.text(path), context.text(f"{_UNCORE}/{name}/max_freq_khz")
         if current is None or highest is None:
             yield Skip(f"file:{path}", "this kernel does not tell the uncore's limits")
         else:
             yield DesiredValue(f"file:{path}", highest, current=current)
 
 
-def _every_uncore(scene: RuleContext) -> Iterable[str]:
+def _every_uncore(context: RuleContext) -> Iterable[str]:
     # what is written for a package is written to each of its parts
-    for name in scene.facts.reader.names(_UNCORE):
-        for limit in ("max_freq_khz", "min_freq_khz"):
-            if scene.facts.reader.exists(f"{_UNCORE}/{name}/{limit}"):
-                yield f"file:{_UNCORE}/{name}/{limit}"
+    names = context.facts.reader.names(_UNCORE)
+    return context.files(f"{_UNCORE}/{name}/{limit}" for name in names for limit in ("max_freq_khz", "min_freq_khz"))
 
 
-def _platform(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    current = scene.text(_PROFILE)
-    offered = (scene.text(_PROFILE + "_choices") or "").split()
+def _platform(context: RuleContext) -> RuleResult:
+    current = context.text(_PROFILE)
     if current is None:
         yield Skip(f"file:{_PROFILE}", "the firmware offers none")
-    elif current not in offered:
+    elif current not in (context.text(_PROFILE + "_choices") or "").split():
         yield Skip(f"file:{_PROFILE}", f"it is '{current}', which could not be put back")
-    elif "performance" not in offered:
-        yield Skip(f"file:{_PROFILE}", f"'performance' is not offered, only {' '.join(offered)}")
     else:
-        yield DesiredValue(f"file:{_PROFILE}", "performance", current=current)
+        yield offered(context, _PROFILE, "performance", _PROFILE + "_choices")
 
 
-def _buses(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    devices = scene.facts.reader.names(_DEVFREQ)
+def _buses(context: RuleContext) -> RuleResult:
+    devices = context.facts.reader.names(_DEVFREQ)
     if not devices:
         yield Skip(f"file:{_DEVFREQ}", "no bus or memory whose frequency the kernel scales")
     for name in devices:
         path = f"{_DEVFREQ}/{name}/governor"
-        current = scene.text(path)
-        offered = (scene.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
-        if current is None or "performance" not in offered:
-            yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(offered) or 'nothing'}")
+        current = context.text(path)
+        governors = (context.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
+        if current is None or "performance" not in governors:
+            yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(governors) or 'nothing'}")
         else:
             yield DesiredValue(f"file:{path}", "performance", current=current)
 
 
-def _bus_state(scene: RuleContext) -> Iterable[str]:
+def _bus_state(context: RuleContext) -> Iterable[str]:
     # the frequency that a user set is forgotten with the governor "userspace"
-    for name in scene.facts.reader.names(_DEVFREQ):
-        for setting in ("userspace/set_freq", "max_freq", "min_freq"):
-            if scene.facts.reader.exists(f"{_DEVFREQ}/{name}/{setting}"):
-                yield f"file:{_DEVFREQ}/{name}/{setting}"
+    settings = ("userspace/set_freq", "max_freq", "min_freq")
+    names = context.facts.reader.names(_DEVFREQ)
+    return context.files(f"{_DEVFREQ}/{name}/{setting}" for name in names for setting in settings)
 
 
-def _disks(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    found = False
-    for number in scene.facts.reader.numbered(_SATA, "host"):
-        path = f"{_SATA}/host{number}/{_SATA_FILE}"
-        current = scene.text(path)
-        if current is None:
-            continue  # not a SATA port
-        found = True
-        if current == "keep_firmware_settings":
-            yield Skip(f"file:{path}", "as the firmware left it, which could not be put back")
+def _disks(context: RuleContext) -> RuleResult:
+    numbers = context.facts.reader.numbered(_SATA, "host")
+    targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # of SATA ports alone
+    for target in targets:
+        if context.text(target.removeprefix("file:")) == "keep_firmware_settings":
+            yield Skip(target, "as the firmware left it, which could not be put back")
         else:
-            yield DesiredValue(f"file:{path}", "max_performance", current=current)
-    if not found:
+            yield DesiredValue(target, "max_performance")
+    if not targets:
         yield Skip(f"file:{_SATA}", "no SATA port with link power management")
 
 

@@ -5,12 +5,14 @@ Source: filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
 from typing import NamedTuple
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.machine.facts import CPU
 from quiet.targets import registry, value_types
 from quiet.targets.resctrl import ROOT, groups
@@ -61,118 +63,111 @@ def split(whole: int, usable: int, ways: int, cache: DivisibleCache) -> int:
     return 0
 
 
-def _caches(scene: RuleContext) -> list[DivisibleCache]:
-    reader = scene.facts.reader
-    found: dict[str, DivisibleCache] = {}
+def _caches(context: RuleContext) -> list[DivisibleCache]:
+    reader = context.facts.reader
+    caches: dict[str, DivisibleCache] = {}
     for name in reader.names(f"{ROOT}/info"):
         base = f"{ROOT}/info/{name}/"
         if not reader.exists(base + "cbm_mask"):
             continue
         level = name.removesuffix("CODE").removesuffix("DATA")
-        before = found[level].resources if level in found else ()
-        fewest = int(scene.text(base + "min_cbm_bits") or 1)
-        shareable = int(scene.text(base + "shareable_bits") or "0", 16)
-        found[level] = DivisibleCache(
-            level, (*before, name), fewest, shareable, scene.text(base + "sparse_masks") == "1"
+        before = caches[level].resources if level in caches else ()
+        fewest = int(context.text(base + "min_cbm_bits") or 1)
+        shareable = int(context.text(base + "shareable_bits") or "0", 16)
+        caches[level] = DivisibleCache(
+            level, (*before, name), fewest, shareable, context.text(base + "sparse_masks") == "1"
         )
-    return list(found.values())
+    return list(caches.values())
 
 
-def _users(scene: RuleContext, level: str) -> dict[int, CpuSet]:
+def _users(context: RuleContext, level: str) -> dict[int, CpuSet]:
     """The online CPUs of each cache of a level ("L3"), by the cache's id."""
-    found: dict[int, CpuSet] = {}
+    users: dict[int, CpuSet] = {}
     seen: set[int] = set()
-    for cpu in sorted(scene.facts.online):
+    for cpu in sorted(context.facts.online):
         if cpu in seen:
             continue
-        for index in scene.facts.reader.numbered(f"{CPU}/cpu{cpu}/cache", "index"):
+        for index in context.facts.reader.numbered(f"{CPU}/cpu{cpu}/cache", "index"):
             base = f"{CPU}/cpu{cpu}/cache/index{index}/"
-            number = scene.text(base + "id")
-            if scene.text(base + "level") != level[1:] or not number or scene.text(base + "type") == "Instruction":
+            number = context.text(base + "id")
+            if context.text(base + "level") != level[1:] or not number or context.text(base + "type") == "Instruction":
                 continue
-            cpus = cpulist.parse(scene.text(base + "shared_cpu_list") or str(cpu)) & scene.facts.online
-            found[int(number)] = cpus
+            cpus = cpulist.parse(context.text(base + "shared_cpu_list") or str(cpu)) & context.facts.online
+            users[int(number)] = cpus
             seen |= cpus
-    return found
+    return users
 
 
 def _divided(
-    scene: RuleContext, cache: DivisibleCache, schemata: Mapping[str, Mapping[str, str]]
+    context: RuleContext, cache: DivisibleCache, schemata: Mapping[str, Mapping[str, str]]
 ) -> dict[str, tuple[Masks, Masks]]:
     """What the default group and ours are to have of each resource of a cache; empty when it cannot be divided."""
-    users = _users(scene, cache.level)
+    users = _users(context, cache.level)
     mine: Masks = {}
-    default = {name: read_masks(schemata[""].get(name, "")) for name in cache.resources}
-    ours = {name: read_masks(schemata[GROUP].get(name, "")) for name in cache.resources}
-    for domain in default[cache.resources[0]]:
-        wholes = [_whole(default[name], ours[name], domain, bool(schemata[GROUP])) for name in cache.resources]
-        taken = cache.shareable
-        for group in schemata.keys() - {"", GROUP}:
-            for name in cache.resources:
-                taken |= read_masks(schemata[group].get(name, "")).get(domain, 0)
-        whole = wholes[0]
-        for other in wholes[1:]:
-            whole &= other
+    masks = {
+        group: {name: read_masks(values.get(name, "")) for name in cache.resources}
+        for group, values in schemata.items()
+    }
+    # what there was to divide: what the default group has, and what our group has of it already
+    wholes = {
+        name: {domain: mask | masks[GROUP][name].get(domain, 0) for domain, mask in masks[""][name].items()}
+        for name in cache.resources
+    }
+    others = [masks[group][name] for group in schemata.keys() - {"", GROUP} for name in cache.resources]
+    for domain in wholes[cache.resources[0]]:
+        taken = reduce(or_, (mask.get(domain, 0) for mask in others), cache.shareable)
+        whole = reduce(and_, (wholes[name][domain] for name in cache.resources))
         cpus = users.get(domain, frozenset())
         # an exclusive group must have ways of its own in every cache, also where none of its CPUs are
         ways = cache.fewest
-        if cpus & scene.cpus.isolated:
+        if cpus & context.cpus.isolated:
             half = whole.bit_count() // 2
-            ways = max(cache.fewest, half if cpus - scene.cpus.isolated else whole.bit_count() - cache.fewest)
+            ways = max(cache.fewest, half if cpus - context.cpus.isolated else whole.bit_count() - cache.fewest)
         mine[domain] = split(whole, whole & ~taken, ways, cache)
         if not mine[domain]:
             return {}
-    rests = {
-        name: {d: _whole(default[name], ours[name], d, bool(schemata[GROUP])) & ~mine[d] for d in mine}
-        for name in cache.resources
-    }
-    return {name: (rests[name], mine) for name in cache.resources}
+    return {name: ({domain: wholes[name][domain] & ~mine[domain] for domain in mine}, mine) for name in cache.resources}
 
 
-def _whole(default: Masks, ours: Masks, domain: int, made: bool) -> int:
-    """What there was to divide: what the default group has, and what our group has of it already."""
-    return default[domain] | (ours.get(domain, 0) if made else 0)
-
-
-def _group(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    reader = scene.facts.reader
+def _group(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
     if not reader.exists(ROOT):
         yield Skip(_TARGET, "this processor or kernel cannot divide its caches (no resctrl)")
         return
     if registry.get(reader, _MOUNT) is None:
-        if _cannot(scene):
+        if _cannot(context):
             yield Skip(_TARGET, "this processor can watch its caches, but not divide them (no CAT)")
             return
         yield DesiredValue(_MOUNT, "resctrl", "the caches are divided through this file system", creates=True)
         yield Skip(_TARGET, "which ways the group gets can be seen once resctrl is mounted, which apply does")
         return
-    yield from _exclusive(scene)
+    yield from _exclusive(context)
 
 
-def _cannot(scene: RuleContext) -> bool:
+def _cannot(context: RuleContext) -> bool:
     """Whether an x86 processor says that it has no cache to divide; others do not say."""
-    text = scene.text("/proc/cpuinfo") or ""
+    text = context.text("/proc/cpuinfo") or ""
     start = text.find("\nflags")
     flags = text[start + 1 :].partition("\n")[0].split() if start >= 0 else []
     return bool(flags) and not {"cat_l2", "cat_l3"} & set(flags)
 
 
-def _exclusive(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
-    reader = scene.facts.reader
-    caches = _caches(scene)
+def _exclusive(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
+    caches = _caches(context)
     if not caches:
         yield Skip(_TARGET, "no cache of this processor can be divided (no CAT)")
         return
     names = groups(reader)
     for name in names:
-        owned = cpulist.parse(scene.text(f"{ROOT}/{name}/cpus_list") or "") & scene.cpus.isolated
+        owned = cpulist.parse(context.text(f"{ROOT}/{name}/cpus_list") or "") & context.cpus.isolated
         if owned:
             yield Skip(_TARGET, f"CPU {cpulist.format(owned)} is in the resctrl group {name} already")
             return
     schemata = {group: lines(reader, group) for group in ("", GROUP, *(f"/{name}" for name in names))}
     divided: dict[str, tuple[Masks, Masks]] = {}
     for cache in caches:
-        parts = _divided(scene, cache, schemata)
+        parts = _divided(context, cache, schemata)
         if not parts:
             yield Skip(_TARGET, f"no ways of {cache.level} are free for it: the other groups or devices have them")
             return
@@ -181,7 +176,7 @@ def _exclusive(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
     for name, (rest, _) in divided.items():
         why = f"what is left of {name} for all other CPUs"
         yield DesiredValue(f"schemata:/{name}", write_masks(rest), why, kind=value_types.SCHEMATA)
-    isolated = cpulist.format(scene.cpus.isolated)
+    isolated = cpulist.format(context.cpus.isolated)
     yield DesiredValue(_TARGET, "present", "the group of the isolated CPUs", creates=True)
     yield DesiredValue(f"{_TARGET}/cpus_list", isolated, "the CPUs of the group", True, kind=value_types.CPULIST)
     for name, (_, mine) in divided.items():
@@ -190,9 +185,9 @@ def _exclusive(scene: RuleContext) -> Iterator[DesiredValue | Skip]:
     yield DesiredValue(f"{_TARGET}/mode", "exclusive", "the kernel gives the same ways to no other group", True)
 
 
-def _bandwidth(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _bandwidth(context: RuleContext) -> RuleResult:
     target = "schemata:/MB"
-    line = lines(scene.facts.reader, "").get("MB")
+    line = lines(context.facts.reader, "").get("MB")
     if line is None:
         yield Skip(target, "memory bandwidth cannot be divided here, or resctrl is not mounted")
         return
@@ -200,7 +195,7 @@ def _bandwidth(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
     if max(domains.values()) > 100:
         yield Skip(target, "this processor counts bandwidth in units of its own, or resctrl is mounted with mba_MBps")
         return
-    most = int(scene.choice) if scene.choice.isdecimal() else 100
+    most = int(context.choice) if context.choice.isdecimal() else 100
     wanted = ";".join(f"{name}={min(value, most)}" for name, value in domains.items())
     yield DesiredValue(target, wanted, current=line)
 

@@ -5,10 +5,8 @@ Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), therma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet.knobs import services
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import Knob, RuleContext, RuleResult, Skip
 from quiet.knobs.services import Service
 from quiet.machine.facts import Facts
 from quiet.targets import systemd, value_types
@@ -46,30 +44,22 @@ def _once(facts: Facts) -> list[str]:
     return [unit for unit, words in states.items() if "enabled" in words and "masked" not in words]
 
 
-def _rivals(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    if scene.choice == "refuse":
-        yield from (Skip(f"unit:{name}", _LEFT) for name in running(scene.facts))
+def _rivals(context: RuleContext) -> RuleResult:
+    if context.choice == "refuse":
+        yield from (Skip(f"unit:{name}", _LEFT) for name in running(context.facts))
         return
-    there = systemd.booted(scene.facts.reader)
-    found = list(services.processes(scene, HELD if there else (*HELD, *STOPPED)))
+    there = systemd.booted(context.facts.reader)
+    results = list(services.processes(context, HELD if there else (*HELD, *STOPPED)))
     if there:
-        found += services.hold(scene, STOPPED)
-        found += (Skip(f"unit:{name}", _ONCE) for name in _once(scene.facts))
-    yield from found or [Skip(services.ALL_UNITS, "no other program that tunes this host runs")]
+        results += services.hold(context, STOPPED)
+        results += (Skip(f"unit:{name}", _ONCE) for name in _once(context.facts))
+    yield from results or [Skip(services.ALL_UNITS, "no other program that tunes this host runs")]
 
 
-def _irqbalance(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    yield from _held(scene, _IRQBALANCE)
-
-
-def _thermald(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    yield from _held(scene, _THERMALD)
-
-
-def _held(scene: RuleContext, table: tuple[Service, ...]) -> Iterable[DesiredValue | Skip]:
-    there = systemd.booted(scene.facts.reader)
-    found = list(services.hold(scene, table) if there else services.processes(scene, table))
-    yield from found or [Skip(f"unit:{table[0].units}", "not running")]
+def _held(context: RuleContext, table: tuple[Service, ...]) -> RuleResult:
+    there = systemd.booted(context.facts.reader)
+    results = list(services.hold(context, table) if there else services.processes(context, table))
+    yield from results or [Skip(f"unit:{table[0].units}", "not running")]
 
 
 KNOBS = (
@@ -93,7 +83,7 @@ KNOBS = (
         title="the irqbalance daemon",
         why="irqbalance moves interrupts back every ten seconds",
         doc="irqbalance(1)",
-        rule=_irqbalance,
+        rule=lambda context: _held(context, _IRQBALANCE),
         kind=value_types.UNIT,
         targets="unit:irqbalance.service, or process:PID (held by SIGSTOP) where systemd is not the init",
         recheck_on="service",
@@ -105,7 +95,7 @@ KNOBS = (
         title="the thermal daemon",
         why="thermald lowers frequencies by steps of its own before the processor has to",
         doc="thermald(8)",
-        rule=_thermald,
+        rule=lambda context: _held(context, _THERMALD),
         kind=value_types.UNIT,
         targets="unit:thermald.service, or process:PID where systemd is not the init",
         recheck_on="service",

@@ -1,13 +1,13 @@
-"""The scheduler's groups and choices, and the accounting that is paid for at every switch.
+"""The scheduler's groups and choices, the accounting that is paid for at every switch, and threads bound to a CPU.
 
-Sources: admin-guide/sysctl/kernel.rst, scheduler/sched-energy.rst, arch/x86/buslock.rst.
+Sources: admin-guide/sysctl/kernel.rst, scheduler/sched-energy.rst, arch/x86/buslock.rst,
+admin-guide/kernel-per-CPU-kthreads.rst. Kernel threads that belong to an isolated CPU cannot go, but they can come
+before the measured work; all others are moved by the knob `tasks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, Skip, derived, one_file
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, derived, one_file
 from quiet.targets import value_types
 
 _SYS = "/proc/sys/kernel/"
@@ -16,43 +16,52 @@ _CLOCK = "/sys/devices/system/clocksource/clocksource0/"
 _HYPERVISORS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")  # read without a system call too, by the vDSO
 _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
+_THREADS = ("ksoftirqd", "rcuc", "ktimers")
 
 
-def _clocksource(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _clocksource(context: RuleContext) -> RuleResult:
     path = _CLOCK + "current_clocksource"
-    current = scene.text(path)
+    current = context.text(path)
     if current is None:
         yield Skip(f"file:{path}", NOT_HERE)
     elif current in _HYPERVISORS:
         yield Skip(f"file:{path}", f"{current} is as cheap to read, and right when the guest moves to another machine")
-    elif "tsc" in (scene.text(_CLOCK + "available_clocksource") or "").split():
+    elif "tsc" in (context.text(_CLOCK + "available_clocksource") or "").split():
         yield DesiredValue(f"file:{path}", "tsc", current=current)
     elif current != "arch_sys_counter":  # arm64's only one, and as good
         yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
 
 
-def _energy_aware(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    path = _SYS + "sched_energy_aware"
-    current = scene.text(path)
-    if not current:  # from 6.7 on it is there and reads empty
-        yield Skip(f"file:{path}", "this machine has no energy model")
+def _energy_aware(context: RuleContext) -> RuleResult:
+    target = f"file:{_SYS}sched_energy_aware"
+    if not context.text(_SYS + "sched_energy_aware"):  # from 6.7 on it is there and reads empty
+        yield Skip(target, "this machine has no energy model")
     else:
-        yield DesiredValue(f"file:{path}", "0" if scene.choice == "quiet" else scene.choice, current=current)
+        yield DesiredValue(target, "0" if context.choice == "quiet" else context.choice)
 
 
-def _multiplexing(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    names = [n for n in scene.facts.reader.names(_PMUS) if scene.facts.reader.exists(f"{_PMUS}/{n}/{_MUX}")]
+def _multiplexing(context: RuleContext) -> RuleResult:
+    names = [n for n in context.facts.reader.names(_PMUS) if context.facts.reader.exists(f"{_PMUS}/{n}/{_MUX}")]
     if not names:
         yield Skip(f"file:{_PMUS}/cpu/{_MUX}", "no performance counters here")
     for name in names:
         path = f"{_PMUS}/{name}/{_MUX}"
-        current = scene.text(path) or ""
+        current = context.text(path) or ""
         if current == "0":
             continue  # counts in software, and 0 could not be written back
-        if scene.choice != "quiet":
-            yield DesiredValue(f"file:{path}", scene.choice, current=current)
+        if context.choice != "quiet":
+            yield DesiredValue(f"file:{path}", context.choice, current=current)
         elif not current.isdecimal() or int(current) < 1000:
             yield DesiredValue(f"file:{path}", "1000", current=current)
+
+
+def _priority(context: RuleContext) -> RuleResult:
+    names = {f"{name}/{cpu}" for name in _THREADS for cpu in context.cpus.isolated}
+    threads = [task for task in context.facts.tasks if task.kernel and task.comm in names]
+    for task in threads:
+        yield DesiredValue(f"sched:{task.tid}", f"fifo {context.choice}", label=task.comm)
+    if not threads:
+        yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
 
 KNOBS = (
@@ -81,7 +90,7 @@ KNOBS = (
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
         **derived(
             _SYS + "split_lock_mitigate",
-            lambda scene, _: "1" if scene.choice == "on" else "0",
+            lambda context, _: "1" if context.choice == "on" else "0",
             "this processor or kernel does not detect split locks",
         ),
         choices=("on", "off", "leave"),
@@ -135,5 +144,18 @@ KNOBS = (
         why="it looks at the stack at every call of a kernel function",
         doc=f"{_SYSCTL} (stack_tracer_enabled), trace/ftrace.rst",
         **one_file(_SYS + "stack_tracer_enabled", "0"),
+    ),
+    Knob(
+        name="kthreads.priority",
+        title="real-time priority of the isolated CPUs' softirq, RCU and timer threads",
+        why="when the measured work is real-time itself, these threads must have a higher priority or never run",
+        doc="admin-guide/kernel-per-CPU-kthreads.rst, sched(7)",
+        rule=_priority,
+        choices=("leave",),
+        numeric=True,
+        targets="sched:TID of ksoftirqd/N, rcuc/N and ktimers/N of the isolated CPUs",
+        after=("smt", "rt_throttling"),
+        refusals={22: "real-time priorities are 1 to 99", 3: "ended meanwhile"},
+        risk="with ordinary work they interrupt it sooner than they would",
     ),
 )

@@ -5,11 +5,11 @@ Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from quiet.errors import UsageError
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.targets import systemd, value_types
 
 ALL_UNITS = "unit:*"
@@ -106,47 +106,26 @@ ALL = (
         held="netdata telegraf collectd munin-node node_exporter",
     ),
 )
-# What is critical or runs other people's work: by the beginning of its name, with the reason.
+# What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "ssh": "it is how you get in",
-    "dbus": "everything else needs it",
-    "systemd-": "a part of systemd itself",
-    "init.scope": "the first process",
-    "user@": "somebody's session",
-    "session-": "somebody's session",
-    "getty": "it is how you get in",
-    "serial-getty": "it is how you get in",
-    "display-manager": "somebody's session",
-    "gdm": "somebody's session",
-    "sddm": "somebody's session",
-    "lightdm": "somebody's session",
-    "network": "the network is lost without it",
-    "NetworkManager": "the network is lost without it",
-    "wpa_supplicant": "the network is lost without it",
-    "iwd": "the network is lost without it",
-    "connman": "the network is lost without it",
-    "dhc": "the network is lost without it",
-    "ifup": "the network is lost without it",
-    "polkit": "others wait for its answers",
-    "auditd": "the kernel's audit needs it, and it refuses to be stopped",
-    **dict.fromkeys(("nftables", "iptables", "ip6tables", "firewalld", "ufw", "ebtables"), "it guards the network"),
-    **dict.fromkeys(("apparmor", "fail2ban", "crowdsec", "ossec", "wazuh", "falco", "sshguard"), "it guards this host"),
-    **dict.fromkeys(("chron", "ntp", "openntpd"), "the clock drifts without it"),
-    **dict.fromkeys(("sssd", "winbind", "nslcd"), "users' names and logins come from it"),
-    "multipathd": "disks may be lost without it",
-    "iscsi": "disks may be lost without it",
-    "lvm2-": "disks may be lost without it",
-    "nfs-": "files may be lost without it",
-    "rpcbind": "files may be lost without it",
-    "unattended-upgrades": "it only waits for the shutdown, and takes being stopped for one: it may begin to install",
-    "docker": "it runs other people's work: end that first, and stop it yourself",
-    "containerd": "it runs other people's work: end that first, and stop it yourself",
-    "podman": "it runs other people's work: end that first, and stop it yourself",
-    "crio": "it runs other people's work: end that first, and stop it yourself",
-    "kubelet": "it runs other people's work: end that first, and stop it yourself",
-    "libvirt": "it runs other people's work: end that first, and stop it yourself",
-    "virtqemud": "it runs other people's work: end that first, and stop it yourself",
-    "lxd": "it runs other people's work: end that first, and stop it yourself",
+    "it is how you get in": "ssh getty serial-getty",
+    "everything else needs it": "dbus",
+    "a part of systemd itself": "systemd-",
+    "the first process": "init.scope",
+    "somebody's session": "user@ session- display-manager gdm sddm lightdm",
+    "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
+    "others wait for its answers": "polkit",
+    "the kernel's audit needs it, and it refuses to be stopped": "auditd",
+    "it guards the network": "nftables iptables ip6tables firewalld ufw ebtables",
+    "it guards this host": "apparmor fail2ban crowdsec ossec wazuh falco sshguard",
+    "the clock drifts without it": "chron ntp openntpd",
+    "users' names and logins come from it": "sssd winbind nslcd",
+    "disks may be lost without it": "multipathd iscsi lvm2-",
+    "files may be lost without it": "nfs- rpcbind",
+    "it only waits for the shutdown, and takes being stopped for one: it may begin to install": "unattended-upgrades",
+    "it runs other people's work: end that first, and stop it yourself": (
+        "docker containerd podman crio kubelet libvirt virtqemud lxd"
+    ),
 }
 _EXCEPT = ("systemd-tmpfiles-clean.timer",)
 _SUFFIXES = (".service", ".timer", ".socket", ".path")
@@ -173,24 +152,25 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
 
 def critical(name: str) -> str:
     """Why a unit is never stopped; "" when it may be."""
-    return next((why for start, why in NEVER.items() if name.startswith(start) and name not in _EXCEPT), "")
+    reasons = (why for why, starts in NEVER.items() if name.startswith(tuple(starts.split())))
+    return next(reasons, "") if name not in _EXCEPT else ""
 
 
-def _services(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    table = QUIET + ALL if scene.choice == "all" else QUIET
-    keep = scene.names.get("keep", ())
-    if not systemd.booted(scene.facts.reader):
-        found = list(processes(scene, table))
-        yield from found or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
+def _services(context: RuleContext) -> RuleResult:
+    table = QUIET + ALL if context.choice == "all" else QUIET
+    keep = context.names.get("keep", ())
+    if not systemd.booted(context.facts.reader):
+        results = list(processes(context, table))
+        yield from results or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
         return
-    own = [Service(name, "the profile names it (services.stop)") for name in scene.names.get("stop", ())]
-    found = list(hold(scene, (*table, *own), keep))
-    yield from found or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
+    own = [Service(name, "the profile names it (services.stop)") for name in context.names.get("stop", ())]
+    results = list(hold(context, (*table, *own), keep))
+    yield from results or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
 
 
-def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> Iterator[DesiredValue | Skip]:
+def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
     """Stop and mask every unit of a table that runs, or that anything could start."""
-    reader = scene.facts.reader
+    reader = context.facts.reader
     folders = systemd.places(reader)
     keep = set(keep)
     for service in table:
@@ -198,7 +178,7 @@ def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ())
             if unit in keep:
                 continue
             current = systemd.state(reader, unit, folders)
-            if current is None or _alias(scene, unit, folders):
+            if current is None or _alias(context, unit, folders):
                 continue
             words = current.split()
             if "active" in words and "masked" in words:
@@ -210,20 +190,20 @@ def hold(scene: RuleContext, table: Iterable[Service], keep: Iterable[str] = ())
                 yield Skip(f"unit:{job}", "at work just now, and left to come to its end: wait for it")
 
 
-def _alias(scene: RuleContext, name: str, folders: list[str]) -> bool:
+def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
     """Whether a unit's file is another unit's second name: that one is what is stopped."""
-    reader = scene.facts.reader
+    reader = context.facts.reader
     target = next(filter(None, (reader.link(f"{folder}/{name}") for folder in folders)), None)
     return target is not None and target.rpartition("/")[2] not in (name, systemd.template(name), "null")
 
 
-def processes(scene: RuleContext, table: Iterable[Service]) -> Iterator[DesiredValue | Skip]:
+def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
     """Held, and later let go: without systemd nobody could start them again with their own arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
-    found = {task.tid: task.comm for task in scene.facts.tasks if task.comm in known}
-    leaders = set(scene.facts.reader.numbered("/proc")) if found else set()
-    for pid in sorted(found.keys() & leaders):
-        yield DesiredValue(f"process:{pid}", "stopped", known[found[pid]], label=found[pid], kind=value_types.TEXT)
+    names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
+    leaders = set(context.facts.reader.numbered("/proc")) if names else set()
+    for pid in sorted(names.keys() & leaders):
+        yield DesiredValue(f"process:{pid}", "stopped", known[names[pid]], label=names[pid], kind=value_types.TEXT)
 
 
 KNOBS = (

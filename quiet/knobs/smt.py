@@ -7,7 +7,7 @@ from functools import cache
 
 from quiet import cpulist
 from quiet.knobs.cpufreq import policy_state
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip
+from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip
 from quiet.machine.facts import CPU
 from quiet.targets import value_types
 
@@ -18,24 +18,24 @@ _FIXED = {
 }
 
 
-def _smt(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
+def _smt(context: RuleContext) -> RuleResult:
     control = f"{CPU}/smt/control"
-    state = scene.text(control)
-    if scene.choice == "off":
+    state = context.text(control)
+    if context.choice == "off":
         if state is None or state in _FIXED:
             yield Skip(f"file:{control}", _FIXED.get(state or "", "this kernel does not have it"))
         else:
             yield DesiredValue(f"file:{control}", "off", current=state)
         return
-    for cpu in sorted(scene.cpus.offline):
+    for cpu in sorted(context.cpus.offline):
         yield DesiredValue(
             f"file:{CPU}/cpu{cpu}/online",
             "0",
             f"CPU {cpu} shares a core with an isolated CPU",
             kind=value_types.NUMBER,
         )
-    for cpu in sorted(scene.cpus.isolated):
-        if stuck := (scene.facts.siblings(cpu) & scene.facts.online) - scene.cpus.away:
+    for cpu in sorted(context.cpus.isolated):
+        if stuck := (context.facts.siblings(cpu) & context.facts.online) - context.cpus.away:
             name = cpulist.format(stuck)
             yield Skip(
                 f"file:{CPU}/cpu{min(stuck)}/online",
@@ -43,9 +43,9 @@ def _smt(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
             )
 
 
-def _disturbed(scene: RuleContext) -> Iterable[str]:
+def _disturbed(context: RuleContext) -> Iterable[str]:
     """What hotplug changes in passing: per-CPU settings vanish with the CPU and may come back as defaults."""
-    facts, offline = scene.facts, scene.cpus.offline
+    facts, offline = context.facts, context.cpus.offline
     # switching SMT on again also brings up what was off before, so every CPU's state is recorded
     yield from (f"file:{CPU}/cpu{cpu}/online" for cpu in sorted(facts.present))
     for cpu in sorted(offline):
@@ -53,23 +53,23 @@ def _disturbed(scene: RuleContext) -> Iterable[str]:
         yield from (f"file:{base}/{state}/disable" for state in facts.reader.names(base))
     for number, cpus in facts.policies.items():
         if cpus & offline:
-            yield from policy_state(scene.facts.reader, number)
+            yield from policy_state(context.facts.reader, number)
     # what may only run or arrive on the CPUs that go is sent anywhere else
     stay = facts.online - offline
     homeless = cache(lambda text: stay.isdisjoint(cpulist.parse(text)))  # thousands share a handful of masks
     yield from (f"irq:{irq}" for irq, allowed in facts.irq_cpus.items() if allowed and homeless(allowed))
-    yield from (f"task:{task.tid}" for task in facts.tasks if not task.bound and homeless(task.cpus))
+    yield from (f"task:{task.tid}" for task in facts.movable_tasks if homeless(task.cpus))
     if facts.cgroup[0] == 1:
-        yield from _version_1_cpusets(scene, facts.cgroup[1], "")
+        yield from _version_1_cpusets(context, facts.cgroup[1], "")
 
 
-def _version_1_cpusets(scene: RuleContext, mount: str, path: str) -> Iterator[str]:
+def _version_1_cpusets(context: RuleContext, mount: str, path: str) -> Iterator[str]:
     """On cgroup v1 a cpuset loses a CPU that goes offline, and does not get it back (cgroup-v1/cpusets.rst)."""
-    for name in scene.facts.reader.names(mount + path):
+    for name in context.facts.reader.names(mount + path):
         group = f"{path}/{name}"
-        if scene.facts.reader.exists(f"{mount}{group}/cpuset.cpus"):
+        if context.facts.reader.exists(f"{mount}{group}/cpuset.cpus"):
             yield f"cgroup:{group}/cpuset.cpus"
-            yield from _version_1_cpusets(scene, mount, group)
+            yield from _version_1_cpusets(context, mount, group)
 
 
 KNOBS = (

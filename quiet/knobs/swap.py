@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quiet.host.proc import meminfo
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, at_most
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, bounded
 from quiet.targets.cgroup import GROUP
 from quiet.targets.swap import Area, areas
 
@@ -17,29 +17,29 @@ _SWAPPINESS = "/proc/sys/vm/swappiness"
 _NONE = "this host has no swap"
 
 
-def _cgroup(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    version, mount = scene.facts.cgroup
+def _cgroup(context: RuleContext) -> RuleResult:
+    version, mount = context.facts.cgroup
     if version != 2:
         yield Skip(_MAX, "only cgroup v2 has a limit for swap")
-    elif "memory" not in (scene.text(f"{mount}/cgroup.controllers") or "").split():
+    elif "memory" not in (context.text(f"{mount}/cgroup.controllers") or "").split():
         yield Skip(_MAX, "this kernel's cgroups have no memory controller (cgroup_disable=memory?)")
-    elif not areas(scene.facts.reader):
+    elif not areas(context.facts.reader):
         yield Skip(_MAX, _NONE)
     else:
         yield DesiredValue("cgroup:/+memory", "on", "the limit needs the memory controller")
         yield DesiredValue(_MAX, "0", creates=True)
 
 
-def _devices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    found = areas(scene.facts.reader)
-    if not found:
+def _devices(context: RuleContext) -> RuleResult:
+    swapping = areas(context.facts.reader)
+    if not swapping:
         yield Skip("swap:", _NONE)
         return
-    used = sum(area.used for area in found)
-    if used > _available(scene) // 2:
+    used = sum(area.used for area in swapping)
+    if used > meminfo(context.facts.reader, "MemAvailable") // 2:
         yield Skip("swap:", f"{used} KiB are swapped out, and memory would be short with them back in it")
         return
-    for area in reversed(_as_they_come_back(found)):
+    for area in reversed(_as_they_come_back(swapping)):
         target = f"swap:{area.path}"
         if area.deleted:
             yield Skip(target, "its file was deleted, so nobody could switch it on again")
@@ -48,16 +48,11 @@ def _devices(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
             yield DesiredValue(target, "off", current=state, label=area.kind)
 
 
-def _as_they_come_back(found: Iterable[Area]) -> list[Area]:
+def _as_they_come_back(swapping: Iterable[Area]) -> list[Area]:
     """In the order of /proc/swaps; of those whose priority the kernel chose, the first to come gets the highest."""
-    found = list(found)
-    chosen = iter(sorted((area for area in found if area.priority < 0), key=lambda area: -area.priority))
-    return [next(chosen) if area.priority < 0 else area for area in found]
-
-
-def _available(scene: RuleContext) -> int:
-    """Memory that can be had without swapping, in KiB."""
-    return meminfo(scene.facts.reader, "MemAvailable")
+    swapping = list(swapping)
+    chosen = iter(sorted((area for area in swapping if area.priority < 0), key=lambda area: -area.priority))
+    return [next(chosen) if area.priority < 0 else area for area in swapping]
 
 
 KNOBS = (
@@ -78,7 +73,7 @@ KNOBS = (
         title="how readily the host swaps",
         why="lower, the kernel gives up cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
-        **at_most(_SWAPPINESS, 1),
+        **bounded(_SWAPPINESS, 1, NOT_HERE, lambda now: now <= 1),
     ),
     Knob(
         name="swap.devices",

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quiet import cpulist
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, Skip, moved_away, one_file
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, moved_away, one_file
 from quiet.targets import registry, value_types
 
 _BASE = "/sys/devices/virtual/workqueue"
 _SCOPE = "/sys/module/workqueue/parameters/default_affinity_scope"
 
 
-def _workqueues(scene: RuleContext) -> Iterable[DesiredValue | Skip]:
-    reader = scene.facts.reader
+def _workqueues(context: RuleContext) -> RuleResult:
+    reader = context.facts.reader
     names = ["global", *(n for n in reader.names(_BASE) if reader.exists(f"{_BASE}/{n}/cpumask"))]
     for name in names:
         target = f"workqueue:{name}"
         current = registry.get(reader, target)
-        if current is None:
-            yield Skip(target, "this kernel does not have it")
-            continue
         # the mask holds possible CPUs; the kernel wants one of them at least
-        new = moved_away(scene, cpulist.parse_mask(current))
+        new = moved_away(context, cpulist.parse_mask(current or ""))
         why = "" if name == "global" else f"work of the queue {name} may run on an isolated CPU"
-        yield DesiredValue(target, cpulist.format_mask(new), why, current=current)
+        yield DesiredValue(target, cpulist.format_mask(new), why, current=current, absent=NOT_HERE)
 
 
 KNOBS = (

@@ -20,16 +20,16 @@ _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 def reachable(cpus: CpuSet) -> CpuSet:
     """Those of these CPUs that place() would find usable, though the own affinity may be narrower (isolcpus=)."""
     before = os.sched_getaffinity(0)
-    found = set(cpus & before)
+    usable = set(cpus & before)
     for cpu in cpus - before:
         try:
             os.sched_setaffinity(0, {cpu})
         except OSError:
             if os.geteuid() != 0:
                 continue
-        found.add(cpu)
+        usable.add(cpu)
     os.sched_setaffinity(0, before)
-    return frozenset(found)
+    return frozenset(usable)
 
 
 def place(cpu: int, pid: int = 0) -> None:
@@ -50,7 +50,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
     group = f"{mount}{GROUP}"
     names = cpulist.format(cpus)
     there = bool(version) and host.exists(group)
-    inside = there and str(pid or os.getpid()) in _members(host, group)
+    inside = there and str(pid or os.getpid()) in (host.text(f"{group}/cgroup.procs") or "").split()
     wanted = there and cpus <= cpulist.parse(host.text(f"{group}/cpuset.cpus") or "")
     try:
         if wanted != inside:
@@ -71,10 +71,6 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
 def _enter(host: Host, group: str, pid: int) -> None:
     # writing 0 would mean the writer; the number also serves for a child
     host.write(f"{group}/cgroup.procs", str(pid or os.getpid()))
-
-
-def _members(host: Host, group: str) -> list[str]:
-    return (host.text(f"{group}/cgroup.procs") or "").split()
 
 
 def fixed_addresses() -> bool:

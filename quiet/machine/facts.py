@@ -121,15 +121,15 @@ class Facts:
     @cached_property
     def nodes(self) -> dict[int, CpuSet]:
         """Online CPUs by NUMA node; one node 0 where the kernel has none."""
-        found = {}
+        by_node = {}
         for node in self.reader.numbered("/sys/devices/system/node", "node"):
             base = f"/sys/devices/system/node/node{node}/"
             cpus = self._list(base + "cpulist")
             if cpus is None:
                 cpus = _read(cpulist.parse_mask, self.reader.text(base + "cpumap") or "0", base + "cpumap")
             if cpus & self.online:
-                found[node] = cpus & self.online
-        return found or {0: self.online}
+                by_node[node] = cpus & self.online
+        return by_node or {0: self.online}
 
     @cached_property
     def slow_cpus(self) -> CpuSet:
@@ -169,12 +169,12 @@ class Facts:
     @cached_property
     def policies(self) -> dict[int, CpuSet]:
         """cpufreq policies with the CPUs of each."""
-        found = {}
+        by_policy = {}
         for number in self.reader.numbered(f"{CPU}/cpufreq", "policy"):
             path = f"{CPU}/cpufreq/policy{number}/affected_cpus"
             text = (self.reader.text(path) or "").replace(" ", ",")
-            found[number] = _read(cpulist.parse, text, path) or frozenset({number})
-        return found
+            by_policy[number] = _read(cpulist.parse, text, path) or frozenset({number})
+        return by_policy
 
     @cached_property
     def cgroup(self) -> tuple[int, str]:
@@ -184,18 +184,20 @@ class Facts:
     @cached_property
     def tasks(self) -> list[Task]:
         """Every thread on the host (a snapshot; threads come and go)."""
-        found = []
+        threads = []
         for pid in self.reader.numbered("/proc"):
             tids = self.reader.numbered(f"/proc/{pid}/task") or [pid]
-            found += [task for tid in tids if (task := self._task(pid, tid))]
-        return found
+            threads += [task for tid in tids if (task := self.task(tid, pid))]
+        return threads
 
-    def task(self, tid: int) -> Task | None:
-        """One thread as it is now; None when it has ended."""
-        return self._task(tid, tid)
+    @cached_property
+    def movable_tasks(self) -> list[Task]:
+        """The threads that the kernel does not bind to their CPU."""
+        return [task for task in self.tasks if not task.bound]
 
-    def _task(self, pid: int, tid: int) -> Task | None:
-        base = f"/proc/{pid}/task/{tid}"
+    def task(self, tid: int, pid: int | None = None) -> Task | None:
+        """One thread as it is now, of a process (default: it is the first of its own); None when it has ended."""
+        base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")
         if text is None or cpus is None:

@@ -1,4 +1,4 @@
-"""What kind of machine this is and what it can do: facts that `quiet status` reports and no knob depends on."""
+"""What kind of machine this is, what it can do and what its host still does: for `quiet status`, not for knobs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
+from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.machine.facts import CPU, Facts
 
@@ -31,6 +32,14 @@ _CONTAINER_FILES = {
 }
 _CONTAINER_NAMES = ("/run/systemd/container", "/run/host/container-manager")
 _CGROUP_NAMES = {"/docker": "Docker", "/libpod": "Podman", "/kubepods": "Kubernetes", "/lxc": "LXC"}
+_CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_CHEAP = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter", "riscv_clocksource", "jiffies")
+_BALLOONS = (
+    "/sys/bus/virtio/drivers/virtio_balloon",
+    "/sys/bus/vmbus/drivers/hv_balloon",
+    "/sys/devices/system/xen_memory",
+)
+_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # what a driver without any also has
 
 
 def virtual(facts: Facts) -> str:
@@ -44,10 +53,10 @@ def container(facts: Facts) -> str:
     for path in _CONTAINER_NAMES:
         if name := reader.text(path):
             return f"container ({name})"
-    found = [name for path, name in _CONTAINER_FILES.items() if reader.exists(path)]
+    managers = [name for path, name in _CONTAINER_FILES.items() if reader.exists(path)]
     group = reader.text("/proc/1/cgroup") or ""
-    found += [name for part, name in _CGROUP_NAMES.items() if f":{part}" in group]
-    return f"container ({' in '.join(dict.fromkeys(found))})" if found else ""
+    managers += [name for part, name in _CGROUP_NAMES.items() if f":{part}" in group]
+    return f"container ({' in '.join(dict.fromkeys(managers))})" if managers else ""
 
 
 def hypervisor(facts: Facts) -> str:
@@ -135,13 +144,13 @@ def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
 
     Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
     """
-    found = {}
+    counts = {}
     for cpu in sorted(cpus):
         base = f"{CPU}/cpu{cpu}/thermal_throttle"
         texts = [reader.text(f"{base}/{part}_throttle_count") or "" for part in ("core", "package")]
         if any(texts):
-            found[cpu] = sum(int(text) for text in texts if text.isdecimal())
-    return found
+            counts[cpu] = sum(int(text) for text in texts if text.isdecimal())
+    return counts
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:
@@ -153,17 +162,53 @@ def kernel_can(facts: Facts) -> dict[str, str]:
         1: f"no (cgroup v1 at {mount}: a shield is used instead)",
         0: "no (no cpuset controller)",
     }[version]
+    drivers = {reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_driver") for policy in facts.policies}
     return {
         "cpuset partitions": partition,
         "nohz_full": f"yes ({cpulist.format(facts.nohz_full) or 'none at boot'})"
         if reader.exists(f"{CPU}/nohz_full")
         else "no (kernel without CONFIG_NO_HZ_FULL)",
         "SMT control": reader.text(f"{CPU}/smt/control") or "absent",
-        "cpufreq": ", ".join(sorted({driver for p in facts.policies if (driver := _driver(facts, p))}))
-        or "absent (no driver: the frequency is not ours to set)",
+        "cpufreq": ", ".join(sorted(filter(None, drivers))) or "absent (no driver: the frequency is not ours to set)",
         "performance counters": ", ".join(performance_counters(facts)) or "absent",
     }
 
 
-def _driver(facts: Facts, policy: int) -> str | None:
-    return facts.reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_driver")
+def disturbances(facts: Facts) -> list[str]:
+    """One sentence for each thing that the hypervisor or the container's host may do; empty on bare metal."""
+    effects = []
+    if container(facts):
+        effects.append(
+            "the container's host and its other containers run on the same kernel and are not seen from here"
+        )
+    kind = hypervisor(facts)
+    if not kind:
+        return effects
+    if kind == "WSL":
+        effects.append("Windows schedules these CPUs and owns their power plan; close what runs there")
+    elif kind.endswith("dom0"):
+        effects.append(
+            "Xen schedules this dom0's CPUs; dom0_max_vcpus= and dom0_vcpus_pin on Xen's command line pin them"
+        )
+    share = stolen_share(facts)
+    stolen = f"{share:.2%} of the time since boot was stolen (/proc/stat)" if share else "it tells of no stolen time"
+    effects.append(f"the hypervisor may take a CPU away at any time; {stolen}")
+    clock = facts.reader.text(_CLOCK)
+    if clock and not clock.startswith(_CHEAP):
+        effects.append(f"the time comes from {clock}: each look at it may be a way out to the hypervisor")
+    if not performance_counters(facts):
+        effects.append("the hypervisor shows no performance counters: cycles and hardware causes cannot be counted")
+    if not facts.policies:
+        effects.append("frequency, turbo and C-states are the host's, and change without notice")
+    if all(len(core) == 1 for core in facts.cores):
+        effects.append("whether a CPU shares its core with another one, of this guest or of another, is not told")
+    if any(set(facts.reader.names(path)) - _NO_DEVICE for path in _BALLOONS):
+        effects.append("a memory balloon may take pages away and give them back")
+    return effects
+
+
+def stolen_share(facts: Facts) -> float | None:
+    """The part of all CPU time since boot that the hypervisor spent elsewhere (proc_stat(5), "steal")."""
+    ticks = cpu_ticks(facts.reader.text("/proc/stat") or "").get("cpu", [])[: STEAL + 1]  # guests count in user time
+    total = sum(ticks)
+    return ticks[STEAL] / total if len(ticks) > STEAL and total else None

@@ -39,28 +39,28 @@ def whole(facts: Facts) -> str:
     users = (facts.reader.text("/proc/self/uid_map") or "").split()
     if users and users != _EVERYBODY:
         return f"root of {where} is not root of the kernel (user namespace): run quiet on the host"
-    found = read_only_mounts(facts)
-    if found and found.closed("/sys") and found.closed("/proc/sys"):
-        return f"/sys and /proc/sys are read-only in {found.where}: run quiet on the host, or in a privileged container"
+    ro = read_only_mounts(facts)
+    if ro and ro.closed("/sys") and ro.closed("/proc/sys"):
+        return f"/sys and /proc/sys are read-only in {ro.where}: run quiet on the host, or in a privileged container"
     return ""
 
 
 def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
     """The mounts for `why_not`; None when none of those that matter is read-only."""
-    found: dict[str, bool] = {}
+    by_place: dict[str, bool] = {}
     for mount in mounts(facts.reader):
         if mount.path.startswith(("/sys", "/proc")):
-            found[mount.path] = "ro" in mount.options  # a later mount hides an earlier one
-    if not any(found.values()):
+            by_place[mount.path] = "ro" in mount.options  # a later mount hides an earlier one
+    if not any(by_place.values()):
         return None
     inside = virtualization.container(facts)
     return ReadOnlyMounts(
-        tuple(sorted(found.items(), key=lambda item: -len(item[0]))),
+        tuple(sorted(by_place.items(), key=lambda item: -len(item[0]))),
         f"this {inside}" if inside else "this mount namespace",
     )
 
 
-def why_not(found: ReadOnlyMounts, reader: Reader, target: str) -> str:
+def why_not(ro: ReadOnlyMounts, reader: Reader, target: str) -> str:
     """Why this target cannot be written here; "" when nothing speaks against it."""
     path = registry.written_file(reader, target)
-    return f"mounted read-only in {found.where}: only the host can change it" if path and found.closed(path) else ""
+    return f"mounted read-only in {ro.where}: only the host can change it" if path and ro.closed(path) else ""

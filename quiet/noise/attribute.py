@@ -30,7 +30,7 @@ HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, CALL})
 OTHERS = 20  # fewer do not show what is usual
 QUANTILE = 0.9  # of all of a name: what is longer now and then is the handler's own, and so few pauses do not move it
-FAR = 100  # a handler that has more to do than usual seldom has so many times as much
+PAUSE_FAR = 100  # a handler that has more to do than usual seldom has so many times as much
 FLOOR_NS = 100_000  # below this, misses of cold caches and SMT siblings can make as much of a handler of a microsecond
 # A softirq does what has piled up: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two ticks, which are
 # 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
@@ -87,6 +87,17 @@ class Account:
     explained: list[Explained] = field(default_factory=list)
     totals: dict[Cause, Total] = field(default_factory=dict)
 
+    def add(self, gap: Gap, parts: Mapping[Cause, Total]) -> None:
+        """Enter a gap with what its causes took of it."""
+        for cause, part in parts.items():
+            total = self.totals.setdefault(cause, Total())
+            total.count += part.count
+            total.total += part.total
+            total.longest = max(total.longest, part.total)
+            total.gaps += 1
+        shares = [(cause, part.total) for cause, part in parts.items()]
+        self.explained.append(Explained(gap, sorted(shares, key=lambda share: -share[1])))
+
 
 class Usual(NamedTuple):
     """Of a name, in ticks: what takes more than `limit` was paused, and `share` is the handler's own then."""
@@ -106,28 +117,23 @@ class Pauses:
     def __init__(self, took: Iterable[tuple[Name, int]], ticks: Callable[[float], int]) -> None:
         """`took`: of everything that ran, in ticks, whatever its kind; `ticks` converts nanoseconds."""
         self._ticks = ticks
-        self._by_name: dict[Name, list[int]] = {}
+        by_name: dict[Name, list[int]] = {}
         for name, length in took:
             if name[0] in HANDLERS:
-                self._by_name.setdefault(name, []).append(length)
-        for lengths in self._by_name.values():
-            lengths.sort()
-        every = sorted(length for lengths in self._by_name.values() for length in lengths)
+                by_name.setdefault(name, []).append(length)
+        every = sorted(length for lengths in by_name.values() for length in lengths)
         self._of_any = Usual(self._long(every), _rank(every, 0.5)) if len(every) > OTHERS else None
-        self._known: dict[Name, Usual | None] = {}
+        many = {name: sorted(lengths) for name, lengths in by_name.items() if len(lengths) > OTHERS}
+        self._of_name = {name: self._usual(name, lengths) for name, lengths in many.items()}
 
     def usual(self, name: Name) -> Usual | None:
         """What is usual for a name; None where that is not known."""
-        if name not in self._known:
-            self._known[name] = self._usual(name) if name[0] in HANDLERS else None
-        return self._known[name]
+        return self._of_name.get(name, self._of_any) if name[0] in HANDLERS else None
 
-    def _usual(self, name: Name) -> Usual | None:
-        own = self._by_name.get(name, [])
+    def _usual(self, name: Name, lengths: list[int]) -> Usual:
         floor = self._ticks(BATCH_NS if name[0] == SOFTIRQ else FLOOR_NS)
-        if len(own) > OTHERS:
-            return Usual(min(max(FAR * _rank(own, QUANTILE), floor), self._long(own)), _rank(own, 0.5))
-        return self._of_any
+        limit = min(max(PAUSE_FAR * _rank(lengths, QUANTILE), floor), self._long(lengths))
+        return Usual(limit, _rank(lengths, 0.5))
 
     def _long(self, lengths: list[int]) -> int:
         return max(LONG_FAR * _rank(lengths, QUANTILE), self._ticks(LONG_NS))
@@ -170,24 +176,24 @@ def account(
     pauses = Pauses(_lengths(parts, rest, namer) if virtual else (), ticks)
     done = Account()
     for gap, took, outside in zip(gaps, parts, outsides, strict=True):
-        found: dict[Cause, Total] = {}
+        parts_of_gap: dict[Cause, Total] = {}
         for share in (share for frame in took for share in frame):
             cause, net = namer(share), share.net
             known = pauses.usual((cause.kind, cause.name))
             if known and net > known.limit:
-                _add(found, Cause(HOST, HYPERVISOR, f"{cause.kind} {cause.name}"), net - known.share, 1)
+                _add(parts_of_gap, Cause(HOST, HYPERVISOR, f"{cause.kind} {cause.name}"), net - known.share, 1)
                 net = known.share
-            _add(found, cause, net, share.count)
+            _add(parts_of_gap, cause, net, share.count)
         if outside:
-            _add(found, _outside(gap, bool(took), ticks, whole_until, virtual), outside, 1)
-        _book(done, gap, found)
+            _add(parts_of_gap, _outside(gap, bool(took), ticks, whole_until, virtual), outside, 1)
+        done.add(gap, parts_of_gap)
     for share in rest:
         done.totals.setdefault(namer(share), Total()).count += share.count
     return done
 
 
-def _add(found: dict[Cause, Total], cause: Cause, took: int, count: int) -> None:
-    total = found.setdefault(cause, Total())
+def _add(parts: dict[Cause, Total], cause: Cause, took: int, count: int) -> None:
+    total = parts.setdefault(cause, Total())
     total.total += took
     total.count += count
 
@@ -206,13 +212,13 @@ def _overlap(gap: Gap, frame: Frame) -> int:
 
 def _within(gap: Gap, frame: Frame) -> list[Share]:
     """A frame's shares; what of it reaches out of the gap is taken off the largest ones."""
-    found = shares(frame)
+    parts = shares(frame)
     outside = frame.length - _overlap(gap, frame)
-    for part in sorted(found, key=lambda part: -part.net):
+    for part in sorted(parts, key=lambda part: -part.net):
         off = min(part.net, outside)
         part.net -= off
         outside -= off
-    return found
+    return parts
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
@@ -253,17 +259,6 @@ def _lengths(
     for share in chain(inside, rest):
         kind, name, _ = namer(share)
         yield (kind, name), share.net
-
-
-def _book(done: Account, gap: Gap, found: Mapping[Cause, Total]) -> None:
-    for cause, one in found.items():
-        total = done.totals.setdefault(cause, Total())
-        total.count += one.count
-        total.total += one.total
-        total.longest = max(total.longest, one.total)
-        total.gaps += 1
-    parts = [(cause, one.total) for cause, one in found.items()]
-    done.explained.append(Explained(gap, sorted(parts, key=lambda part: -part[1])))
 
 
 def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:

@@ -24,7 +24,6 @@ from quiet.noise.attribute import (
     UNKNOWN,
     Account,
     Cause,
-    Explained,
     Gap,
     Total,
 )
@@ -139,10 +138,5 @@ def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Accoun
     for gap in gaps:
         none = stalled if gap.length < stall else short
         cause = none if gap.length < least and not gap.flags else causes.get(gap, none)
-        total = done.totals.setdefault(cause, Total())
-        total.count += 1
-        total.gaps += 1
-        total.total += gap.length
-        total.longest = max(total.longest, gap.length)
-        done.explained.append(Explained(gap, [(cause, gap.length)]))
+        done.add(gap, {cause: Total(1, gap.length)})
     return done

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from quiet.errors import UsageError
 
-KEYS = ("max_lost", "max_gap", "max_interrupts")
 _UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)")
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)?")
 
 
 class Nanoseconds(float):
@@ -29,18 +29,12 @@ NONE = Budgets()
 
 
 def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
-    """Budgets from texts by KEYS ("0.1%", "100us", 10). `where` names a key in messages. Raises UsageError."""
-
-    def given(key: str) -> str | None:
-        return None if texts.get(key) is None else str(texts[key])
-
-    lost, gap, interrupts = (given(key) for key in KEYS)
-    names = [where.format(key if "." in where else key.replace("_", "-")) for key in KEYS]
-    return Budgets(
-        max_lost_pct=None if lost is None else parse_percent(lost, names[0]),
-        max_gap_ns=None if gap is None else parse_ns(gap, names[1]),
-        max_interrupts_per_s=None if interrupts is None else _rate(interrupts, names[2]),
-    )
+    """Budgets from texts by their keys ("0.1%", "100us", 10). `where` names a key in messages. Raises UsageError."""
+    values: list[float | None] = []
+    for key, read in _READ.items():
+        name = where.format(key if "." in where else key.replace("_", "-"))
+        values.append(None if texts.get(key) is None else read(str(texts[key]), name))
+    return Budgets(*values)
 
 
 def over(first: Budgets, second: Budgets) -> Budgets:
@@ -48,41 +42,40 @@ def over(first: Budgets, second: Budgets) -> Budgets:
     return Budgets(*(other if own is None else own for own, other in zip(first, second, strict=True)))
 
 
-def _rate(text: str, name: str) -> float:
+def _number(text: str, most: float, wrong: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1
-    if not 0 <= value < float("inf"):
-        raise UsageError(f"{name} {text!r}: not a number of interrupts a second")
+    if not 0 <= value <= most:
+        raise UsageError(wrong)
     return value
+
+
+def _rate(text: str, name: str) -> float:
+    return _number(text, sys.float_info.max, f"{name} {text!r}: not a number of interrupts a second")
 
 
 def parse_ns(text: str, option: str) -> float:
     """ "100ns", "5us", "1.5ms" or "2s" in nanoseconds. Raises UsageError naming the option."""
-    found = _TIME.fullmatch(text.strip())
-    if not found or not float(found[1]):
+    match = _TIME.fullmatch(text.strip())
+    if not match or not match[2] or not float(match[1]):
         raise UsageError(f"{option} {text!r}: not a time; write a number with ns, us, ms or s, such as 100ns")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def parse_seconds(text: str, option: str) -> float:
     """A duration: seconds as a plain number, or with a unit."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)?", text.strip())
-    if not found:
+    match = _TIME.fullmatch(text.strip())
+    if not match:
         raise UsageError(f"{option} {text!r}: not a duration; write seconds, such as 10, or a number with a unit")
-    return float(found[1]) * _UNITS[found[2] or "s"] / 1e9
+    return float(match[1]) * _UNITS[match[2] or "s"] / 1e9
 
 
 def parse_percent(text: str, option: str) -> float:
     """ "0.1" or "0.1%". Raises UsageError naming the option."""
-    try:
-        value = float(text.strip().removesuffix("%"))
-    except ValueError:
-        value = -1
-    if not 0 <= value <= 100:
-        raise UsageError(f"{option} {text!r}: not a share of the time; write a percentage such as 0.1%")
-    return value
+    wrong = f"{option} {text!r}: not a share of the time; write a percentage such as 0.1%"
+    return _number(text.strip().removesuffix("%"), 100, wrong)
 
 
 def show(ns: float) -> str:
@@ -92,3 +85,7 @@ def show(ns: float) -> str:
             value = ns / size
             return (f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}") + f" {unit}"
     return f"{ns:.0f} ns"
+
+
+_READ = {"max_lost": parse_percent, "max_gap": parse_ns, "max_interrupts": _rate}
+KEYS = (*_READ,)

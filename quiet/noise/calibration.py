@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 from quiet.noise._noise import ffi, lib
 
@@ -16,9 +17,12 @@ FAULTS = 1000
 
 def periods(count: int = PERIODS) -> list[int]:
     """Differences between readings of the loop on the calling thread, in ticks."""
-    found = ffi.new("uint64_t[]", count)
-    lib.qn_periods(found, count)
-    return list(found)
+    return _lengths(lib.qn_periods, count)
+
+
+def _lengths(measure: Callable[[Any, int], int | None], count: int) -> list[int]:
+    lengths = ffi.new("uint64_t[]", count)
+    return [] if measure(lengths, count) else list(lengths)
 
 
 def calibrate(differences: Sequence[int]) -> tuple[float, int]:
@@ -59,11 +63,9 @@ def _step(common: Sequence[int]) -> int:
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:
     """How long the loop is away for single timer interrupts on the calling thread, in ticks; 0: it did not come."""
-    found = ffi.new("uint64_t[]", count)
-    return [] if lib.qn_interruptions(found, count) else list(found)
+    return _lengths(lib.qn_interruptions, count)
 
 
 def faults(count: int = FAULTS) -> list[int]:
     """How long it takes to touch a page that is not there, in ticks."""
-    found = ffi.new("uint64_t[]", count)
-    return [] if lib.qn_faults(found, count) else list(found)
+    return _lengths(lib.qn_faults, count)

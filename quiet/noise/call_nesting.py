@@ -7,7 +7,7 @@ for. Their names are the inner ones'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -75,9 +75,6 @@ class _Stack:
         self.works: dict[int, Frame] = {}  # per task: the work that it has begun and not ended
         self.last = begin
 
-    def push(self, frame: Frame) -> None:
-        self.open.append(frame)
-
     def pop(self, time: int) -> Frame:
         frame = self.open.pop()
         frame.end = time
@@ -102,9 +99,9 @@ class _Stack:
         while self.open:
             self.pop(event.time)
         if event.other not in self.own:
-            self.push(Frame(THREAD, event.name, event.time, pid=event.other))
+            self.open.append(Frame(THREAD, event.name, event.time, pid=event.other))
             if work := self.works.get(event.other):
-                self.push(Frame(WORK, work.name, event.time, pid=event.other, key=work.key, again=True))
+                self.open.append(Frame(WORK, work.name, event.time, pid=event.other, key=work.key, again=True))
 
 
 def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
@@ -118,7 +115,7 @@ def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int
             frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
             if event.kind == WORK:
                 stack.works[event.pid] = frame
-            stack.push(frame)
+            stack.open.append(frame)
         elif event.action == END:
             if event.kind == WORK:
                 stack.works.pop(event.pid, None)
@@ -161,3 +158,11 @@ def shares(frame: Frame) -> list[Share]:
         first.net += frame.net
         return [first, *(share for share in out if share is not first)]
     return [Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid), *out]
+
+
+def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """The frames and those in them; not the rest of one that was counted before."""
+    for frame in frames:
+        if not frame.again:
+            yield frame
+        yield from outer_and_inner(frame.inner)

@@ -30,9 +30,9 @@ def now() -> int:
 
 def moment() -> Moment:
     """Now, on all clocks."""
-    found = ffi.new("qn_moment *")
-    lib.qn_moment_now(found)
-    return Moment(found.ticks, found.spread, found.raw_ns, found.monotonic_ns)
+    reading = ffi.new("qn_moment *")
+    lib.qn_moment_now(reading)
+    return Moment(reading.ticks, reading.spread, reading.raw_ns, reading.monotonic_ns)
 
 
 @dataclass(frozen=True, slots=True)

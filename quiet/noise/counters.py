@@ -1,5 +1,7 @@
 """What the kernel counts by itself: interrupts and softirqs by line and CPU, stolen time, firmware interruptions.
 
+Each line of /proc/interrupts is compared with the interrupts traced.
+
 Reading is not one moment: a count that changes while the file is read may be in or not. Each reading therefore says
 from when to when it lasted, in the detector's ticks.
 """
@@ -8,42 +10,54 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiet.cpulist import CpuSet
 from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
+from quiet.noise.call_nesting import IRQ, VECTOR, Frame, outer_and_inner
 
 MSR_SMI_COUNT = 0x34  # Intel SDM volume 4, "MSR_SMI_COUNT"; AMD has none
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptLine:
-    """A line of /proc/interrupts: its label ("LOC", "27"), and what it is for."""
-
-    label: str
-    text: str
+# Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
+NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
+TIMERS = ("arch_timer",)  # what stands for LOC where the timer is a numbered interrupt (arm64)
+LABELS = {
+    "local_timer": "LOC",
+    "reschedule": "RES",
+    "call_function": "CAL",
+    "call_function_single": "CAL",
+    "irq_work": "IWI",
+    "spurious_apic": "SPU",
+    "thermal_apic": "TRM",
+    "threshold_apic": "THR",
+    "deferred_error_apic": "DFR",
+    "x86_platform_ipi": "PLT",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """One reading. `interrupts` and `softirqs`: per CPU, per label."""
+    """One reading. `lines`: what each label is for; `interrupts` and `softirqs`: per CPU, per label."""
 
     begin: int
     end: int
-    lines: dict[str, InterruptLine]
+    lines: dict[str, str]
     interrupts: dict[int, dict[str, int]]
     softirqs: dict[int, dict[str, int]]
     stolen: dict[int, int]  # USER_HZ, per CPU
     firmware: dict[int, int]  # SMI count per CPU, where it can be read
 
 
-def interrupts(text: str) -> tuple[dict[str, InterruptLine], dict[int, dict[str, int]]]:
-    """The lines of /proc/interrupts, and per CPU of its header the counts by label."""
+def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
+    """What the lines of /proc/interrupts are for, by label ("LOC", "27"), and per CPU of its header their counts.
+
+    /proc/softirqs has the same form, without texts.
+    """
     rows = text.splitlines()
     cpus = [int(word[3:]) for word in rows[0].split()] if rows else []
-    lines: dict[str, InterruptLine] = {}
+    lines: dict[str, str] = {}
     counts: dict[int, dict[str, int]] = {cpu: {} for cpu in cpus}
     for row in rows[1:]:
         label, _, rest = row.partition(":")
@@ -53,15 +67,10 @@ def interrupts(text: str) -> tuple[dict[str, InterruptLine], dict[int, dict[str,
         if len(numbers) < len(cpus) or not all(word.isdecimal() for word in numbers):
             continue  # ERR and MIS are counted for the machine, not for a CPU
         text = words[len(cpus)].strip() if len(words) > len(cpus) else ""
-        lines[label] = InterruptLine(label, re.split(r"\s{2,}", text)[-1])
+        lines[label] = re.split(r"\s{2,}", text)[-1]
         for cpu, word in zip(cpus, numbers, strict=True):
             counts[cpu][label] = int(word)
     return lines, counts
-
-
-def softirqs(text: str) -> dict[int, dict[str, int]]:
-    """Per CPU the counts of /proc/softirqs by name."""
-    return interrupts(text)[1]
 
 
 def stolen(text: str) -> dict[int, int]:
@@ -72,13 +81,13 @@ def stolen(text: str) -> dict[int, int]:
 
 def firmware(reader: Reader, cpus: CpuSet) -> dict[int, int]:
     """SMI counts, of the CPUs whose MSRs can be read (Intel, root, the msr module loaded)."""
-    found = {cpu: reader.at(f"/dev/cpu/{cpu}/msr", MSR_SMI_COUNT, 8) for cpu in cpus}
-    return {cpu: struct.unpack("<Q", raw)[0] for cpu, raw in found.items() if raw is not None}
+    registers = {cpu: reader.at(f"/dev/cpu/{cpu}/msr", MSR_SMI_COUNT, 8) for cpu in cpus}
+    return {cpu: struct.unpack("<Q", raw)[0] for cpu, raw in registers.items() if raw is not None}
 
 
 def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
     """Read all of them for these CPUs; the interrupts in the middle, closely timed."""
-    soft = softirqs(reader.text("/proc/softirqs") or "")
+    soft = interrupts(reader.text("/proc/softirqs") or "")[1]
     away = stolen(reader.text("/proc/stat") or "")
     smi = firmware(reader, cpus)
     begin = now()
@@ -90,3 +99,43 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
         return {cpu: table.get(cpu, {}) for cpu in cpus}
 
     return Counters(begin, end, lines, ours(counts), ours(soft), {c: away[c] for c in cpus if c in away}, smi)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A line of /proc/interrupts over the window: how much it grew, and how many of these were traced.
+
+    `exact`: the two agree, what came while the file was read counted either way. None: nothing was traced.
+    """
+
+    text: str
+    counted: int
+    traced: int | None
+    exact: bool | None
+
+
+def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
+    """The lines that grew on a CPU, beside how often the trace saw them between the two readings."""
+    interrupts = [frame for frame in outer_and_inner(frames or []) if frame.kind in (VECTOR, IRQ)]
+    sure = Counter(line_of(frame) for frame in interrupts if before.end <= frame.begin < after.begin)
+    perhaps = Counter(line_of(frame) for frame in interrupts if before.begin <= frame.begin < after.end) - sure
+    counts = {}
+    for label, text in after.lines.items():
+        grown = after.interrupts[cpu].get(label, 0) - before.interrupts[cpu].get(label, 0)
+        called = label if label in sure or label in perhaps else text  # arm64: IPI0, by what it is for
+        traced = sure[called]
+        if not grown and not traced:
+            continue
+        if frames is None or label in NOT_INTERRUPTS or label == "NMI":
+            counts[label] = Count(text, grown, None, None)
+        else:
+            exact = traced <= grown <= traced + perhaps[called]
+            counts[label] = Count(text, grown, grown if exact else traced, exact)
+    return counts
+
+
+def line_of(frame: Frame) -> str:
+    """The label in /proc/interrupts of the line that counts this interrupt."""
+    if frame.kind == IRQ:
+        return str(frame.key)
+    return LABELS.get(frame.name, frame.name)

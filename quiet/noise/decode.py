@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Sequence
 
 from quiet.host.reader import Reader
-from quiet.noise import formats
 from quiet.noise.call_nesting import NMI, SWITCH, TraceEvent
 from quiet.noise.events import TLB_REMOTE_SEND_IPI, EventType, Values
 from quiet.noise.formats import Value
 from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES, SHOOTDOWN, Sent
 from quiet.noise.tracefs import Instance
 
-_NUMBER = struct.Struct("=H")
 SINGLE = "generic_smp_call_function_single_interrupt"  # stands for whatever was queued
 FOREIGN = "the trace numbers tasks otherwise than this process does: a PID namespace of its own"
 SENDING = (
@@ -84,23 +81,14 @@ def events(
     trace: Instance, cpu: int, symbol: Symbols, convert: Callable[[int], int], ticks: Callable[[float], int]
 ) -> list[TraceEvent]:
     """The events of one CPU in order. `convert` turns time stamps into the detector's ticks, `ticks` nanoseconds."""
-    found = []
-    for page in trace.pages(cpu):
-        for stamp, start, _length in formats.records(page):
-            known = trace.kinds.get(_NUMBER.unpack_from(page, start)[0])
-            if known:
-                kind, decoder = known
-                pid, *values = decoder.take(page, start)
-                event = kind.make(convert(stamp), pid if isinstance(pid, int) else 0, tuple(values), symbol)
-                if event:
-                    found.append(event._replace(key=ticks(event.key)) if event.kind == NMI else event)
-    return found
+    decoded = (kind.make(convert(stamp), pid, values, symbol) for stamp, kind, pid, values in trace.records(cpu))
+    return [event._replace(key=ticks(event.key)) if event.kind == NMI else event for event in decoded if event]
 
 
-def foreign(found: Sequence[TraceEvent], own: int) -> bool:
+def foreign(events: Sequence[TraceEvent], own: int) -> bool:
     """Whether tasks came and went on the CPU, and never the own one: it has another number in a PID namespace."""
-    return any(event.action == SWITCH for event in found) and not any(
-        own in (event.pid, event.other) for event in found
+    return any(event.action == SWITCH for event in events) and not any(
+        own in (event.pid, event.other) for event in events
     )
 
 
@@ -112,37 +100,31 @@ def sent(
     symbol: Symbols,
 ) -> list[Sent]:
     """Who sent interrupts to other CPUs, from all CPUs' traces. `task` names a task by its number."""
-    found = []
-    has_ipi = any(
-        kind.system == "ipi" for kind, _ in trace.kinds.values()
-    )  # then a flush, which has no target, adds none
+    sendings = []
+    has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())
     for cpu in sorted(trace.cpus):
         queued: dict[Value, str] = {}  # per target: the function that its next interrupt is for
-        for page in trace.pages(cpu):
-            for stamp, start, _length in formats.records(page):
-                kind, decoder = trace.kinds.get(_NUMBER.unpack_from(page, start)[0], (None, None))
-                if kind is None or decoder is None or (has_ipi and kind.name == "tlb_flush"):
-                    continue
-                pid, *values = decoder.take(page, start)
-                if kind.name == "csd_queue_cpu":
-                    queued[values[0]] = symbol(values[1]) if isinstance(values[1], int) else ""
-                elif targets := _targets(kind, tuple(values), cpus):
-                    name = task(pid) if isinstance(pid, int) else ""
-                    only, why = _purpose(kind, tuple(values), symbol)
-                    why = queued.pop(values[0], why) if why in ("", SINGLE) else why
-                    found.append(Sent(convert(stamp), cpu, targets, name, only, "" if why == SINGLE else why))
-    return found
+        for stamp, kind, pid, values in trace.records(cpu):
+            if has_ipi and kind.name == "tlb_flush":
+                continue  # it has no target
+            if kind.name == "csd_queue_cpu":
+                queued[values[0]] = symbol(values[1]) if isinstance(values[1], int) else ""
+            elif targets := _targets(kind, values, cpus):
+                only, why = _purpose(kind, values, symbol)
+                why = queued.pop(values[0], why) if why in ("", SINGLE) else why
+                sendings.append(Sent(convert(stamp), cpu, targets, task(pid), only, "" if why == SINGLE else why))
+    return sendings
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
     """What an IPI was sent for, and the function if the event names it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
-    what = values[1] if isinstance(values[1], int) else 0
+    address = values[1] if isinstance(values[1], int) else 0
     if kind.name == "ipi_raise":  # arm: the address of a text
-        text = symbol(what)
+        text = symbol(address)
         return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else "", ""
-    return (FUNCTION, symbol(what)) if what else (RESCHEDULE, "")  # only a function call has a callback
+    return (FUNCTION, symbol(address)) if address else (RESCHEDULE, "")  # only a function call has a callback
 
 
 def _targets(kind: EventType, values: Values, cpus: frozenset[int]) -> frozenset[int]:

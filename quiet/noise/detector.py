@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from statistics import median
 from struct import Struct
 from typing import Any, NamedTuple
@@ -75,66 +76,38 @@ class Placed(NamedTuple):
     limits: tuple[str, ...]
 
 
-class _Pipe:
-    """JSON lines between a detector and who has forked it."""
-
-    def __init__(self) -> None:
-        self._reading, self._writing = os.pipe()
-        self._rest = b""
-
-    def say(self, what: object) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the other one then hears nothing either
-            os.write(self._writing, json.dumps(what).encode() + b"\n")
-
-    def hear(self) -> Any:
-        """What was said next; None when the other one has gone."""
-        while b"\n" not in self._rest:
-            more = os.read(self._reading, 1 << 16)
-            if not more:
-                return None
-            self._rest += more
-        line, _, self._rest = self._rest.partition(b"\n")
-        return json.loads(line)
-
-    def close(self, *, reading: bool = False, writing: bool = False) -> None:
-        for end in [self._reading] * reading + [self._writing] * writing:
-            os.close(end)
-
-
 class Detector:
     """A detector's process, forked. In order: `placed`, `interruption` if wanted, `ready`, `go`, `leave`, `result`."""
 
-    def __init__(self, cpu: int, asked: DetectorRequest) -> None:
+    def __init__(self, cpu: int, request: DetectorRequest) -> None:
         """Raises DetectorError when there is no memory for it."""
-        self.cpu, self.asked = cpu, asked
-        made = ffi.new("qn_watch **")
-        if error := lib.qn_watch_create(asked.capacity, made):
-            raise DetectorError(f"no memory for {asked.capacity:,} gaps: {os.strerror(-error)}")
-        self.watch = made[0]
-        self.watch.duration, self.watch.look = asked.duration, asked.look
-        self._asking, self._answers = _Pipe(), _Pipe()
+        self.cpu, self.asked = cpu, request
+        watch = ffi.new("qn_watch **")
+        if error := lib.qn_watch_create(request.capacity, watch):
+            raise DetectorError(f"no memory for {request.capacity:,} gaps: {os.strerror(-error)}")
+        self.watch = watch[0]
+        self.watch.duration, self.watch.look = request.duration, request.look
+        self._channel, child = Pipe()
         parent = os.getpid()
         self.pid = os.fork()
         if not self.pid:
             code = 1
             try:
-                code = self._child(parent)
+                self._channel.close()
+                code = self._child(parent, child)
             finally:
                 lib.qn_exit(code)
-        self._asking.close(reading=True)
-        self._answers.close(writing=True)
+        child.close()
         self._placed = Placed(0.0, 0, 0, ())
 
-    def _child(self, parent: int) -> int:
+    def _child(self, parent: int, channel: Connection) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)  # the parent decides, by the stop flag
         lib.qn_die_with_parent(parent)
-        self._asking.close(writing=True)
-        self._answers.close(reading=True)
         try:
             affinity.place(self.cpu)
         except QuietError as error:
-            self._answers.say({"error": str(error)})
+            channel.send(str(error))
             return 1
         limits = []
         if failed := lib.qn_lock_memory():
@@ -144,25 +117,25 @@ class Detector:
         period, step = calibrate(periods())
         threshold = self.asked.threshold or round(LOOPS * period) + 1
         self.watch.threshold = threshold
-        self._answers.say(Placed(period, step, threshold, tuple(limits))._asdict())
-        while (order := self._asking.hear()) is not None:
-            if order == "watch":
-                return 1 if lib.qn_watch_run(self.watch) else 0
-            self._answers.say(faults() if order == "fault" else interruptions())
-        return 0
+        channel.send(Placed(period, step, threshold, tuple(limits)))
+        while (order := channel.recv()) != "watch":
+            channel.send(faults() if order == "fault" else interruptions())
+        return 1 if lib.qn_watch_run(self.watch) else 0
 
-    def _answer(self) -> Any:
-        answer = self._answers.hear()
-        if answer is None:
-            raise DetectorError(f"the detector on CPU {self.cpu} was ended before it began")
-        return answer
+    def _answer(self, *orders: str) -> Any:
+        try:
+            for order in orders:
+                self._channel.send(order)
+            return self._channel.recv()
+        except (EOFError, OSError):
+            raise DetectorError(f"the detector on CPU {self.cpu} was ended before it began") from None
 
     def placed(self) -> None:
         """Wait until it is in its place. Raises DetectorError."""
         answer = self._answer()
-        if "error" in answer:
-            raise DetectorError(f"the detector on CPU {self.cpu}: {answer['error']}")
-        self._placed = Placed(**answer)
+        if not isinstance(answer, Placed):
+            raise DetectorError(f"the detector on CPU {self.cpu}: {answer}")
+        self._placed = answer
 
     def check_threshold(self, wanted_ns: float | None) -> None:
         """Raises UsageError for a threshold that each turn of the loop would exceed."""
@@ -178,18 +151,17 @@ class Detector:
         """How long a timer interrupt keeps the loop away, in ticks; 0: not known. Nothing to go by on a nohz_full CPU,
         where the kernel has a task's timers expire elsewhere.
         """
-        self._asking.say("interrupt")
-        found = [length for length in self._answer() if length]
-        return median(found) if found else 0
+        lengths = [length for length in self._answer("interrupt") if length]
+        return median(lengths) if lengths else 0
 
     def fault(self) -> int:
         """How long a page fault takes at least, as things are now, in ticks; 0: not known."""
-        self._asking.say("fault")
-        return min(self._answer(), default=0)
+        return min(self._answer("fault"), default=0)
 
     def ready(self) -> None:
         """Have it run up to where it only waits for `go`."""
-        self._asking.say("watch")
+        with contextlib.suppress(OSError):  # it has ended, which is seen below
+            self._channel.send("watch")
         limit = time.monotonic() + START_S
         while not self.watch.ready:
             if time.monotonic() > limit or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -238,7 +210,7 @@ class Detector:
             faults=watch.faults,
             histogram={lib.qn_bucket_floor(number): count for number, count in enumerate(watch.histogram) if count},
             gaps=[Gap(begin, length, flags) for begin, length, flags, _ in _GAP.iter_unpack(raw)],
-            limits=tuple(self._placed.limits),
+            limits=self._placed.limits,
             pid=self.pid,
         )
 
@@ -248,46 +220,45 @@ class Detector:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
-        self._asking.close(writing=True)
-        self._answers.close(reading=True)
+        self._channel.close()
         lib.qn_watch_destroy(self.watch)
 
 
 @contextlib.contextmanager
-def detectors(cpus: Sequence[int], asked: DetectorRequest) -> Iterator[list[Detector]]:
+def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[Detector]]:
     """Detectors in their places, gone afterwards in any case. Raises DetectorError."""
-    made: list[Detector] = []
+    started: list[Detector] = []
     try:
-        made.extend(Detector(cpu, asked) for cpu in cpus)
-        for each in made:
+        started.extend(Detector(cpu, request) for cpu in cpus)
+        for each in started:
             each.placed()
-        yield made
+        yield started
     finally:
-        for each in made:
+        for each in started:
             each.close()
 
 
 Tick = Callable[[float], bool]
 
 
-def wait(made: Sequence[Detector], seconds: float, tick: Tick) -> None:
+def wait(detectors: Sequence[Detector], seconds: float, tick: Tick) -> None:
     """Start them and wait until all have ended. `tick` is called now and then with the seconds passed; True ends it.
 
     An exception in it (a signal's) ends the watching early too, and is raised when all have ended.
     """
     started = time.monotonic()
-    for each in made:
+    for each in detectors:
         each.go()
     try:
-        while any(each.running() for each in made):
+        while any(each.running() for each in detectors):
             passed = time.monotonic() - started
             if tick(min(passed, seconds)):
                 break
             time.sleep(0.1 if seconds - passed > 0.2 else 0.005)
     finally:
-        for each in made:
+        for each in detectors:
             each.stop()
-        while any(each.running() for each in made):
+        while any(each.running() for each in detectors):
             time.sleep(0.005)
 
 

@@ -62,38 +62,31 @@ def _number(value: Value) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _begin(kind: str, key: int, name: int) -> Callable[..., TraceEvent]:
-    """`key`, `name`: positions of the field that identifies it, and of the address that has a name."""
-
-    def make(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
-        return TraceEvent(time, BEGIN, kind, symbol(_number(values[name])), pid, _number(values[key]))
-
-    return make
-
-
-def _end(kind: str, key: int) -> Callable[..., TraceEvent]:
-    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-        return TraceEvent(time, END, kind, "", pid, _number(values[key]))
-
-    return make
-
-
-def _softirq(action: str) -> Callable[..., TraceEvent]:
-    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-        number = _number(values[0])
-        name = SOFTIRQS[number] if number < len(SOFTIRQS) else str(number)
-        return TraceEvent(time, action, SOFTIRQ, name, pid, number)
-
-    return make
-
-
 def _text(value: Value) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _irq(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
+def _frame(action: str, kind: str, name: str | Callable[[Values, Symbol], str] = "") -> Callable[..., TraceEvent]:
+    """The begin or the end of a frame, which the first field identifies; `name` may be made of the fields."""
+
+    def make(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
+        text = name if isinstance(name, str) else name(values, symbol)
+        return TraceEvent(time, action, kind, text, pid, _number(values[0]))
+
+    return make
+
+
+def _called(values: Values, symbol: Symbol) -> str:
+    return symbol(_number(values[-1]))
+
+
+def _softirq(values: Values, _symbol: Symbol) -> str:
     number = _number(values[0])
-    return TraceEvent(time, BEGIN, IRQ, f"{number} {_text(values[1])}", pid, number)
+    return SOFTIRQS[number] if number < len(SOFTIRQS) else str(number)
+
+
+def _irq(values: Values, _symbol: Symbol) -> str:
+    return f"{_number(values[0])} {_text(values[1])}"
 
 
 def _switch(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
@@ -122,21 +115,21 @@ def _tick_stop(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEve
 
 
 ON_THE_CPU = (
-    EventType("irq", "irq_handler_entry", ("irq", "name"), _irq),
-    EventType("irq", "irq_handler_exit", ("irq",), _end(IRQ, 0)),
-    EventType("irq", "softirq_entry", ("vec",), _softirq(BEGIN)),
-    EventType("irq", "softirq_exit", ("vec",), _softirq(END)),
+    EventType("irq", "irq_handler_entry", ("irq", "name"), _frame(BEGIN, IRQ, _irq)),
+    EventType("irq", "irq_handler_exit", ("irq",), _frame(END, IRQ)),
+    EventType("irq", "softirq_entry", ("vec",), _frame(BEGIN, SOFTIRQ, _softirq)),
+    EventType("irq", "softirq_exit", ("vec",), _frame(END, SOFTIRQ, _softirq)),
     EventType("sched", "sched_switch", ("next_pid", "next_comm"), _switch),
-    EventType("timer", "hrtimer_expire_entry", ("hrtimer", "function"), _begin(HRTIMER, 0, name=1)),
-    EventType("timer", "hrtimer_expire_exit", ("hrtimer",), _end(HRTIMER, 0)),
-    EventType("timer", "timer_expire_entry", ("timer", "function"), _begin(TIMER, 0, name=1)),
-    EventType("timer", "timer_expire_exit", ("timer",), _end(TIMER, 0)),
-    EventType("workqueue", "workqueue_execute_start", ("work", "function"), _begin(WORK, 0, name=1)),
-    EventType("workqueue", "workqueue_execute_end", ("work",), _end(WORK, 0)),
-    EventType("csd", "csd_function_entry", ("csd", "func"), _begin(CALL, 0, name=1)),
-    EventType("csd", "csd_function_exit", ("csd",), _end(CALL, 0)),
-    EventType("ipi", "ipi_entry", ("reason",), _begin(VECTOR, 0, name=0)),
-    EventType("ipi", "ipi_exit", ("reason",), _end(VECTOR, 0)),
+    EventType("timer", "hrtimer_expire_entry", ("hrtimer", "function"), _frame(BEGIN, HRTIMER, _called)),
+    EventType("timer", "hrtimer_expire_exit", ("hrtimer",), _frame(END, HRTIMER)),
+    EventType("timer", "timer_expire_entry", ("timer", "function"), _frame(BEGIN, TIMER, _called)),
+    EventType("timer", "timer_expire_exit", ("timer",), _frame(END, TIMER)),
+    EventType("workqueue", "workqueue_execute_start", ("work", "function"), _frame(BEGIN, WORK, _called)),
+    EventType("workqueue", "workqueue_execute_end", ("work",), _frame(END, WORK)),
+    EventType("csd", "csd_function_entry", ("csd", "func"), _frame(BEGIN, CALL, _called)),
+    EventType("csd", "csd_function_exit", ("csd",), _frame(END, CALL)),
+    EventType("ipi", "ipi_entry", ("reason",), _frame(BEGIN, VECTOR, _called)),
+    EventType("ipi", "ipi_exit", ("reason",), _frame(END, VECTOR)),
     EventType("nmi", "nmi_handler", ("handler", "delta_ns", "handled"), _nmi),
     EventType("exceptions", "page_fault_user", ("address",), _fault),
     EventType("tlb", "tlb_flush", ("reason",), _tlb, f"reason == {TLB_REMOTE_SHOOTDOWN}"),
@@ -146,18 +139,10 @@ ON_THE_CPU = (
 
 def vectors(names: Sequence[str]) -> list[EventType]:
     """The kinds of irq_vectors/, from the names of its events: pairs "x_entry" and "x_exit"."""
-    found = []
+    actions = {"entry": BEGIN, "exit": END}
+    kinds = []
     for name in names:
-        what, _, action = name.rpartition("_")
-        if what and action in ("entry", "exit"):
-            found.append(
-                EventType("irq_vectors", name, ("vector",), _vector(BEGIN if action == "entry" else END, what))
-            )
-    return found
-
-
-def _vector(action: str, name: str) -> Callable[..., TraceEvent]:
-    def make(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
-        return TraceEvent(time, action, VECTOR, name, pid, _number(values[0]))
-
-    return make
+        vector, _, action = name.rpartition("_")
+        if vector and action in actions:
+            kinds.append(EventType("irq_vectors", name, ("vector",), _frame(actions[action], VECTOR, vector)))
+    return kinds

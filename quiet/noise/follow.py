@@ -13,7 +13,8 @@ from __future__ import annotations
 import contextlib
 import signal
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -22,9 +23,9 @@ from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.noise import clock, decode, names, tracefs
 from quiet.noise.attribute import Cause, Namer
-from quiet.noise.call_nesting import FAULT, IRQ, NMI, VECTOR, Frame, TraceEvent, build, shares
+from quiet.noise.call_nesting import FAULT, IRQ, NMI, VECTOR, Frame, TraceEvent, build, outer_and_inner, shares
 from quiet.noise.clock import Clock
-from quiet.noise.interrupt_crosscheck import line_of
+from quiet.noise.counters import line_of
 from quiet.noise.measure import BUFFER_KB, open_traces
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -69,7 +70,6 @@ class Follower:
         self._host, self._cpus = host, cpus
         self._made = contextlib.ExitStack()
         self._traces: tuple[tracefs.Instance, tracefs.Instance] | None = None
-        self._lost: dict[int, int] = {}
         self._first = clock.moment()
         self.why = "kernel tracing has not begun"
         self.clock = ""
@@ -120,9 +120,8 @@ class Follower:
             if self._traces:
                 mine, theirs = self._traces
                 self._off()
-                _forget(mine, {cpu})
-                _forget(theirs, theirs.cpus)
-                self._lost[cpu] = mine.lost(cpu)
+                mine.forget(frozenset({cpu}))
+                theirs.forget()
             self._on()
 
     def pause(self) -> None:
@@ -172,33 +171,28 @@ class Follower:
     ) -> Taken:
         self._rate = rate = Clock(self._first, clock.moment())
         convert = rate.converter(mine.clock)
-        found = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
+        events = decode.events(mine, cpu, self._symbol, convert, rate.ticks)
         comm = decode.comms(self._host, mine.mount)
         sent = decode.sent(theirs, self._cpus, convert, decode.titles(comm), self._symbol)
-        lost = mine.lost(cpu) - self._lost.get(cpu, 0)
-        self._lost[cpu] = self._lost.get(cpu, 0) + lost
-        if decode.foreign(found, own):
+        lost = mine.lost(cpu)
+        mine.forget(frozenset({cpu}))
+        if decode.foreign(events, own):
             self._give_up(decode.FOREIGN)
             return Taken([None] * len(intervals))
         name = names.namer(names.Senders(sent, cpu, rate.ticks(names.SENT_BEFORE_NS)), comm)
-        return Taken(look(found, own, intervals, name, whole=not lost), lost)
-
-
-def _forget(trace: tracefs.Instance, cpus: Iterable[int]) -> None:
-    for cpu in cpus:
-        for _page in trace.pages(cpu):
-            pass
+        return Taken(look(events, own, intervals, name, whole=not lost), lost)
 
 
 def look(
-    found: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
+    events: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
 ) -> list[Seen | None]:
     """What one CPU's events, in order, say of each interval. Not `whole`: what came after the last event is unknown."""
-    begin, end = (found[0].time, found[-1].time) if found else (0, 0)
+    begin, end = (events[0].time, events[-1].time) if events else (0, 0)
     last = intervals[-1][1] if intervals else 0
-    frames = sorted(build(found, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
+    frames = sorted(build(events, begin, max(end, last), frozenset({0, own})), key=lambda frame: frame.begin)
     begins = [frame.begin for frame in frames]
-    interrupts = sorted((frame.begin, _label(frame)) for frame in _all(frames) if frame.kind in (VECTOR, IRQ, NMI))
+    every = [frame for frame in outer_and_inner(frames) if frame.kind in (VECTOR, IRQ, NMI)]
+    interrupts = sorted((frame.begin, _label(frame)) for frame in every)
     out: list[Seen | None] = []
     for number, (start, stop) in enumerate(intervals):
         if not whole and stop > end:
@@ -244,22 +238,13 @@ def _clipped(frame: Frame, start: int, stop: int) -> Frame:
     return Frame(frame.kind, frame.name, begin, end, frame.pid, frame.key, inner, frame.again or frame.begin < start)
 
 
-def _all(frames: Sequence[Frame]) -> Iterator[Frame]:
-    for frame in frames:
-        if not frame.again:
-            yield frame
-        yield from _all(frame.inner)
-
-
 def _label(frame: Frame) -> str:
     return "NMI" if frame.kind == NMI else line_of(frame)
 
 
 def _counts(interrupts: Sequence[tuple[int, str]], start: int, stop: int) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for _time, text in interrupts[bisect_left(interrupts, (start, "")) : bisect_right(interrupts, (stop, "\uffff"))]:
-        found[text] = found.get(text, 0) + 1
-    return found
+    within = interrupts[bisect_left(interrupts, (start, "")) : bisect_right(interrupts, (stop, "\uffff"))]
+    return dict(Counter(text for _, text in within))
 
 
 @contextlib.contextmanager

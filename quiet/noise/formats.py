@@ -53,16 +53,16 @@ def parse(text: str) -> Format:
     if number is None:
         raise ValueError("no ID line")
     fields = {}
-    for found in _FIELD.finditer(text):
-        offset, size, signed = (int(found[group]) for group in (4, 5, 6))
-        fields[found["name"]] = Field(
-            found["name"],
+    for match in _FIELD.finditer(text):
+        offset, size, signed = (int(match[group]) for group in (4, 5, 6))
+        fields[match["name"]] = Field(
+            match["name"],
             offset,
             size,
             bool(signed),
-            dynamic="__data_loc" in found["type"],
-            array=bool(found["array"]),
-            char="char" in found["type"],
+            dynamic="__data_loc" in match["type"],
+            array=bool(match["array"]),
+            char="char" in match["type"],
         )
     return Format(int(number[1]), fields)
 

@@ -20,9 +20,8 @@ from quiet.noise import attribute_untraced, clock, counters, decode, detector, e
 from quiet.noise.attribute import Account, account
 from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
-from quiet.noise.counters import Counters
+from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
 from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
-from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS, TIMERS, Count, compare
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
@@ -92,29 +91,30 @@ def measure(
         first = clock.moment()
         limits: list[str] = []
         traced = _can_trace(host, wanted, limits)
-        asked = _asked(wanted, traced)
-        made = stack.enter_context(detectors(sorted(wanted.cpus), asked))
-        for each in made:
+        request = _asked(wanted, traced)
+        started = stack.enter_context(detectors(sorted(wanted.cpus), request))
+        for each in started:
             each.check_threshold(wanted.threshold_ns)
         traces: list[tracefs.Instance] = []
         alone: dict[int, float] = {}
         if traced:
-            traces = _traces(host, wanted, facts.online, stack, limits)
+            with _counting_instead(limits):
+                traces = open_traces(host, wanted.cpus, facts.online, BUFFER_KB, stack)
         if not traces:
-            alone = {each.cpu: each.interruption() for each in made}
+            alone = {each.cpu: each.interruption() for each in started}
         with _on(traces):
-            costs = _costs(traces[0], made) if traces else []
-            for each in made:
+            costs = _costs(traces[0], started) if traces else []
+            for each in started:
                 each.ready()
             for trace in traces:
                 trace.forget()
             before = counters.read(host, wanted.cpus, clock.now)
-            detector.wait(made, wanted.seconds, _draining(traces, tick))
+            detector.wait(started, wanted.seconds, _draining(traces, tick))
             after = counters.read(host, wanted.cpus, clock.now)
-            for each in made:
+            for each in started:
                 each.leave()
         both = Clock(first, clock.moment())
-        watched = {each.cpu: each.result() for each in made}
+        watched = {each.cpu: each.result() for each in started}
         seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
         given = {cpu: wanted.applied | _boot_parameters(facts, cpu) for cpu in watched}
         together = cpulist.format(wanted.cpus | facts.nohz_full)
@@ -130,33 +130,33 @@ def measure(
         return result
 
 
-def _costs(trace: tracefs.Instance, made: Sequence[Detector]) -> list[float]:
+def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
     """What tracing one event takes on each CPU, in ticks: a page fault with and without it; nothing where it has none.
 
     In turns, because a processor's speed changes, and a guest's more so.
     """
     if not trace.has(PAGE_FAULT):
         return []
-    found: dict[bool, list[list[int]]] = {False: [], True: []}
+    lengths_by: dict[bool, list[list[int]]] = {False: [], True: []}
     for _ in range(TURNS):
-        for traced, lengths in found.items():
+        for traced, lengths in lengths_by.items():
             trace.switch(PAGE_FAULT, traced)
-            lengths.append([each.fault() for each in made])
-    without, within = ([min(each) for each in zip(*lengths, strict=True)] for lengths in found.values())
+            lengths.append([each.fault() for each in detectors])
+    without, within = ([min(each) for each in zip(*lengths, strict=True)] for lengths in lengths_by.values())
     return [max(b - a, 0) for a, b in zip(without, within, strict=True)]
 
 
 def _boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
     """The kernel parameters of remedies that hold for a CPU."""
-    found = {"nohz_full"} if cpu in facts.nohz_full else set()
+    names = {"nohz_full"} if cpu in facts.nohz_full else set()
     for word in facts.command_line.split():
         name, _, value = word.partition("=")
         if name == "rcu_nocbs":
             with contextlib.suppress(UsageError):
-                found |= {name} if value == "all" or cpu in cpulist.parse(value) else set()
+                names |= {name} if value == "all" or cpu in cpulist.parse(value) else set()
         elif word == "tsc=nowatchdog":
-            found.add("tsc")
-    return frozenset(found | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
+            names.add("tsc")
+    return frozenset(names | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
 
 
 @contextlib.contextmanager
@@ -192,23 +192,18 @@ def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str]) -> bool:
     if not wanted.trace:
         limits.append("kernel tracing was not asked for")
         return False
-    try:
+    with _counting_instead(limits):
         tracefs.check(host)
-    except tracefs.NoTraceError as error:
-        limits.append(f"no kernel tracing, so causes are found by counting: {error}")
-        return False
-    return True
+        return True
+    return False
 
 
-def _traces(
-    host: Host, wanted: NoiseRequest, online: CpuSet, stack: contextlib.ExitStack, limits: list[str]
-) -> list[tracefs.Instance]:
-    """The instance for the tested CPUs and the one for who sends to them; none, and why, where that fails."""
+@contextlib.contextmanager
+def _counting_instead(limits: list[str]) -> Iterator[None]:
     try:
-        return open_traces(host, wanted.cpus, online, BUFFER_KB, stack)
+        yield
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so causes are found by counting: {error}")
-        return []
 
 
 def open_traces(
@@ -268,13 +263,13 @@ def _attribute(
         result.limits.append(f"{gone:,} sendings of IPIs did not fit into the trace: some IPIs have no sender")
     senders = decode.sent(theirs, frozenset(watched), convert, decode.titles(comm), symbol)
     for cpu, seen in watched.items():
-        found = decode.events(mine, cpu, symbol, convert, result.clock.ticks)
-        if decode.foreign(found, seen.pid):
+        traced = decode.events(mine, cpu, symbol, convert, result.clock.ticks)
+        if decode.foreign(traced, seen.pid):
             result.limits.append(f"CPU {cpu}: the detector itself is reported as a task: {decode.FOREIGN}")
         lost = mine.lost(cpu)
-        begin, end = (found[0].time, found[-1].time) if found else (seen.begin, seen.end)
+        begin, end = (traced[0].time, traced[-1].time) if traced else (seen.begin, seen.end)
         whole_until = end if lost else max(seen.end, end)
-        frames = build(found, min(begin, seen.begin), max(end, seen.end), frozenset({0, seen.pid}))
+        frames = build(traced, min(begin, seen.begin), max(end, seen.end), frozenset({0, seen.pid}))
         reach = result.clock.ticks(SENT_BEFORE_NS)
         name = namer(Senders(senders, cpu, reach), comm)
         done = account(
@@ -289,8 +284,8 @@ def _attribute(
             compare(cpu, before, after, None if lost else frames),
             *_others(cpu, before, after),
             lost_events=lost,
-            events=len(found),
-            tick_kept=Counter(each.name for each in found if each.kind == events.TICK_KEPT),
+            events=len(traced),
+            tick_kept=Counter(each.name for each in traced if each.kind == events.TICK_KEPT),
         )
 
 

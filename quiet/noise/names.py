@@ -103,12 +103,12 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
-            what = CALLS.get(share.name, share.name)
-            sent = senders.find(share.begin, _purposes(share), what if share.kind == CALL else "")
+            function = CALLS.get(share.name, share.name)
+            sent = senders.find(share.begin, _purposes(share), function if share.kind == CALL else "")
             by = f"CPU {sent.cpu}, {sent.task}" if sent else ""
             if share.kind == VECTOR and share.name in FUNCTION_CALLS and sent and sent.why:
                 return Cause(CALL, CALLS.get(sent.why, sent.why), by)
-            return Cause(share.kind, what, by)
+            return Cause(share.kind, function, by)
         if share.kind == WORK:
             # what follows the worker's number is its work now, not then
             return Cause(WORK, share.name, re.split("[-+]", comms(share.pid))[0])

@@ -235,16 +235,16 @@ def remedy(cause: Cause, cpu: int, in_place: Collection[str] = (), cpus: str = "
         if item.kind != cause.kind or not re.fullmatch(item.pattern, cause.name) or not re.fullmatch(item.by, cause.by):
             continue
         names = {"cpu": cpu, "cpus": cpus or str(cpu)}
-        found = item._replace(what=item.what.format(**names), text=item.text.format(**names))
-        if found.what.partition("=")[0] not in in_place:
-            return found
-        what = f"knob {found.what}" if found.how == KNOB else found.what
-        named = f"{what} is in place already, and this came all the same: {found.text}"
-        return found._replace(how=NONE, what="", text=found.still or named)
+        filled = item._replace(what=item.what.format(**names), text=item.text.format(**names))
+        if filled.what.partition("=")[0] not in in_place:
+            return filled
+        what = f"knob {filled.what}" if filled.how == KNOB else filled.what
+        named = f"{what} is in place already, and this came all the same: {filled.text}"
+        return filled._replace(how=NONE, what="", text=filled.still or named)
     raise LookupError(f"no remedy for the kind {cause.kind}")  # the table ends each kind with ".*"
 
 
 def stopped_by(name: str) -> list[Remedy]:
     """What a knob or a kernel parameter removes: for `quiet explain`."""
-    found = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
-    return [item._replace(text=item.text.replace("{cpus}", "LIST").replace("{cpu}", "N")) for item in found]
+    removers = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
+    return [item._replace(text=item.text.replace("{cpus}", "LIST").replace("{cpu}", "N")) for item in removers]

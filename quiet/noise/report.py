@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from quiet.noise import clock
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
 from quiet.noise.budgets import Budgets, Nanoseconds, show
-from quiet.noise.interrupt_crosscheck import NOT_INTERRUPTS, Count
+from quiet.noise.counters import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
 from quiet.noise.remedies import BOOT, KNOB, remedy
@@ -102,7 +102,7 @@ class DetectorReport:
     """The detector on the first CPU, and its clock."""
 
     clock: str
-    ticks_per_second: float
+    ticks_per_second: int
     loop_ns: float
     step_ns: float
     threshold_ns: float
@@ -239,10 +239,14 @@ def make(measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, i
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
     detector = DetectorReport(
-        clock.name(), measured.clock.per_second, ns(first.period), ns(first.step), ns(first.threshold)
+        clock=clock.name(),
+        ticks_per_second=round(measured.clock.per_second),
+        loop_ns=round(ns(first.period), 2),
+        step_ns=round(ns(first.step), 2),
+        threshold_ns=round(ns(first.threshold), 1),
     )
     return NoiseReport(
-        duration_s=measured.seconds,
+        duration_s=round(measured.seconds, 6),
         source=measured.source,
         limits=tuple(measured.limits),
         virtual=measured.virtual or None,

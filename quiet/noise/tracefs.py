@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
@@ -18,9 +19,10 @@ from quiet.host.host import Host
 from quiet.host.proc import start_time
 from quiet.host.reader import Reader
 from quiet.noise import formats
-from quiet.noise.events import EventType
+from quiet.noise.events import EventType, Values
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+_NUMBER = struct.Struct("=H")  # of an event's kind
 PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # of events that are kept
 CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
@@ -48,25 +50,19 @@ def check(reader: Reader) -> None:
         raise NoTraceError("tracing needs root")
 
 
-def _started(reader: Reader, pid: int) -> str:
-    """When a process started, in the kernel's own count; "" when there is none. Numbers of processes come again."""
-    return start_time(reader, pid) or ""
-
-
 def remove_left_over(host: Host) -> list[str]:
     """Remove the instances whose owner has ended without doing so; their names."""
+    gone = []
     with contextlib.suppress(NoTraceError):
         folder = f"{mount(host)}/instances"
-        gone = []
         for name in host.names(folder):
             prefix, _, rest = name.rpartition(".")[0].partition(".")
             pid, _, started = rest.partition(".")
-            if prefix == PREFIX and pid.isdecimal() and _started(host, int(pid)) != started:
+            if prefix == PREFIX and pid.isdecimal() and (start_time(host, pid) or "") != started:
                 with contextlib.suppress(OSError):
                     host.rmdir(f"{folder}/{name}")
                     gone.append(name)
-        return gone
-    return []
+    return gone
 
 
 class Instance:
@@ -77,7 +73,7 @@ class Instance:
         self.host, self.cpus = host, cpus
         self.mount = mount(host)
         pid = os.getpid()
-        self.path = f"{self.mount}/instances/{PREFIX}.{pid}.{_started(host, pid)}.{role}"
+        self.path = f"{self.mount}/instances/{PREFIX}.{pid}.{start_time(host, pid)}.{role}"
         self.clock = ""
         self.kinds: dict[int, tuple[EventType, formats.Decoder]] = {}
         self._wanted, self._size_kb = kinds, size_kb
@@ -112,8 +108,7 @@ class Instance:
         try:
             self.off()
             self._write("options/overwrite", "0")  # what does not fit is lost at the end, and counted
-            mask = cpulist.format_mask(self.cpus)
-            self._write("tracing_cpumask", mask)
+            self._write("tracing_cpumask", cpulist.format_mask(self.cpus))
             self.clock = self._choose_clock()
             for cpu in sorted(self.cpus):
                 self._write(f"per_cpu/cpu{cpu}/buffer_size_kb", str(self._size_kb))
@@ -179,13 +174,22 @@ class Instance:
         yield from self._pages.pop(cpu, [])
         yield from self._new_pages(cpu)
 
+    def records(self, cpu: int) -> Iterator[tuple[int, EventType, int, Values]]:
+        """The events of a CPU that are known here: time stamp, kind, task, and the kind's fields."""
+        for page in self.pages(cpu):
+            for stamp, start, _length in formats.records(page):
+                if known := self.kinds.get(_NUMBER.unpack_from(page, start)[0]):
+                    kind, decoder = known
+                    pid, *values = decoder.take(page, start)
+                    yield stamp, kind, pid if isinstance(pid, int) else 0, tuple(values)
+
     def _new_pages(self, cpu: int) -> Iterator[bytes]:
         for page in self.host.pages(f"{self.path}/per_cpu/cpu{cpu}/trace_pipe_raw"):
             yield page[: formats.used(page)]  # the rest of the page is empty
 
-    def forget(self) -> None:
-        """Discard the trace so far, and the count of events that did not fit."""
-        for cpu in self.cpus:
+    def forget(self, cpus: CpuSet | None = None) -> None:
+        """Discard the trace of these CPUs (None: of all) so far, and the count of events that did not fit."""
+        for cpu in self.cpus if cpus is None else cpus:
             for _page in self.pages(cpu):
                 pass
             self._forgotten[cpu] = self._dropped(cpu)
@@ -196,5 +200,5 @@ class Instance:
 
     def _dropped(self, cpu: int) -> int:
         text = self.host.text(f"{self.path}/per_cpu/cpu{cpu}/stats") or ""
-        found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-        return int(found.get("overrun", 0)) + int(found.get("dropped events", 0))
+        counts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        return int(counts.get("overrun", 0)) + int(counts.get("dropped events", 0))

@@ -193,14 +193,14 @@ def _ask_every_knob(facts: Facts) -> None:
     for knob in KNOBS:
         for choice in (*knob.choices, *(["1"] if knob.numeric else [])):
             for chosen in dict.fromkeys(cpus):
-                scene = RuleContext(facts, chosen, choice)
-                for item in knob.rule(scene):
+                context = RuleContext(facts, chosen, choice)
+                for item in knob.rule(context):
                     if not isinstance(item, Skip):
                         registry.get(facts.reader, item.target)
                         registry.identity(facts.reader, item.target)
                         if item.target.startswith("workqueue:"):  # written to another file than it is read from
                             facts.reader.text(registry.written_file(facts.reader, item.target))
-                for target in knob.entangled(scene):
+                for target in knob.entangled(context):
                     if target.startswith("file:"):
                         facts.reader.text(target[5:])
 

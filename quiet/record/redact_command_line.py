@@ -9,13 +9,10 @@ from quiet.boot.parameters.cmdline import name as parameter
 from quiet.boot.parameters.cmdline import split
 
 MASKED = "masked"
-_KNOWN = re.compile(
-    r"isolcpus|nohz(_full)?|rcu_nocbs|rcu_nocb_poll|irqaffinity|kthread_cpus|skew_tick|tsc|notsc|clocksource"
-    r"|highres|nosoftlockup|nowatchdog|nmi_watchdog|watchdog_thresh|(intel|amd)_pstate|intel_idle|idle|mitigations"
-    r"|nosmt|maxcpus|nr_cpus|possible_cpus|transparent_hugepage|hugepages(z)?|default_hugepagesz|numa|numa_balancing"
-    r"|mce|threadirqs|preempt|noirqbalance|acpi_irq_nobalance|cgroup_no_v1|cgroup_disable|psi|split_lock_detect"
-    r"|randomize_kstack_offset|lockdown|(intel_|amd_)?iommu|hpet|pcie_aspm|loglevel|console|audit|swapaccount|acpi|pci"
-    r"|ro|rw|quiet|splash|panic|reboot|nokaslr|systemd\.(unified_cgroup_hierarchy|cpu_affinity)"
+_KNOWN = re.compile(  # besides those of the table
+    r"notsc|highres|watchdog_thresh|intel_idle|nr_cpus|possible_cpus|numa|noirqbalance|acpi_irq_nobalance"
+    r"|cgroup_(no_v1|disable)|lockdown|(intel|amd)_iommu|hpet|loglevel|console|swapaccount|acpi|pci|ro|rw|quiet|splash"
+    r"|panic|reboot|systemd\.unified_cgroup_hierarchy"
     r"|(rcutree|rcupdate|workqueue|processor|cpuidle|cpufreq|intel_idle|pcie_aspm|kvm|kvm_intel|kvm_amd)\.[a-z_0-9]+"
 )
 _SHOWN_WITHOUT_VALUE = ("root", "resume", "initrd", "BOOT_IMAGE", "rootfstype", "rootflags", "init")

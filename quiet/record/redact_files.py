@@ -39,7 +39,7 @@ Names = Callable[[str], str]
 
 def known_options() -> frozenset[str]:
     """The kernel's options that quiet asks for."""
-    options = [option for name in (*fragments.NAMES, fragments.LAB) for option in fragments.load([name])]
+    options = fragments.load((*fragments.NAMES, fragments.LAB))
     names = {name for option in options for name in (option.name, *option.names)}
     return frozenset(names | {"CONFIG_X86", "CONFIG_ARM64", "CONFIG_KEXEC_SIG"})
 
@@ -79,20 +79,16 @@ def _boot_file(path: str, text: str) -> str | None:
     return None
 
 
-def _joined(text: str) -> Iterator[str]:
-    yield from text.replace("\\\n", "").splitlines()
-
-
 def _shell(text: str) -> Iterator[str]:
     """Assignments of kernel command lines and a few plain settings; other variables are put in where they are used."""
     others: list[str] = []
-    for line in _joined(text):
+    for line in text.replace("\\\n", "").splitlines():
         if _MARK.fullmatch(line.strip()):
             yield line.strip()
-        found = _SET.fullmatch(line)
-        if not found:
+        match = _SET.fullmatch(line)
+        if not match:
             continue
-        name, op, value = found["name"], found["op"], found["value"]
+        name, op, value = match["name"], match["op"], match["value"]
         if _LINES.fullmatch(name):
             yield f'{name}{op}"{_line(value, others)}"'
         elif _SETTINGS.fullmatch(name):
@@ -106,67 +102,67 @@ def _shell(text: str) -> Iterator[str]:
 def _value(value: str, others: Iterable[str]) -> str:
     """As the shell reads it, with the other variables put in; those of _LINES stay as \\x01NAME\\x02."""
     text = "\n".join((*others, f"_={value}"))
-    kept = {found[0] for found in _LINES.finditer(text)}
+    kept = {match[0] for match in _LINES.finditer(text)}
     marks = [f"{name}='\x01{name}\x02'" for name in sorted(kept)]
     return variables(["\n".join((*marks, text))]).get("_", "")
 
 
 def _line(value: str, others: Iterable[str]) -> str:
-    made = _value(value, others)
+    text = _value(value, others)
     kept = []
-    for part in re.split("(\x01\\w+\x02)", made):
+    for part in re.split("(\x01\\w+\x02)", text):
         reference = _REFERENCE.fullmatch(part)
         kept.append(f"${{{reference[1]}}}" if reference else parameters(part))
         kept += ["--"] if "--" in part.split() else []  # in a variable more may follow, which is init's then
-    lead = " " if made[:1].isspace() else ""  # += puts it right behind what was there
+    lead = " " if text[:1].isspace() else ""  # += puts it right behind what was there
     return lead + " ".join(filter(None, kept))
 
 
 def _grub(text: str) -> Iterator[str]:
-    for line in _joined(text):
-        if found := _ENTRY.match(line):
-            yield f"{found[1]} '{MASKED}' {{"
-        elif found := _KERNEL.fullmatch(line):
-            yield f"{found[1]}{found[2]} /{MASKED} {parameters(found[3])}".rstrip()
-        elif found := _GRUB_SET.fullmatch(line):
-            yield f'set {found[1]}="{_line(found[2], ())}"'
+    for line in text.replace("\\\n", "").splitlines():
+        if match := _ENTRY.match(line):
+            yield f"{match[1]} '{MASKED}' {{"
+        elif match := _KERNEL.fullmatch(line):
+            yield f"{match[1]}{match[2]} /{MASKED} {parameters(match[3])}".rstrip()
+        elif match := _GRUB_SET.fullmatch(line):
+            yield f'set {match[1]}="{_line(match[2], ())}"'
         elif line.strip() in ("}", "blscfg"):
             yield line
 
 
 def _entry(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        found = _KEY.fullmatch(line)
-        if not found:
+        match = _KEY.fullmatch(line)
+        if not match:
             continue
-        if found[2] == "options":
-            variable = " $kernelopts" if "$kernelopts" in found[4].split() else ""
-            yield f"{found[1]}options{found[3]}{(parameters(found[4]) + variable).strip()}"
-        elif found[2] in ("title", "linux", "initrd", "efi", "devicetree"):
-            yield f"{found[2]} {'' if found[2] == 'title' else '/'}{MASKED}"
+        if match[2] == "options":
+            variable = " $kernelopts" if "$kernelopts" in match[4].split() else ""
+            yield f"{match[1]}options{match[3]}{(parameters(match[4]) + variable).strip()}"
+        elif match[2] in ("title", "linux", "initrd", "efi", "devicetree"):
+            yield f"{match[2]} {'' if match[2] == 'title' else '/'}{MASKED}"
 
 
 def _extlinux(text: str) -> Iterator[str]:
     number = 0
     for line in text.splitlines():
-        found = _KEY.fullmatch(line)
-        key = found[2].lower() if found else ""
-        if found and key == "append":
-            yield f"{found[1]}{found[2]}{found[3]}{parameters(found[4])}"
-        elif found and key == "label":
+        match = _KEY.fullmatch(line)
+        key = match[2].lower() if match else ""
+        if match and key == "append":
+            yield f"{match[1]}{match[2]}{match[3]}{parameters(match[4])}"
+        elif match and key == "label":
             number += 1
-            yield f"{found[1]}{found[2]} {MASKED}{number}"
-        elif found and key in ("linux", "kernel", "initrd", "fdt", "fdtdir"):
-            yield f"{found[1]}{found[2]} /{MASKED}"
+            yield f"{match[1]}{match[2]} {MASKED}{number}"
+        elif match and key in ("linux", "kernel", "initrd", "fdt", "fdtdir"):
+            yield f"{match[1]}{match[2]} /{MASKED}"
 
 
 def _zipl(text: str) -> Iterator[str]:
     number = 0
     for line in text.splitlines():
-        if found := _ZIPL.fullmatch(line):
-            quote = found[2][:1] if found[2][:1] in ("'", '"') else ""
-            inner = found[2][1:].partition(quote)[0] if quote else found[2]
-            yield f"{found[1]}{quote}{parameters(inner)}{quote}"
+        if match := _ZIPL.fullmatch(line):
+            quote = match[2][:1] if match[2][:1] in ("'", '"') else ""
+            inner = match[2][1:].partition(quote)[0] if quote else match[2]
+            yield f"{match[1]}{quote}{parameters(inner)}{quote}"
         elif line.strip() == "[defaultboot]":
             yield line
         elif line.lstrip().startswith("["):

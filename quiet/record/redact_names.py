@@ -59,24 +59,24 @@ class Names:
     def __init__(self, paths: Iterable[str], release: str, number: Callable[[str, str], int]) -> None:
         self._number = number
         self._release = release
-        found = (re.match(r"/sys/class/net/([^/]+)", path) for path in paths)
-        own = sorted({match[1] for match in found if match and not _INTERFACE.fullmatch(match[1])})
+        matches = (re.match(r"/sys/class/net/([^/]+)", path) for path in paths)
+        own = sorted({match[1] for match in matches if match and not _INTERFACE.fullmatch(match[1])})
         self._interfaces = {name: f"if{number('interface', name)}" for name in own}
         either = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True))
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if own else None
 
     def text(self, text: str) -> str:
         """A text of the kernel without the names of interfaces."""
-        return self._pattern.sub(lambda found: self._interfaces[found[0]], text) if self._pattern else text
+        return self._pattern.sub(lambda match: self._interfaces[match[0]], text) if self._pattern else text
 
     def path(self, path: str) -> str:
         """A path, redacted."""
-        if found := _GROUPS.match(path):
-            return found[0] + "/".join(map(self._segment, path[found.end() :].split("/")))
+        if match := _GROUPS.match(path):
+            return match[0] + "/".join(map(self._segment, path[match.end() :].split("/")))
         if path.startswith("/sys/fs/resctrl/") or not path.startswith(("/sys/", "/proc/")):
             for pattern, kind, end in _LISTED:
-                if found := pattern.fullmatch(path):
-                    return f"{found[1]}/{self._name(kind, found[2])}{end}{self._rest(found[3] or '')}"
+                if match := pattern.fullmatch(path):
+                    return f"{match[1]}/{self._name(kind, match[2])}{end}{self._rest(match[3] or '')}"
             if "/systemd/" in path:
                 head, _, tail = path.partition("/systemd/")
                 return f"{head}/systemd/" + "/".join(map(self.unit, tail.split("/")))
@@ -112,9 +112,9 @@ class Names:
         if _STAYS.fullmatch(name) or (self._release and name == self._release):
             return name
         if kind in ("entry", "image"):
-            what = re.search("rescue|recovery|fallback", name)
+            purpose = re.search("rescue|recovery|fallback", name)
             release = f"-{self._release}" if self._release and self._release in name else ""
-            return f"{MASKED}{self._number(kind, name):04}{'-' + what[0] if what else ''}{release}"
+            return f"{MASKED}{self._number(kind, name):04}{'-' + purpose[0] if purpose else ''}{release}"
         return f"{MASKED}{self._number(kind, name):04}"
 
 

@@ -126,7 +126,7 @@ def _compare(
         kind = item.kind or knob.kind
         current = item.current if item.current is not None else registry.get(reader, item.target)
         if current is None and not item.creates:
-            skips.append(Skipped(knob.name, item.target, "not there"))
+            skips.append(Skipped(knob.name, item.target, item.absent))
         elif value_types.same(kind, current, item.wanted):
             continue
         elif item.target in refused:

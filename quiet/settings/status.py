@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from quiet import __version__
 from quiet.cpulist import CpuSet
 from quiet.knobs import rivals
-from quiet.machine import hypervisor_effects, virtualization, write_access
+from quiet.machine import virtualization, write_access
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 
@@ -75,7 +75,7 @@ def status(facts: Facts, state: AppliedState | None) -> HostStatus:
         can=virtualization.kernel_can(facts),
         rivals=tuple(rivals.running(facts)),
         confined=write_access.whole(facts) or None,
-        unreachable=tuple(hypervisor_effects.disturbances(facts)),
+        unreachable=tuple(virtualization.disturbances(facts)),
         applied=_applied(state) if state else None,
     )
 

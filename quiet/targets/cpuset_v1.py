@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from quiet.host.host import Host
 from quiet.host.proc import cpuset_mount, start_time
-from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
-
-def _get(reader: Reader, name: str) -> str | None:
-    return reader.text(f"/proc/{name}/cpuset")
-
-
-def _put(host: Host, name: str, value: str) -> None:
-    host.write(f"{cpuset_mount(host)[1]}{value.rstrip('/')}/tasks", name)
-
-
-CPUSET_V1 = TargetType("cpuset", _get, _put, identity=start_time, ends=True)
+CPUSET_V1 = TargetType(
+    "cpuset",
+    get=lambda reader, name: reader.text(f"/proc/{name}/cpuset"),
+    put=lambda host, name, value: host.write(f"{cpuset_mount(host)[1]}{value.rstrip('/')}/tasks", name),
+    identity=start_time,
+    ends=True,
+)

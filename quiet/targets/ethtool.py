@@ -64,13 +64,13 @@ def rules(interface: str) -> Counts:
     """The queue of each rule that sends flows to one (ntuple), by the rule's number. Raises OSError."""
     count = _RULES.unpack_from(_ask(interface, _rules(_RULE_COUNT)))[4]
     answer = _ask(interface, _rules(_ALL_RULES, count=count) + bytes(4 * count))
-    found = {}
+    queues = {}
     for place in struct.unpack_from(f"{_RULES.unpack_from(answer)[4]}I", answer, _RULES.size):
         rule = _RULES.unpack_from(_ask(interface, _rules(_RULE, place)))[3]
         (cookie,) = _COOKIE.unpack_from(rule, _COOKIE_AT)
         if cookie != _DISCARD and not cookie >> 32:  # above: a virtual function's queues
-            found[str(place)] = int(cookie)
-    return found
+            queues[str(place)] = int(cookie)
+    return queues
 
 
 def _rss(interface: str) -> tuple[int, ...]:

@@ -9,21 +9,11 @@ strictest (power/pm_qos_interface.rst).
 
 from __future__ import annotations
 
-from quiet.host.host import Host
-from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
-
-def _get(reader: Reader, name: str) -> str | None:
-    return reader.held(name)
-
-
-def _put(host: Host, name: str, value: str) -> None:
-    host.hold(name, int(value))
-
-
-def _remove(host: Host, name: str) -> None:
-    host.release(name)
-
-
-HELD = TargetType("held", _get, _put, _remove)
+HELD = TargetType(
+    "held",
+    get=lambda reader, name: reader.held(name),
+    put=lambda host, name, value: host.hold(name, int(value)),
+    remove=lambda host, name: host.release(name),
+)

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
 MADE = " made as "  # in an identity, before what changes when the driver requests the same interrupt again
 
 
-def _written_file(reader: Reader, name: str) -> str:
+def _path(name: str) -> str:
     return f"/proc/irq/{name}/smp_affinity_list"
-
-
-def _watched_files(reader: Reader, name: str) -> tuple[str, str]:
-    return f"/proc/irq/{name}/smp_affinity_list", f"/proc/irq/{name}/smp_affinity"
-
-
-def _get(reader: Reader, name: str) -> str | None:
-    return reader.text(f"/proc/irq/{name}/smp_affinity_list")
-
-
-def _put(host: Host, name: str, value: str) -> None:
-    host.write(f"/proc/irq/{name}/smp_affinity_list", value)
 
 
 def _identity(reader: Reader, name: str) -> str:
@@ -32,4 +19,11 @@ def _identity(reader: Reader, name: str) -> str:
     return " ".join(part or "-" for part in parts) + f"{MADE}{reader.inode(base)}"
 
 
-IRQ = TargetType("irq", _get, _put, written_file=_written_file, watched_files=_watched_files, identity=_identity)
+IRQ = TargetType(
+    "irq",
+    get=lambda reader, name: reader.text(_path(name)),
+    put=lambda host, name, value: host.write(_path(name), value),
+    written_file=lambda reader, name: _path(name),
+    watched_files=lambda reader, name: (_path(name), f"/proc/irq/{name}/smp_affinity"),
+    identity=_identity,
+)

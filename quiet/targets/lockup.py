@@ -8,14 +8,9 @@ effect, so the common switch goes first.
 from __future__ import annotations
 
 from quiet.host.host import Host
-from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
 _SYS = "/proc/sys/kernel/"
-
-
-def _get(reader: Reader, name: str) -> str | None:
-    return reader.text(f"{_SYS}{name}_watchdog")
 
 
 def _put(host: Host, name: str, value: str) -> None:
@@ -24,4 +19,4 @@ def _put(host: Host, name: str, value: str) -> None:
     host.write(f"{_SYS}{name}_watchdog", value)
 
 
-LOCKUP = TargetType("lockup", _get, _put)
+LOCKUP = TargetType("lockup", lambda reader, name: reader.text(f"{_SYS}{name}_watchdog"), _put)

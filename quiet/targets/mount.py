@@ -15,10 +15,6 @@ def _get(reader: Reader, path: str) -> str | None:
     return next((mount.type for mount in mounts(reader) if mount.path == path), None)
 
 
-def _put(host: Host, path: str, value: str) -> None:
-    host.mount(value, path)
-
-
 def _remove(host: Host, path: str) -> None:
     if path == ROOT and (others := groups(host)):
         # unmounting would end them, and their settings could not be restored
@@ -26,4 +22,4 @@ def _remove(host: Host, path: str) -> None:
     host.umount(path)
 
 
-MOUNT = TargetType("mount", _get, _put, _remove)
+MOUNT = TargetType("mount", _get, lambda host, path, value: host.mount(value, path), _remove)

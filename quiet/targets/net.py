@@ -35,9 +35,9 @@ def counts(text: str) -> dict[str, int]:
     return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True)}
 
 
-def spell(found: dict[str, int]) -> str:
+def spell(numbers: dict[str, int]) -> str:
     """The other way."""
-    return " ".join(f"{name} {count}" for name, count in found.items())
+    return " ".join(f"{name} {count}" for name, count in numbers.items())
 
 
 def queues(text: str) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from quiet.host.host import Host
 from quiet.host.proc import STATE, start_time, stat_fields
 from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
@@ -13,8 +12,10 @@ def _get(reader: Reader, name: str) -> str | None:
     return None if not fields else "stopped" if fields[STATE] == "T" else "running"
 
 
-def _put(host: Host, name: str, value: str) -> None:
-    host.signal(int(name), "SIGSTOP" if value == "stopped" else "SIGCONT")
-
-
-PROCESS = TargetType("process", _get, _put, identity=start_time, ends=True)
+PROCESS = TargetType(
+    "process",
+    _get,
+    put=lambda host, name, value: host.signal(int(name), "SIGSTOP" if value == "stopped" else "SIGCONT"),
+    identity=start_time,
+    ends=True,
+)

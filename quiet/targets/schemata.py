@@ -29,11 +29,5 @@ def _put(host: Host, name: str, value: str) -> None:
     write(host, f"{ROOT}{group}/schemata", f"{resource}:{value}")
 
 
-def _remove(host: Host, name: str) -> None:
-    """Nothing: it goes with its group."""
-
-
-# without its group, or the mount, nothing is left to restore
-SCHEMATA = TargetType(
-    "schemata", _get, _put, _remove, ends=True
-)  # without its group or the mount nothing is left to restore
+# it goes with its group: without that, or the mount, nothing is left to restore
+SCHEMATA = TargetType("schemata", _get, _put, remove=lambda host, name: None, ends=True)

@@ -30,13 +30,13 @@ class Area(NamedTuple):
 
 def areas(reader: Reader) -> list[Area]:
     """What the host swaps to, in the kernel's order."""
-    found = []
+    lines = []
     for line in (reader.text("/proc/swaps") or "").splitlines()[1:]:
         fields = line.split()
         if len(fields) == 5:
             path = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[0])
-            found.append(Area(path, fields[1], *(int(number) for number in fields[2:])))
-    return found
+            lines.append(Area(path, fields[1], *(int(number) for number in fields[2:])))
+    return lines
 
 
 def _get(reader: Reader, name: str) -> str | None:

@@ -66,12 +66,12 @@ def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> st
 
     "stale": systemd has not read its files since they changed.
     """
-    found = files(reader, name, folders)
+    paths = files(reader, name, folders)
     running = runs(reader, name)
     loaded = reader.unit_states() if isinstance(reader, Host) and reader.live else {}
-    if not found and not running and name not in loaded:
+    if not paths and not running and name not in loaded:
         return None
-    texts = [reader.text(path) for path in found]
+    texts = [reader.text(path) for path in paths]
     masked = bool(texts) and texts[0] == ""
     install = _enablement(reader, name, next(filter(None, texts), None))
     stale = False
@@ -101,18 +101,18 @@ def _enablement(reader: Reader, name: str, text: str | None) -> str:
 
 def needed_by(host: Host, names: Iterable[str]) -> Mapping[str, frozenset[str]]:
     """The active units that would stop with each of these, directly or one through another."""
-    asked: dict[str, frozenset[str]] = {}
+    users: dict[str, frozenset[str]] = {}
     todo = set(names)
     while todo:
         shown = host.unit_properties(sorted(todo), _NEEDED_BY)
-        asked |= {name: frozenset(" ".join(shown.get(name, {}).values()).split()) for name in todo}
-        todo = {each for found in asked.values() for each in found} - asked.keys()
+        users |= {name: frozenset(" ".join(shown.get(name, {}).values()).split()) for name in todo}
+        todo = {each for names_of in users.values() for each in names_of} - users.keys()
     states = host.unit_states()
     whole = {}
     for name in names:
         closure, more = set[str](), {name}
         while more:
             closure |= more
-            more = {each for member in more for each in asked[member]} - closure
+            more = {each for member in more for each in users[member]} - closure
         whole[name] = frozenset(n for n in closure - {name} if states.get(n, ("", ""))[1] == "active")
     return whole

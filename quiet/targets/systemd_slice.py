@@ -48,15 +48,11 @@ def _get(reader: Reader, name: str) -> str | None:
     return ours + BY if _same(ours, live) else f"{live or 'all'}, not {ours}{BY}"
 
 
-def _same(one: str, other: str) -> bool:
+def _same(cpus: str, other: str) -> bool:
     try:
-        return cpulist.parse(one) == cpulist.parse(other)
+        return cpulist.parse(cpus) == cpulist.parse(other)
     except UsageError:
         return False
-
-
-def _put(host: Host, name: str, value: str) -> None:
-    _put_many(host, [(name, value)])
 
 
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
@@ -99,4 +95,4 @@ def _remove(host: Host, name: str) -> None:
         host.rmdir(_folder(name))
 
 
-SLICE = TargetType("slice", _get, _put, put_many=_put_many)
+SLICE = TargetType("slice", _get, put=lambda host, name, value: _put_many(host, [(name, value)]), put_many=_put_many)

@@ -9,18 +9,6 @@ from quiet.host.host import Host
 from quiet.host.reader import Reader
 
 
-def _no_file(reader: Reader, name: str) -> str:
-    return ""
-
-
-def _no_identity(reader: Reader, name: str) -> str | None:
-    return None
-
-
-def _not_renamed(reader: Reader, name: str, identity: str) -> str:
-    return name
-
-
 class TargetType(NamedTuple):
     """How targets of one type are read and written: `word` precedes the colon, `name` follows it."""
 
@@ -32,13 +20,13 @@ class TargetType(NamedTuple):
     # make the target absent again; None: it cannot be. Raises OSError
     remove: Callable[[Host, str], None] | None = None
     # the file that `put` writes, whose mount must be writable; "" when it writes no file
-    written_file: Callable[[Reader, str], str] = _no_file
+    written_file: Callable[[Reader, str], str] = lambda reader, name: ""
     # files to watch for changes by other programs, when they are not just the written one
     watched_files: Callable[[Reader, str], Sequence[str]] | None = None
     # what must still be the same for a recorded value to belong to this target (numbers are reused)
-    identity: Callable[[Reader, str], str | None] = _no_identity
+    identity: Callable[[Reader, str], str | None] = lambda reader, name: None
     # the name that the target has now, where it can be renamed: (reader, name, identity)
-    current_name: Callable[[Reader, str, str], str] = _not_renamed
+    current_name: Callable[[Reader, str, str], str] = lambda reader, name, identity: name
     # an absent target has ended, and nothing is left to write
     ends: bool = False
     # write several targets at once, where that is cheaper. Raises OSError with some of them written; then each is

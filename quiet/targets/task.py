@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from quiet.host.host import Host
 from quiet.host.proc import start_time, status_field
-from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
-
-def _get(reader: Reader, name: str) -> str | None:
-    return status_field(reader.text(f"/proc/{name}/status"), "Cpus_allowed_list")
-
-
-def _put(host: Host, name: str, value: str) -> None:
-    host.set_affinity(int(name), value)
-
-
-TASK = TargetType("task", _get, _put, identity=start_time, ends=True)
+TASK = TargetType(
+    "task",
+    get=lambda reader, name: status_field(reader.text(f"/proc/{name}/status"), "Cpus_allowed_list"),
+    put=lambda host, name, value: host.set_affinity(int(name), value),
+    identity=start_time,
+    ends=True,
+)

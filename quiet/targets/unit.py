@@ -12,17 +12,8 @@ import errno
 from collections.abc import Sequence
 
 from quiet.host.host import Host
-from quiet.host.reader import Reader
 from quiet.targets import systemd
 from quiet.targets.target_type import TargetType
-
-
-def _get(reader: Reader, name: str) -> str | None:
-    return systemd.state(reader, name)
-
-
-def _put(host: Host, name: str, value: str) -> None:
-    _put_many(host, [(name, value)])
 
 
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
@@ -97,4 +88,6 @@ def _unmask(host: Host, name: str) -> None:
         host.rmdir(systemd.CONTROL)
 
 
-UNIT = TargetType("unit", _get, _put, put_many=_put_many)
+UNIT = TargetType(
+    "unit", systemd.state, put=lambda host, name, value: _put_many(host, [(name, value)]), put_many=_put_many
+)

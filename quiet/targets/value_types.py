@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from quiet import cpulist
 from quiet.errors import UsageError
 
@@ -9,7 +11,6 @@ TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE = "text", "number", "numbers", "
 UNIT = "unit"  # a systemd unit's state, in words
 SCHEMATA = "schemata"  # one resource of a resctrl group, domain by domain: "0=fff;1=0f0"
 FLAG = "flag"  # a module's parameter: Y and N, also written 1 and 0
-KINDS = (TEXT, NUMBER, NUMBERS, CPULIST, CPUMASK, CHOICE, UNIT, SCHEMATA, FLAG)
 _UNIT_WORDS = {"active", "masked", "stale"}  # of a systemd unit's; how it is enabled is told, and never written
 _FLAGS = {"y": True, "1": True, "true": True, "on": True, "n": False, "0": False, "false": False, "off": False}
 
@@ -30,21 +31,24 @@ def same(kind: str, a: str | None, b: str | None) -> bool:
 
 def _meaning(kind: str, raw: str) -> object:
     try:
-        if kind == CPULIST:
-            return cpulist.parse(raw)
-        if kind == CPUMASK:
-            return cpulist.parse_mask(raw)
-        if kind == NUMBER:
-            return int(raw, 0)
-        if kind == UNIT:
-            return _UNIT_WORDS & set(raw.split())
-        if kind == NUMBERS:
-            return [int(number, 0) for number in raw.split()]
+        return MEANINGS[kind](raw) if kind in MEANINGS else raw
     except (ValueError, UsageError):
         return raw
-    if kind == SCHEMATA:
-        pairs = (domain.partition("=") for domain in raw.split(";"))
-        return {name.strip(): value.strip().lstrip("0").lower() for name, _, value in pairs}
-    if kind == FLAG:
-        return _FLAGS.get(raw.lower(), raw)
-    return plain(kind, raw)
+
+
+def _domains(raw: str) -> dict[str, str]:
+    pairs = (domain.partition("=") for domain in raw.split(";"))
+    return {name.strip(): value.strip().lstrip("0").lower() for name, _, value in pairs}
+
+
+# how the raw values of a kind are compared; those of others as they are
+MEANINGS: dict[str, Callable[[str], object]] = {
+    NUMBER: lambda raw: int(raw, 0),
+    NUMBERS: lambda raw: [int(number, 0) for number in raw.split()],
+    CPULIST: cpulist.parse,
+    CPUMASK: cpulist.parse_mask,
+    CHOICE: lambda raw: plain(CHOICE, raw),
+    UNIT: lambda raw: _UNIT_WORDS & set(raw.split()),
+    SCHEMATA: _domains,
+    FLAG: lambda raw: _FLAGS.get(raw.lower(), raw),
+}

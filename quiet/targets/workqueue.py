@@ -5,7 +5,6 @@ Source: core-api/workqueue.rst, ABI/testing/sysfs-kernel-workqueue (cpumask_requ
 
 from __future__ import annotations
 
-from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.targets.target_type import TargetType
 
@@ -19,12 +18,9 @@ def _get(reader: Reader, name: str) -> str | None:
     return requested if requested is not None else reader.text(_path(name))
 
 
-def _put(host: Host, name: str, value: str) -> None:
-    host.write(_path(name), value)
-
-
-def _written_file(reader: Reader, name: str) -> str:
-    return _path(name)
-
-
-WORKQUEUE = TargetType("workqueue", _get, _put, written_file=_written_file)
+WORKQUEUE = TargetType(
+    "workqueue",
+    _get,
+    put=lambda host, name, value: host.write(_path(name), value),
+    written_file=lambda reader, name: _path(name),
+)

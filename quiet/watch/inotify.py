@@ -7,7 +7,6 @@ it notifies (cgroup-v2.rst: cpuset.cpus.partition and cgroup.events do).
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import struct
 
@@ -59,23 +58,19 @@ class Inotify:
 
     def read(self) -> list[tuple[str, str]]:
         """The files that were written or went, each with the name of what came or went in it ("" for itself)."""
-        found: list[tuple[str, str]] = []
+        notifications: list[tuple[str, str]] = []
         while True:
             try:
                 data = os.read(self._fd, _BUFFER)
             except BlockingIOError:
-                return found
-            except OSError as error:
-                if error.errno == errno.EINTR:
-                    continue
-                raise
+                return notifications
             at = 0
             while at < len(data):
                 number, mask, _, size = _HEAD.unpack_from(data, at)
                 name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0").decode(errors="replace")
                 at += _HEAD.size + size
                 if path := self._paths.get(number):
-                    found.append((path, name))
+                    notifications.append((path, name))
                     if mask & IGNORED:
                         self._forget(number, path)
 

@@ -10,10 +10,10 @@ import errno
 import os
 import socket
 import struct
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 _UEVENT, _CONNECTOR, _ROUTE = 15, 11, 0  # netlink protocols
-_KERNEL_GROUP, _LINK_GROUP, _PROCESS_GROUP = 1, 1, 1
+_GROUP = 1  # of the kernel's own uevents, of links, of processes
 _LISTEN, _IGNORE = 1, 2  # PROC_CN_MCAST_LISTEN, PROC_CN_MCAST_IGNORE
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE = struct.Struct("=IIIIHH")  # cn_msg
@@ -35,13 +35,15 @@ class Uevent(NamedTuple):
 class _Netlink:
     """A socket that is read until there is nothing left. Raises OSError when it is not permitted."""
 
-    def __init__(self, protocol: int, group: int) -> None:
+    protocol: ClassVar[int]
+
+    def __init__(self) -> None:
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-        self._socket = socket.socket(socket.AF_NETLINK, kind, protocol)
+        self._socket = socket.socket(socket.AF_NETLINK, kind, self.protocol)
         self.lost = False  # the socket overflowed: notifications are missing
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
-            self._socket.bind((0, group))
+            self._socket.bind((0, _GROUP))
         except OSError:
             self._socket.close()
             raise
@@ -72,8 +74,7 @@ class _Netlink:
 class Uevents(_Netlink):
     """Devices that come, go, are bound to a driver; CPUs that go on- and offline."""
 
-    def __init__(self) -> None:
-        super().__init__(_UEVENT, _KERNEL_GROUP)
+    protocol = _UEVENT
 
     def read(self) -> list[Uevent]:
         """What has come since."""
@@ -91,8 +92,7 @@ def uevent(data: bytes) -> Uevent | None:
 class Links(_Netlink):
     """Network interfaces that go up or down: a driver requests its interrupts then, without an uevent."""
 
-    def __init__(self) -> None:
-        super().__init__(_ROUTE, _LINK_GROUP)
+    protocol = _ROUTE
 
     def read(self) -> bool:
         """Whether anything has come."""
@@ -102,8 +102,10 @@ class Links(_Netlink):
 class Processes(_Netlink):
     """New threads, and programs that are started. Wants CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
 
+    protocol = _CONNECTOR
+
     def __init__(self) -> None:
-        super().__init__(_CONNECTOR, _PROCESS_GROUP)
+        super().__init__()
         try:
             self._ask(_LISTEN)
         except OSError:
@@ -116,8 +118,8 @@ class Processes(_Netlink):
             self._ask(_IGNORE)
         super().close()
 
-    def _ask(self, what: int) -> None:
-        data = struct.pack("=I", what)
+    def _ask(self, operation: int) -> None:
+        data = struct.pack("=I", operation)
         message = _MESSAGE.pack(1, 1, 0, 0, len(data), 0) + data
         size = _HEADER.size + len(message)
         self._socket.send(_HEADER.pack(size, 3, 0, 0, os.getpid()) + message)  # NLMSG_DONE
@@ -132,6 +134,6 @@ def started(data: bytes) -> int:
     at = _HEADER.size + _MESSAGE.size
     if len(data) < at + _EVENT.size + 16:
         return 0
-    what, _, _ = _EVENT.unpack_from(data, at)
+    event, _, _ = _EVENT.unpack_from(data, at)
     numbers = struct.unpack_from("=4I", data, at + _EVENT.size)
-    return int(numbers[2] if what == _FORK else numbers[0] if what in (_EXEC, _COMM) else 0)
+    return int(numbers[2] if event == _FORK else numbers[0] if event in (_EXEC, _COMM) else 0)

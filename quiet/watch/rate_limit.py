@@ -32,7 +32,7 @@ class RateLimit:
         self._debt = 0.0  # CPU time that checks have taken and that has not been slept for
         self._at = 0.0  # when that was so
         self._tasks_from = 0.0
-        self._repair_from = 0.0
+        self.repair_at = 0.0  # when a repair is allowed again
         self._patience = FEWEST_S
 
     def checked(self, began: float, now: float, whole: bool) -> None:
@@ -75,12 +75,8 @@ class RateLimit:
         """When to check the threads of which the first came then."""
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
-    def repair_at(self) -> float:
-        """When a repair is allowed again."""
-        return self._repair_from
-
     def repaired(self, now: float) -> None:
         """A repair is over. Repeated repairs wait longer each time: another program writes the same settings."""
-        calm = now - self._repair_from > MOST_S
+        calm = now - self.repair_at > MOST_S
         self._patience = FEWEST_S if calm else min(2 * self._patience, MOST_S)
-        self._repair_from = now + self._patience
+        self.repair_at = now + self._patience

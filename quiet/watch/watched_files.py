@@ -29,25 +29,11 @@ def files(reader: Reader, targets: Iterable[tuple[str, str]]) -> dict[str, set[s
 
 def folders() -> dict[str, set[str]]:
     """The knobs by the folders in which a service's cgroup appears."""
-    return {path: services() for path in _SERVICES}
+    return {path: rechecked_on("service") for path in _SERVICES}
 
 
-def services() -> set[str]:
-    """The knobs that stop or hold services."""
-    return _rechecked_on("service")
-
-
-def tasks() -> set[str]:
-    """The knobs that move tasks."""
-    return _rechecked_on("task")
-
-
-def devices() -> set[str]:
-    """The knobs that a device's appearance concerns first: those of interrupts and of the network."""
-    return _rechecked_on("device")
-
-
-def _rechecked_on(trigger: Trigger) -> set[str]:
+def rechecked_on(trigger: Trigger) -> set[str]:
+    """The knobs that stop or hold services, move tasks, or are the first that a device's appearance concerns."""
     return {knob.name for knob in KNOBS if knob.recheck_on == trigger}
 
 
@@ -56,7 +42,7 @@ def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tup
     yield from ((entry.knob, entry.target) for entry in state.entries.values())
     chosen = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
     for knob in KNOBS:
-        if knob.name in chosen and knob.name not in tasks():
+        if knob.name in chosen and knob.name not in rechecked_on("task"):
             items = knob.rule(RuleContext(facts, state.cpus, chosen[knob.name], profile.services))
             yield from ((knob.name, item.target) for item in items if isinstance(item, DesiredValue))
     yield from ((CPUS, f"file:{CPU}/cpu{cpu}/online") for cpu in sorted(state.cpus.isolated))

@@ -16,9 +16,8 @@ from quiet.settings import journal
 from quiet.settings.applied_state import AppliedState
 from quiet.settings.profile import Profile, load
 from quiet.watch import drift, events, inotify, watched_files
-from quiet.watch.event_sources import Sources, StopSignals
+from quiet.watch.event_sources import Pending, Sources, StopSignals
 from quiet.watch.events import WatchEvent, WatchSummary
-from quiet.watch.pending import Pending
 from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.watched_files import CPUS
 
@@ -39,7 +38,9 @@ class Watcher:
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
         self._host, self._options, self._report = host, options, report
-        state = _applied(host)
+        state = journal.load(host)
+        if state is None:
+            raise Refused("nothing is applied, so nothing can drift; `quiet apply` first")
         self._state: AppliedState | None = state
         self._cpus = state.cpus
         self._profile: Profile = load(state.source)
@@ -120,7 +121,7 @@ class Watcher:
             self._check(pending.knobs, pending.by, renew=pending.renew)
         elif now >= self._rate.whole_at():
             self._check(None, self._rate.reason, renew=True)
-        if self._ledger.open and self._options.repair and now >= self._rate.repair_at():
+        if self._ledger.open and self._options.repair and now >= self._rate.repair_at:
             self._repair()
         return ""
 
@@ -134,7 +135,7 @@ class Watcher:
             if self._pending.ready:
                 moments.append(self._rate.pending_at(self._pending.first))
             if self._ledger.open and self._options.repair:
-                moments.append(self._rate.repair_at())
+                moments.append(self._rate.repair_at)
         return min(max(0, int(1000 * (min(moments) - now)) + 1), 1 << 30) if moments else -1
 
     def _check(self, names: set[str] | None, by: str, renew: bool = False) -> None:
@@ -236,10 +237,3 @@ class Watcher:
 def _at_work(state: AppliedState) -> bool:
     """Whether another quiet applies or restores just now, or was killed in the middle: its end is waited for."""
     return state.restoring or not state.complete
-
-
-def _applied(host: Host) -> AppliedState:
-    state = journal.load(host)
-    if state is None:
-        raise Refused("nothing is applied, so nothing can drift; `quiet apply` first")
-    return state

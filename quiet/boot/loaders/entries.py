@@ -46,36 +46,36 @@ def entries(files: BootFiles, names: Callable[[str], list[str]] | None = None) -
 
 
 def _bls_found(files: BootFiles) -> str:
-    tool = first(files, *_GRUBBY)
+    tool = first(files.reader, *_GRUBBY)
     default = files.text("/etc/default/grub") or ""
     zipl = files.reader.exists("/etc/zipl.conf")
     blscfg = re.search(r"^\s*GRUB_ENABLE_BLSCFG=[\"']?true", default, re.MULTILINE)
     if not blscfg and not (tool and zipl and entries(files)):
         return ""
-    what = "GRUB_ENABLE_BLSCFG=true" if blscfg else "/etc/zipl.conf with entries"
-    return f"{what}, with {tool}" if tool else f"{what}, without grubby"
+    evidence = "GRUB_ENABLE_BLSCFG=true" if blscfg else "/etc/zipl.conf with entries"
+    return f"{evidence}, with {tool}" if tool else f"{evidence}, without grubby"
 
 
-def _bls_line(scene: LoaderContext) -> CommandLine:
+def _bls_line(context: LoaderContext) -> CommandLine:
     # an entry may say $kernelopts, which stands in grubenv: the running line is what came of it
-    return first_line(scene.files, _plain(scene.files), _OPTIONS, together=True)
+    return first_line(context.files, _plain(context.files), _OPTIONS, together=True)
 
 
 def _plain(files: BootFiles) -> list[str]:
     return [path for path in _ordinary(files) if "$kernelopts" not in (files.text(path) or "")]
 
 
-def _bls_steps(scene: LoaderContext) -> Steps:
-    merged = scene.merged(str(_bls_line(scene)))
+def _bls_steps(context: LoaderContext) -> Steps:
+    merged = context.merged(str(_bls_line(context)))
     if merged.unchanged:
         return Steps()
-    files = scene.files
-    if not first(files, *_GRUBBY):
-        return _without_grubby(scene)
+    files = context.files
+    if not first(files.reader, *_GRUBBY):
+        return _without_grubby(context)
     others = [first_line(files, [path], _OPTIONS, together=True) for path in _plain(files)]
-    for line in (_bls_line(scene), *others):
+    for line in (_bls_line(context), *others):
         appended(line, merged, "grubby")
-    away = tuple(dict.fromkeys((*merged.drop, *(word for line in others for word in scene.merged(str(line)).drop))))
+    away = tuple(dict.fromkeys((*merged.drop, *(word for line in others for word in context.merged(str(line)).drop))))
     extra: tuple[Command, ...] = (("zipl",),) if files.reader.exists("/etc/zipl.conf") else ()
     watched = [*entries(files), "/etc/default/grub", _CMDLINE]
     watched = [path for path in watched if files.reader.exists(path)]
@@ -86,13 +86,13 @@ def _bls_steps(scene: LoaderContext) -> Steps:
     )
 
 
-def _without_grubby(scene: LoaderContext) -> Steps:
+def _without_grubby(context: LoaderContext) -> Steps:
     """The words in the entries themselves. Raises Refused for entries that take them from elsewhere."""
-    if not entries(scene.files):
+    if not entries(context.files):
         raise Refused("GRUB takes the line from boot loader entries, and none can be read: run it with sudo")
-    if any("$kernelopts" in (scene.files.text(path) or "") for path in entries(scene.files)):
+    if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
         raise Refused("the boot loader entries take their line from grubenv; install grubby, which changes it")
-    return _systemd_steps(scene)
+    return _systemd_steps(context)
 
 
 def _grubby(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
@@ -112,33 +112,33 @@ def _systemd_found(files: BootFiles) -> str:
     return ""
 
 
-def _systemd_line(scene: LoaderContext) -> CommandLine:
-    if _cmdline(scene.files):
-        return parse(_cmdline(scene.files))
-    return first_line(scene.files, _ordinary(scene.files), _OPTIONS, together=True)
+def _systemd_line(context: LoaderContext) -> CommandLine:
+    if _cmdline(context.files):
+        return parse(_cmdline(context.files))
+    return first_line(context.files, _ordinary(context.files), _OPTIONS, together=True)
 
 
-def _systemd_steps(scene: LoaderContext) -> Steps:
+def _systemd_steps(context: LoaderContext) -> Steps:
     """The entries, and the line that kernel-install takes for later ones; images that have it built in."""
-    files = scene.files
+    files = context.files
     entries(files, files.names)  # one that cannot be read is not an empty one
-    made = [found for path in _ordinary(files) if (found := edit(scene, path, _OPTIONS, together=True))[1]]
-    edits = [item for item, _ in made if item]
+    changes = [change for path in _ordinary(files) if (change := edit(context, path, _OPTIONS, together=True))[1]]
+    edits = [item for item, _ in changes if item]
     here = files.text(_CMDLINE)
-    whole = edit(scene, _CMDLINE, _WORDS, together=True) if here else (None, None)
+    whole = edit(context, _CMDLINE, _WORDS, together=True) if here else (None, None)
     if whole[1] is None and (here is not None or _installs(files)):  # no line yet: later kernels get the running one
         line = str(files.running())
-        merged = scene.merged(line)
+        merged = context.merged(line)
         notes = (here or "").strip()
         text = f"{notes}\n" * bool(notes) + rewritten(line, merged) + "\n"
         how = WORDS if here is not None else OWN
         whole = (Edit(_CMDLINE, encode(text), how) if not merged.unchanged else None), merged
     edits += [whole[0]] if whole[0] else []
-    every = [each for _, each in (*made, whole) if each]
+    every = [each for _, each in (*changes, whole) if each]
     commands = _rebuilt(files) if edits else ()
     if edits and not commands and not _ordinary(files) and _images(files):
         reason = f"EFI/Linux/{_images(files)[0]} holds the line sealed, and it is not known here what makes it anew"
-        raise by_hand(reason, scene.merged(str(_systemd_line(scene))))
+        raise by_hand(reason, context.merged(str(_systemd_line(context))))
     return Steps(
         tuple(edits),
         commands,
@@ -160,8 +160,8 @@ def _ordinary(files: BootFiles) -> list[str]:
 def _installs(files: BootFiles) -> bool:
     """Whether kernel-install makes entries here, which then asks the file or, without one, the running line."""
     names = [path.rpartition("/")[2] for path in entries(files)]
-    made = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
-    return bool(_unified(files)) or any(name.endswith(tail) for tail in made for name in names)
+    endings = (f"-{release}.conf" for release in files.reader.names("/usr/lib/modules"))
+    return bool(_unified(files)) or any(name.endswith(tail) for tail in endings for name in names)
 
 
 def _cmdline(files: BootFiles) -> str:
@@ -178,12 +178,9 @@ def _mkinitcpio(files: BootFiles) -> tuple[Command, ...]:
     """Arch's way to unified images: presets that name them. The files of /etc/cmdline.d are not known here."""
     presets = [f"/etc/mkinitcpio.d/{name}" for name in files.reader.names("/etc/mkinitcpio.d")]
     ours = any(re.search(r"^\s*\w+_uki=", files.text(path) or "", re.MULTILINE) for path in presets)
-    there = ours and _images(files) and first(files, "/usr/bin/mkinitcpio") and not _parts(files)
+    parts = any(name.endswith(".conf") for name in files.reader.names("/etc/cmdline.d"))
+    there = ours and _images(files) and files.reader.exists("/usr/bin/mkinitcpio") and not parts
     return (("mkinitcpio", "-P"),) if there else ()
-
-
-def _parts(files: BootFiles) -> list[str]:
-    return [name for name in files.reader.names("/etc/cmdline.d") if name.endswith(".conf")]
 
 
 def _images(files: BootFiles) -> list[str]:
@@ -192,13 +189,10 @@ def _images(files: BootFiles) -> list[str]:
 
 def _unified(files: BootFiles) -> list[Command]:
     """kernel-install for each installed kernel that has a unified image (EFI/Linux), in which the line is sealed."""
-    images = _images(files)
-    found: list[Command] = []
-    for release in files.reader.names("/usr/lib/modules"):
-        image = f"/usr/lib/modules/{release}/vmlinuz"
-        if any(release in name for name in images) and files.reader.exists(image):
-            found.append(("kernel-install", "add", release, image))
-    return found
+    images, releases = _images(files), files.reader.names("/usr/lib/modules")
+    unified = (release for release in releases if any(release in name for name in images))
+    paths = {release: f"/usr/lib/modules/{release}/vmlinuz" for release in unified}
+    return [("kernel-install", "add", release, path) for release, path in paths.items() if files.reader.exists(path)]
 
 
 BLS = Loader("bls", "boot loader entries through grubby", _bls_found, _bls_line, _bls_steps, entries=entries)

@@ -11,7 +11,6 @@ import re
 
 from quiet.boot.loaders.loader import (
     BEGIN,
-    BLOCK,
     END,
     OWN,
     BootFiles,
@@ -22,6 +21,7 @@ from quiet.boot.loaders.loader import (
     by_hand,
     encode,
     first,
+    with_block,
 )
 from quiet.boot.loaders.shell import unclear, variables
 from quiet.boot.parameters.cmdline import CommandLine, parse
@@ -41,29 +41,26 @@ def found(files: BootFiles) -> str:
     return ""
 
 
-def line(scene: LoaderContext) -> CommandLine:
+def line(context: LoaderContext) -> CommandLine:
     """The line that an ordinary entry gets, without what grub.cfg adds itself (root=)."""
-    values = _values(scene.files)
+    values = _values(context.files)
     return parse(f"{values.get(_GENERAL, '')} {values.get(_ORDINARY, '')}")
 
 
-def steps(scene: LoaderContext) -> Steps:
+def steps(context: LoaderContext) -> Steps:
     """A file of our own where grub.d is read, else a block at the end of /etc/default/grub; then a new grub.cfg."""
-    merged = scene.merged(str(line(scene)))
-    if odd := unclear(_texts(scene.files), (_GENERAL, _ORDINARY)):
+    merged = context.merged(str(line(context)))
+    if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
         raise by_hand(f"what `{odd}` in {_DEFAULT} (or its folder) does is not understood: write it plainly", merged)
     if merged.unchanged:
         return Steps()
-    general, ordinary = (parse(_values(scene.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
+    general, ordinary = (parse(_values(context.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
     if general.init and merged.add:
         raise by_hand(f"{_GENERAL} holds `{' '.join(general.init)}`, so all that follows is init's", merged)
     block = _block(merged.drop, merged.add, bool(ordinary.init))
-    if reads_folder(scene.files):
-        edit = Edit(DROP_IN, encode(block), OWN)
-    else:
-        text = scene.files.text(_DEFAULT) or ""
-        edit = Edit(_DEFAULT, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
-    command, config = _regenerate(scene.files)
+    own_file = reads_folder(context.files)
+    edit = Edit(DROP_IN, encode(block), OWN) if own_file else with_block(context.files, _DEFAULT, block)
+    command, config = _regenerate(context.files)
     return Steps((edit,), (command,), (command,), (config,))
 
 
@@ -99,10 +96,10 @@ def _escaped(word: str) -> str:
 
 def _regenerate(files: BootFiles) -> tuple[tuple[str, ...], str]:
     config = _config(files)
-    if first(files, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
+    if first(files.reader, "/usr/sbin/update-grub", "/usr/bin/update-grub", "/sbin/update-grub"):
         return ("update-grub",), config
-    tool = "grub2-mkconfig" if first(files, "/usr/sbin/grub2-mkconfig", "/usr/bin/grub2-mkconfig") else "grub-mkconfig"
-    return (tool, "-o", config), config
+    tool = first(files.reader, "/usr/sbin/grub2-mkconfig", "/usr/bin/grub2-mkconfig")
+    return ("grub2-mkconfig" if tool else "grub-mkconfig", "-o", config), config
 
 
 def _config(files: BootFiles) -> str:

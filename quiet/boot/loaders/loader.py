@@ -103,9 +103,8 @@ class Loader:
     marked: tuple[str, ...] = ()  # where a block between our marks can stand
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
     entries: Callable[[BootFiles], list[str]] | None = None  # files of which later kernels bring more, with our words
-    again: Callable[[BootFiles], tuple[Command, ...]] | None = (
-        None  # what `remove` runs, where that changes with kernels
-    )
+    # what `remove` runs, where that changes with kernels
+    again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
 
 def by_hand(reason: str, merged: Merged) -> Refused:
@@ -119,6 +118,12 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def with_block(files: BootFiles, path: str, block: str) -> Edit:
+    """A file with our marked block at its end."""
+    text = files.text(path) or ""
+    return Edit(path, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
+
+
 def without_block(text: str) -> str:
     """A file without our marked block, if it has one."""
     start, end = text.find(BEGIN), text.find(END)
@@ -127,12 +132,7 @@ def without_block(text: str) -> str:
     return text[:start] + text[end + len(END) :].removeprefix("\n")
 
 
-def first(files: BootFiles, *paths: str) -> str:
-    """The first of these files that is there, or ""."""
-    return first_of(files.reader, *paths)
-
-
-def first_of(reader: Reader, *paths: str) -> str:
+def first(reader: Reader, *paths: str) -> str:
     """The first of these files that is there, or ""."""
     return next((path for path in paths if reader.exists(path)), "")
 
@@ -158,7 +158,7 @@ def appended(line: CommandLine, merged: Merged, tool: str) -> None:
 
 
 def edit(
-    scene: LoaderContext,
+    context: LoaderContext,
     path: str,
     pattern: re.Pattern[str],
     together: bool = False,
@@ -169,22 +169,22 @@ def edit(
     Lines that need nothing stay; (None, ...) when none needs anything. With `together` they are parts of one line: the
     last of them gets the words, or the first one with init's own. `skip` says of the text around a line: not this one.
     """
-    text = scene.files.text(path) or ""
-    found = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]
-    if not found:
+    text = context.files.text(path) or ""
+    matches = [match for match in pattern.finditer(text) if skip is None or not skip(_label(text, match))]
+    if not matches:
         return None, None
-    whole = scene.merged(" ".join(match["line"] for match in found))
-    made = [whole] * len(found) if together else [scene.merged(match["line"]) for match in found]
-    init = [number for number, match in enumerate(found) if parse(match["line"]).init]
-    place = (init or [len(found) - 1])[0]
+    whole = context.merged(" ".join(match["line"] for match in matches))
+    merges = [whole] * len(matches) if together else [context.merged(match["line"]) for match in matches]
+    init = [number for number, match in enumerate(matches) if parse(match["line"]).init]
+    place = (init or [len(matches) - 1])[0]
     parts, end = [], 0
-    for number, (match, merged) in enumerate(zip(found, made, strict=True)):
+    for number, (match, merged) in enumerate(zip(matches, merges, strict=True)):
         part = merged._replace(add=()) if together and number != place else merged
         parts += [text[end : match.start("line")], rewritten(match["line"], part)]
         end = match.end("line")
     after = "".join(parts) + text[end:]
-    add = tuple(dict.fromkeys(word for merged in made for word in merged.add))
-    drop = tuple(dict.fromkeys(word for merged in made for word in merged.drop))
+    add = tuple(dict.fromkeys(word for merged in merges for word in merged.add))
+    drop = tuple(dict.fromkeys(word for merged in merges for word in merged.drop))
     return (Edit(path, encode(after), WORDS) if after != text else None), whole._replace(add=add, drop=drop)
 
 
@@ -201,7 +201,7 @@ def first_line(files: BootFiles, paths: list[str], pattern: re.Pattern[str], tog
     With `together` all that it finds in a file are parts of one line.
     """
     for path in paths:
-        found = [match["line"] for match in pattern.finditer(files.text(path) or "")]
-        if found:
-            return parse(" ".join(found) if together else found[0])
+        lines = [match["line"] for match in pattern.finditer(files.text(path) or "")]
+        if lines:
+            return parse(" ".join(lines) if together else lines[0])
     return files.running()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from quiet.boot.loaders import entries, grub, ostree, small
+from quiet.boot.loaders import entries, grub, small
 from quiet.boot.loaders.loader import BootFiles, Loader
 from quiet.errors import Refused, UsageError
 from quiet.machine import virtualization
 from quiet.machine.facts import Facts
 
 LOADERS: tuple[Loader, ...] = (
-    ostree.LOADER,
+    small.OSTREE,
     small.RASPBERRY,
     entries.BLS,
     entries.SYSTEMD,

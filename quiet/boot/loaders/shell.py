@@ -50,7 +50,7 @@ def quoted(text: str) -> str:
 
 def _unquoted(text: str, values: dict[str, str]) -> str:
     """One shell word: quotes taken off, variables put in except between single quotes."""
-    made, position, quote = "", 0, ""
+    word, position, quote = "", 0, ""
     while position < len(text):
         letter = text[position]
         position += 1
@@ -61,11 +61,11 @@ def _unquoted(text: str, values: dict[str, str]) -> str:
         elif not quote and letter in " \t;#":
             break
         elif letter == "\\" and position < len(text) and text[position] in _ESCAPED.get(quote, text[position]):
-            made += text[position]
+            word += text[position]
             position += 1
         elif letter == "$" and quote != "'" and (match := _VARIABLE.match(text, position - 1)):
-            made += values.get(match[1] or match[2], "")
+            word += values.get(match[1] or match[2], "")
             position = match.end()
         else:
-            made += letter
-    return made
+            word += letter
+    return word

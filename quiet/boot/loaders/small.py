@@ -1,7 +1,8 @@
-"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl.
+"""Boot loaders whose command line stands in one file: Raspberry Pi, extlinux, zipl; and ostree, where no file is ours.
 
-Sources: Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8);
-zipl.conf(5) and zipl(8).
+There the line belongs to a deployment, and rpm-ostree makes a new one with other words. Sources: rpm-ostree(1), kargs;
+Raspberry Pi documentation, "The kernel command line" (cmdline.txt is one line); u-boot-update(8); zipl.conf(5) and
+zipl(8).
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from collections.abc import Callable
 
 from quiet.boot.loaders.loader import (
     BEGIN,
-    BLOCK,
     END,
     OWN,
     BootFiles,
+    Command,
     Edit,
     Loader,
     LoaderContext,
     Steps,
+    appended,
     by_hand,
     edit,
     encode,
     first,
     first_line,
+    with_block,
 )
 from quiet.boot.loaders.shell import quoted, unclear, variables
 from quiet.boot.parameters.cmdline import CommandLine, parse
@@ -42,24 +45,24 @@ _PARAMETERS = re.compile(r"""^\s*parameters[ \t]*=[ \t]*(?P<q>["']?)(?P<line>.*?
 
 
 def _raspberry_found(files: BootFiles) -> str:
-    path = first(files, *_RASPBERRY)
+    path = first(files.reader, *_RASPBERRY)
     if path and files.reader.exists(f"{path.rpartition('/')[0]}/config.txt"):
         return f"{path} and config.txt are there"
     return ""
 
 
-def _raspberry_line(scene: LoaderContext) -> CommandLine:
-    return first_line(scene.files, [first(scene.files, *_RASPBERRY)], _ONLY)
+def _raspberry_line(context: LoaderContext) -> CommandLine:
+    return first_line(context.files, [first(context.files.reader, *_RASPBERRY)], _ONLY)
 
 
-def _raspberry_steps(scene: LoaderContext) -> Steps:
-    path = first(scene.files, *_RASPBERRY)
+def _raspberry_steps(context: LoaderContext) -> Steps:
+    path = first(context.files.reader, *_RASPBERRY)
     config = f"{path.rpartition('/')[0]}/config.txt"
-    other = _OTHER.search(scene.files.text(config) or "")
+    other = _OTHER.search(context.files.text(config) or "")
     if other:
-        merged = scene.merged(str(scene.files.running()))
+        merged = context.merged(str(context.files.running()))
         raise by_hand(f"{config} has cmdline={other[1]}, so the line is not only in {path}", merged)
-    return _one(scene, path, _ONLY)
+    return _one(context, path, _ONLY)
 
 
 def _repairs(label: str) -> bool:
@@ -69,49 +72,48 @@ def _repairs(label: str) -> bool:
 
 
 def _one(
-    scene: LoaderContext,
+    context: LoaderContext,
     path: str,
     pattern: re.Pattern[str],
     command: tuple[str, ...] = (),
     skip: Callable[[str], bool] | None = None,
 ) -> Steps:
-    made, merged = edit(scene, path, pattern, skip=skip)
-    if made is None or merged is None:
+    change, merged = edit(context, path, pattern, skip=skip)
+    if change is None or merged is None:
         return Steps()
     commands = (command,) if command else ()
-    return Steps((made,), commands, commands, add=merged.add, drop=merged.drop)
+    return Steps((change,), commands, commands, add=merged.add, drop=merged.drop)
 
 
 def _extlinux_found(files: BootFiles) -> str:
-    path = first(files, *_EXTLINUX)
+    path = first(files.reader, *_EXTLINUX)
     return f"{path} is there" if path else ""
 
 
-def _extlinux_line(scene: LoaderContext) -> CommandLine:
-    if first(scene.files, *_UPDATE):
-        return parse(_menu_line(scene.files))
-    return first_line(scene.files, [first(scene.files, *_EXTLINUX)], _APPEND)
+def _extlinux_line(context: LoaderContext) -> CommandLine:
+    if first(context.files.reader, *_UPDATE):
+        return parse(_menu_line(context.files))
+    return first_line(context.files, [first(context.files.reader, *_EXTLINUX)], _APPEND)
 
 
-def _extlinux_steps(scene: LoaderContext) -> Steps:
+def _extlinux_steps(context: LoaderContext) -> Steps:
     """Debian's u-boot-menu makes extlinux.conf from shell files; elsewhere it is the user's own."""
-    files = scene.files
-    path = first(files, *_EXTLINUX)
-    tool = first(files, *_UPDATE)
+    files = context.files
+    path = first(files.reader, *_EXTLINUX)
+    tool = first(files.reader, *_UPDATE)
     if not tool:
-        return _one(scene, path, _APPEND, skip=_repairs)
-    merged = scene.merged(_menu_line(files))
+        return _one(context, path, _APPEND, skip=_repairs)
+    merged = context.merged(_menu_line(files))
     if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
         raise by_hand(f"what `{odd}` in u-boot-menu's files does is not understood", merged)
     if merged.unchanged:
         return Steps()
     block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"
     if files.reader.exists(_MENU_FOLDER) or "u-boot-menu/conf.d" in (files.text(tool) or ""):
-        made = Edit(_MENU_OWN, encode(block), OWN)
+        change = Edit(_MENU_OWN, encode(block), OWN)
     else:
-        text = files.text(_MENU) or ""
-        made = Edit(_MENU, encode(text + ("" if not text or text.endswith("\n") else "\n") + block), BLOCK)
-    return Steps((made,), (("u-boot-update",),), (("u-boot-update",),), (path,))
+        change = with_block(files, _MENU, block)
+    return Steps((change,), (("u-boot-update",),), (("u-boot-update",),), (path,))
 
 
 def _menu_line(files: BootFiles) -> str:
@@ -124,18 +126,34 @@ def _menu_texts(files: BootFiles) -> list[str]:
     return [files.text(path) or "" for path in (*shipped, _MENU, *own)]
 
 
-def _zipl_found(files: BootFiles) -> str:
-    if _PARAMETERS.search(files.text(_ZIPL) or ""):
-        return f"{_ZIPL} has parameters"
+def _ostree_found(files: BootFiles) -> str:
+    if files.reader.exists("/run/ostree-booted") and files.reader.exists("/usr/bin/rpm-ostree"):
+        return "/run/ostree-booted and rpm-ostree are there"
     return ""
 
 
-def _zipl_line(scene: LoaderContext) -> CommandLine:
-    return first_line(scene.files, [_ZIPL], _PARAMETERS)
+def _ostree_line(context: LoaderContext) -> CommandLine:
+    """The running line, which is the booted deployment's, without what an earlier apply added."""
+    words = context.files.running()
+    return words.changed([word for word in words.words if word.startswith("ostree=")], ())
 
 
-def _zipl_steps(scene: LoaderContext) -> Steps:
-    return _one(scene, _ZIPL, _PARAMETERS, ("zipl",))
+def _ostree_steps(context: LoaderContext) -> Steps:
+    """One command each way; it makes a deployment for the next boot, and the present one stays for going back."""
+    merged = context.merged(str(_ostree_line(context)))
+    if merged.unchanged:
+        return Steps()
+    appended(_ostree_line(context), merged, "rpm-ostree")
+    return Steps(commands=(_kargs(merged.drop, merged.add),), undo=(_kargs(merged.add, merged.drop),))
+
+
+def _kargs(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
+    return (
+        "rpm-ostree",
+        "kargs",
+        *(f"--delete-if-present={word}" for word in away),
+        *(f"--append-if-missing={word}" for word in here),
+    )
 
 
 RASPBERRY = Loader("raspberry", "Raspberry Pi's firmware", _raspberry_found, _raspberry_line, _raspberry_steps)
@@ -148,4 +166,11 @@ EXTLINUX = Loader(
     (_MENU_OWN, _MENU),
     lambda files: ("u-boot-update",),
 )
-ZIPL = Loader("zipl", "zipl", _zipl_found, _zipl_line, _zipl_steps)
+ZIPL = Loader(
+    "zipl",
+    "zipl",
+    found=lambda files: f"{_ZIPL} has parameters" if _PARAMETERS.search(files.text(_ZIPL) or "") else "",
+    line=lambda context: first_line(context.files, [_ZIPL], _PARAMETERS),
+    steps=lambda context: _one(context, _ZIPL, _PARAMETERS, ("zipl",)),
+)
+OSTREE = Loader("ostree", "ostree", _ostree_found, _ostree_line, _ostree_steps)

@@ -21,16 +21,16 @@ _OFF = ("0", "n", "N", "f", "F", "no", "false", "off", "OFF", "Off")  # as the k
 
 def split(line: str) -> list[str]:
     """The words of a line; blanks between double quotes do not separate. An open quote reaches to the end."""
-    found, word, quoted = [], "", False
+    words, word, quoted = [], "", False
     for letter in line.strip():
         if letter.isspace() and not quoted:
             if word:
-                found.append(word)
+                words.append(word)
             word = ""
             continue
         quoted ^= letter == '"'
         word += letter
-    return [*found, word] if word else found
+    return [*words, word] if word else words
 
 
 def name(word: str) -> str:

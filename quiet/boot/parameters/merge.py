@@ -52,13 +52,13 @@ class Merged(NamedTuple):
 def cpus(text: str, facts: Facts) -> tuple[tuple[str, ...], CpuSet]:
     """The flags and the CPUs of a parameter's value; "all" and "N" (the last CPU) are the kernel's words."""
     flags: list[str] = []
-    found: CpuSet = frozenset()
+    numbers: CpuSet = frozenset()
     for part in filter(None, text.split(",")):
         try:
-            found |= facts.possible if part == "all" else cpulist.parse(part.replace("N", str(max(facts.possible))))
+            numbers |= facts.possible if part == "all" else cpulist.parse(part.replace("N", str(max(facts.possible))))
         except UsageError:
             flags.append(part)
-    return tuple(flags), found
+    return tuple(flags), numbers
 
 
 def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
@@ -104,13 +104,13 @@ class _Merger:
         takes = item.takes if item else ""
         series = [] if item and (item.adds or item.cpus) else self._series(word)
         if reason:
-            self._skip(word, reason)
+            self._row(SKIP, "", word, reason)
         elif takes == ISOLATED:
-            flags, found = cpus(value(word) or "", self.facts)
+            flags, wanted = cpus(value(word) or "", self.facts)
             old_flags, old = self._present(name(word))
             # without flags, isolcpus= means domain
             kept = old_flags or (("domain",) if name(word) == "isolcpus" and old else ())
-            self.isolated[name(word)] = (tuple(dict.fromkeys((*flags, *kept))), found | old)
+            self.isolated[name(word)] = (tuple(dict.fromkeys((*flags, *kept))), wanted | old)
         elif takes == HOUSEKEEPING:
             self.later.append(word)
         elif series:
@@ -121,14 +121,14 @@ class _Merger:
 
     def _yields(self, item: BootParameter, word: str) -> str:
         """Why a word is left out: the line has a safeguard, which an administrator had a reason for."""
-        found = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
-        return f"{' '.join(found)} stands there: take it out yourself, if the reason for it is gone" if found else ""
+        guards = [w for w in self.line.words for other in item.yields if same(w, other) and not same(w, word)]
+        return f"{' '.join(guards)} stands there: take it out yourself, if the reason for it is gone" if guards else ""
 
     def _series(self, word: str) -> list[str]:
         """The wanted words that have a meaning only together and in their order; [] for one that stands alone."""
         names = _HUGE if name(word) in _HUGE else (name(word),)
-        found = [other for other in self.words if name(other) in names]
-        return found if names == _HUGE or len(found) > 1 else []
+        series = [other for other in self.words if name(other) in names]
+        return series if names == _HUGE or len(series) > 1 else []
 
     def _in_order(self, series: list[str]) -> None:
         names = {name(word) for word in series} | ({*_HUGE} if name(series[0]) in _HUGE else set())
@@ -144,12 +144,12 @@ class _Merger:
 
     def _present(self, parameter: str) -> tuple[tuple[str, ...], CpuSet]:
         flags: list[str] = []
-        found: CpuSet = frozenset()
+        present: CpuSet = frozenset()
         for word in self.line.of(parameter):
             here, more = cpus(value(word) or "", self.facts)
             flags += here
-            found |= more
-        return tuple(dict.fromkeys(flags)), found
+            present |= more
+        return tuple(dict.fromkeys(flags)), present
 
     def _plain(self, word: str) -> None:
         item = known(word)
@@ -159,28 +159,28 @@ class _Merger:
                 self._row(KEEP, there, word, "does it already")
                 return
         self._contradicted(item, word)
-        self._settle(word, why, bool(item and item.adds))
+        there_already = self.line.of(name(word))
+        if item and item.adds:
+            holds = [other for other in there_already if value(word) in (value(other) or "").split(",")]
+            self._row(KEEP if holds else ADD, "".join(holds[:1]), holds[0] if holds else word, why)
+        else:
+            equal = all((name(other), value(other)) == (name(word), value(word)) for other in there_already)
+            self._replace(there_already, word, why, there_already != [] and equal)
+
+    def _replace(self, current: list[str], word: str, why: str, keep: bool) -> None:
+        """Keep the first word that is there, or replace all of them."""
+        if keep:
+            self._row(KEEP, current[0], current[0], why)
+        else:
+            self._row(CHANGE if current else ADD, " ".join(current), word, why)
 
     def _contradicted(self, item: BootParameter | None, word: str) -> None:
         for there in self.line.words:
             if any(same(there, other) for other in (item.against if item else ())):
                 self._row(DROP, there, "", f"it contradicts {word}")
 
-    def _settle(self, word: str, why: str, adds: bool) -> None:
-        there = self.line.of(name(word))
-        if adds:
-            holds = [other for other in there if value(word) in (value(other) or "").split(",")]
-            self._row(KEEP if holds else ADD, "".join(holds[:1]), holds[0] if holds else word, why)
-        elif there and all((name(other), value(other)) == (name(word), value(word)) for other in there):
-            self._row(KEEP, there[0], there[0], why)
-        else:
-            self._row(CHANGE if there else ADD, " ".join(there), word, why)
-
     def _row(self, action: str, current: str, wanted: str, why: str) -> None:
         self.rows.append((self.at if wanted else -1, MergeRow(action, name(wanted or current), current, wanted, why)))
-
-    def _skip(self, word: str, why: str) -> None:
-        self._row(SKIP, "", word, why)
 
     def end(self) -> Merged:
         self._agree()
@@ -189,9 +189,9 @@ class _Merger:
         if self.isolated and not self.facts.online - self.taken:
             there = " ".join(word for p in self.isolated for word in self.line.of(p))
             raise Refused(f"together with {there or 'the command line'} {_UNTIL}; give --cpus fewer CPUs")
-        for parameter, (flags, found) in self.isolated.items():
+        for parameter, (flags, wanted) in self.isolated.items():
             self.at = self.order.get(parameter, -1)
-            self._listed(parameter, flags, found)
+            self._listed(parameter, flags, wanted)
         for word in self.later:
             self.at = self.order[name(word)]
             self._housekeeping(word)
@@ -205,34 +205,31 @@ class _Merger:
             if not self.line.of("nohz_full") or "nohz" not in self.isolated.get("isolcpus", ((), 0))[0]:
                 return
             self.isolated["nohz_full"] = self._present("nohz_full")  # it stands there, and would be another list now
-        flags, found = self.isolated["nohz_full"]
-        found -= {min(self.facts.online)}
-        if not found:
+        flags, tickless = self.isolated["nohz_full"]
+        tickless -= {min(self.facts.online)}
+        if not tickless:
             del self.isolated["nohz_full"]
             why = f"CPU {min(self.facts.online)} is the boot CPU, which keeps its tick"
             self.at = self.order.get("nohz_full", self.at)
-            self._skip("nohz_full", why)
+            self._row(SKIP, "", "nohz_full", why)
             return
-        self.isolated["nohz_full"] = flags, found
+        self.isolated["nohz_full"] = flags, tickless
         own, isolated = self.isolated.get("isolcpus", self._present("isolcpus"))
         if "nohz" in own:  # the kernel takes only one of two lists: nohz_full= alone says it
             self.isolated["isolcpus"] = tuple(flag for flag in own if flag != "nohz") or ("domain",), isolated
-            self.isolated["nohz_full"] = flags, found | isolated - {min(self.facts.online)}
+            self.isolated["nohz_full"] = flags, tickless | isolated - {min(self.facts.online)}
         self._contradicted(known("nohz_full"), "nohz_full=")
 
-    def _listed(self, parameter: str, flags: tuple[str, ...], found: CpuSet) -> None:
+    def _listed(self, parameter: str, flags: tuple[str, ...], wanted: CpuSet) -> None:
         item = known(parameter)
         why = item.why if item else ""
         there = self.line.of(parameter)
         old_flags, old = self._present(parameter)
-        same = old == found and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
-        if len(there) == 1 and same:
-            self._row(KEEP, there[0], there[0], why)
-            return
-        if old - found:  # only the boot CPU can go
-            why += f"; CPU {cpulist.format(old - found)} is the boot CPU, which keeps its tick"
-        word = f"{parameter}={','.join((*flags, cpulist.format(found)))}"
-        self._row(CHANGE if there else ADD, " ".join(there), word, why)
+        same = old == wanted and set(flags) == set(old_flags or (("domain",) if parameter == "isolcpus" else ()))
+        if old - wanted:  # only the boot CPU can go
+            why += f"; CPU {cpulist.format(old - wanted)} is the boot CPU, which keeps its tick"
+        word = f"{parameter}={','.join((*flags, cpulist.format(wanted)))}"
+        self._replace(there, word, why, len(there) == 1 and same)
 
     def _housekeeping(self, word: str) -> None:
         item = known(word)
@@ -240,8 +237,7 @@ class _Merger:
         there, (_, old) = self.line.of(name(word)), self._present(name(word))
         why = item.why if item else ""
         if not wanted:
-            self._skip(word, _UNTIL)
-        elif there and old and old <= wanted:
-            self._row(KEEP, there[-1], there[-1], why)
+            self._row(SKIP, "", word, _UNTIL)
         else:
-            self._row(CHANGE if there else ADD, " ".join(there), f"{name(word)}={cpulist.format(wanted)}", why)
+            keep = bool(there and old and old <= wanted)
+            self._replace(there[-1:] if keep else there, f"{name(word)}={cpulist.format(wanted)}", why, keep)

@@ -13,33 +13,25 @@ VALUE, FLAG, ISOLATED, HOUSEKEEPING = "value", "flag", "isolated CPUs", "houseke
 Needs = Callable[[Facts], str]
 
 
-def anywhere(facts: Facts) -> str:
-    """No condition."""
-    return ""
+def _made_by(markers: tuple[str, ...], reason: str) -> Needs:
+    """Why a parameter of other processors than those that /proc/cpuinfo marks so does nothing there."""
+
+    def needs(facts: Facts) -> str:
+        text = virtualization.cpuinfo(facts)
+        return "" if not text or any(marker in text for marker in markers) else reason
+
+    return needs
 
 
-def x86(facts: Facts) -> str:
-    """Why a parameter of x86 does nothing here, "" where it works."""
-    text = virtualization.cpuinfo(facts)
-    return "" if not text or "vendor_id" in text else "only x86 has it"
+x86 = _made_by(("vendor_id",), "only x86 has it")
+intel = _made_by(("GenuineIntel",), "only Intel's processors have it")
+amd = _made_by(("AuthenticAMD", "HygonGenuine"), "only AMD's processors have it")
 
 
 def counted(facts: Facts) -> str:
     """Why a parameter for the time stamp counter does nothing here, or should not."""
     clock = facts.reader.text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "tsc"
     return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel reads {clock} here, not the counter")
-
-
-def intel(facts: Facts) -> str:
-    """Why a parameter for Intel's processors does nothing here."""
-    text = virtualization.cpuinfo(facts)
-    return "" if not text or "GenuineIntel" in text else "only Intel's processors have it"
-
-
-def amd(facts: Facts) -> str:
-    """Why a parameter for AMD's processors does nothing here."""
-    text = virtualization.cpuinfo(facts)
-    return "" if not text or "AuthenticAMD" in text or "HygonGenuine" in text else "only AMD's processors have it"
 
 
 def tickless(facts: Facts) -> str:
@@ -67,7 +59,7 @@ class BootParameter(NamedTuple):
     yields: tuple[str, ...] = ()
     adds: bool = False
     runtime: str = ""
-    needs: Needs = anywhere
+    needs: Needs = lambda facts: ""
 
     @property
     def document(self) -> str:

@@ -13,7 +13,7 @@ from cbench.model import Counter, Result, Session, Settling, Trial
 from cbench.workloads.registry import find
 from quiet.host.reader import Reader
 from quiet.machine.affinity import reachable
-from tests.quiet.machine.test_hypervisor import CASES, Case
+from tests.quiet.machine.test_virtualization import CASES, Case
 from tests.trees import plant
 
 CPUINFO = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu sse\n"

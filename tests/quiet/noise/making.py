@@ -12,8 +12,8 @@ from quiet.noise._noise import lib
 from quiet.noise.attribute import UNKNOWN, Account, Cause, Explained, Gap, Total
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.clock import Clock, Moment
+from quiet.noise.counters import Count
 from quiet.noise.detector import Watched
-from quiet.noise.interrupt_crosscheck import Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 
 SECOND = 1_000_000_000

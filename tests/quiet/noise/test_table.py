@@ -11,7 +11,7 @@ from quiet.noise import report, table
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.call_nesting import HRTIMER, IRQ, THREAD
-from quiet.noise.interrupt_crosscheck import Count
+from quiet.noise.counters import Count
 from quiet.noise.measure import NoiseMeasurement
 from tests.quiet.noise.making import measured, on_cpu
 

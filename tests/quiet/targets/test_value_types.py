@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiet.targets.value_types import CHOICE, CPULIST, CPUMASK, KINDS, NUMBER, TEXT, plain, same
+from quiet.targets.value_types import CHOICE, CPULIST, CPUMASK, MEANINGS, NUMBER, TEXT, plain, same
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,9 @@ def test_two_notations_of_one_value_are_the_same(kind: str, a: str, b: str) -> N
 )
 def test_two_values_are_not_the_same(kind: str, a: str, b: str) -> None:
     assert not same(kind, a, b)
+
+
+KINDS = (TEXT, *MEANINGS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

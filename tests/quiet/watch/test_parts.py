@@ -13,7 +13,7 @@ from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
 from quiet.settings import journal
-from quiet.watch import drift, inotify, netlink, pending, rate_limit, watched_files
+from quiet.watch import drift, event_sources, inotify, netlink, rate_limit, watched_files
 from tests.quiet import kernels
 from tests.trees import machine, plant, task
 
@@ -48,14 +48,14 @@ def test_an_uevent_has_its_action_device_and_subsystem() -> None:
 
 
 def test_a_cpu_that_comes_or_goes_concerns_every_knob_a_device_only_some() -> None:
-    for subsystem, knobs in (("cpu", None), ("virtio", watched_files.devices())):
-        gathered = pending.Pending()
+    for subsystem, knobs in (("cpu", None), ("virtio", watched_files.rechecked_on("device"))):
+        gathered = event_sources.Pending()
         gathered.uevents([netlink.Uevent("online", "/devices/x/cpu3", subsystem)], 1.0)
         assert (gathered.knobs, gathered.by, gathered.renew) == (knobs, "online cpu3", True)
 
 
 def test_a_device_whose_values_change_is_no_news() -> None:
-    gathered = pending.Pending()
+    gathered = event_sources.Pending()
     gathered.uevents([netlink.Uevent("change", "/devices/battery", "power_supply")], 1.0)
     assert not gathered.ready
 
@@ -63,8 +63,8 @@ def test_a_device_whose_values_change_is_no_news() -> None:
 def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: Path) -> None:
     files = machine(cpus=4) | task(50, "sh", "0-1") | task(51, "sh", "0-3") | task(52, "kworker/3:1", "3", True, True)
     facts = Facts(Reader(str(plant(tmp_path, files))))
-    for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.tasks())):
-        gathered = pending.Pending()
+    for tids, knobs in (({50, 52, 999}, set[str]()), ({51}, watched_files.rechecked_on("task"))):
+        gathered = event_sources.Pending()
         gathered.processes(tids, 1.0)
         gathered.judge_tasks(facts, cpulist.parse("2-3"))
         assert (gathered.knobs, gathered.tids) == (knobs, set())
@@ -72,7 +72,7 @@ def test_a_new_thread_is_news_only_where_it_may_run_on_isolated_cpus(tmp_path: P
 
 def test_a_rival_that_starts_is_news_wherever_it_runs(tmp_path: Path) -> None:
     facts = Facts(Reader(str(plant(tmp_path, machine(cpus=4) | task(60, "irqbalance", "0-1")))))
-    gathered = pending.Pending()
+    gathered = event_sources.Pending()
     gathered.processes({60}, 1.0)
     gathered.judge_tasks(facts, cpulist.parse("2-3"))
     assert gathered.knobs
@@ -84,7 +84,7 @@ def test_more_news_than_fit_lead_to_a_look() -> None:
     class Full:
         lost = True
 
-    gathered, source = pending.Pending(), Full()
+    gathered, source = event_sources.Pending(), Full()
     gathered.lost(source, 1.0)  # type: ignore[arg-type]
     assert (gathered.knobs, source.lost) == (None, False)
 
@@ -120,12 +120,12 @@ def test_who_repairs_again_and_again_waits_longer_and_longer() -> None:
     kept, now, waits = rate_limit.RateLimit(60.0), 1000.0, []
     for _ in range(9):
         kept.repaired(now)
-        waits.append(kept.repair_at() - now)
-        now = kept.repair_at()
+        waits.append(kept.repair_at - now)
+        now = kept.repair_at
     assert waits == sorted(waits)
     assert waits[-1] == rate_limit.MOST_S
     kept.repaired(now + 1000)
-    assert kept.repair_at() - (now + 1000) == rate_limit.FEWEST_S
+    assert kept.repair_at - (now + 1000) == rate_limit.FEWEST_S
 
 
 def test_a_file_tells_once_it_is_written_and_is_forgotten_when_it_goes(tmp_path: Path) -> None:

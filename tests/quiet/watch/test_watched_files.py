@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,19 +44,19 @@ def watched(facts: Facts, profile: Profile) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "names"),
+    ("trigger", "names"),
     [
-        (watched_files.services, "services rivals irqbalance thermald"),
-        (watched_files.tasks, "tasks cpuset.members"),
+        ("service", "services rivals irqbalance thermald"),
+        ("task", "tasks cpuset.members"),
         (
-            watched_files.devices,
+            "device",
             "irq net.adaptive net.busy_poll net.channels net.defer net.rfs net.rps net.rps_default net.rss "
             "net.threaded net.xps",
         ),
     ],
 )
-def test_an_event_has_the_knobs_checked_that_it_may_make_drift(knobs: Callable[[], set[str]], names: str) -> None:
-    assert knobs() == set(names.split())
+def test_an_event_has_the_knobs_checked_that_it_may_make_drift(trigger: Trigger, names: str) -> None:
+    assert watched_files.rechecked_on(trigger) == set(names.split())
 
 
 @pytest.mark.parametrize("profile", bundled())
@@ -65,7 +64,8 @@ def test_other_words_in_the_knobs_change_no_watched_file(
     facts: Facts, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def everything() -> tuple[object, ...]:
-        return watched(facts, load(profile)), watched_files.folders(), watched_files.tasks(), watched_files.devices()
+        rechecked = [watched_files.rechecked_on(trigger) for trigger in ("service", "task", "device")]
+        return watched(facts, load(profile)), watched_files.folders(), rechecked
 
     before = everything()
     assert before[0]

@@ -1,0 +1,130 @@
+"""What makes the kernel stop or interrupt every CPU: printing, rewriting its own code, RCU's grace periods, drivers.
+
+Sources: admin-guide/sysctl/kernel.rst (printk), fb/fbcon.rst; staging/static-keys.rst, net/core/dev.c
+(netstamp_needed_key), x86 text_poke_bp; admin-guide/kernel-parameters.txt (rcupdate.*); hwmon/dell-smm-hwmon.rst,
+driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst.
+"""
+
+from __future__ import annotations
+
+from quiet.host.hold import TIMESTAMPS
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, at_least, one_file
+from quiet.targets import value_types
+
+_PRINTK = "/proc/sys/kernel/printk"
+_BLINK = "/sys/class/graphics/fbcon/cursor_blink"
+_LEVEL = 1  # only KERN_EMERG is more severe
+_KERNEL = "/sys/kernel/"
+_TASKS_IPI = "/sys/module/rcupdate/parameters/rcu_task_ipi_delay"
+_PARAMETERS = "admin-guide/kernel-parameters.txt"
+_LATE = 5000  # jiffies: 5 to 50 seconds, as the kernel's HZ is
+# the module, and what it does
+_SUGGESTIONS = {
+    "dell_smm_hwmon": "each look at the fans enters the firmware (SMM), which stops every CPU meanwhile",
+    "iTCO_wdt": "pings the chipset's watchdog, whose expiry is a firmware interrupt (SMI)",
+    "sp5100_tco": "pings the chipset's watchdog",
+    "ipmi_si": "without an interrupt its thread kipmi polls the management controller; see kipmid_max_busy_us",
+    "intel_powerclamp": "can force every CPU to be idle for a share of the time",
+    "acpi_pad": "forces CPUs to be idle when the firmware asks for it",
+}
+
+
+def _loglevel(context: RuleContext) -> RuleResult:
+    current = context.text(_PRINTK)
+    # four numbers in one file, of which only the first is ours: a write sets all four
+    levels = (current or "").split()
+    if current is None or len(levels) != 4 or not levels[0].isdecimal():
+        yield Skip(f"file:{_PRINTK}", NOT_HERE)
+        return
+    level = str(_LEVEL) if context.choice == "quiet" else context.choice
+    if context.choice != "quiet" or int(levels[0]) > _LEVEL:
+        yield DesiredValue(f"file:{_PRINTK}", "\t".join([level, *levels[1:]]), current=current)
+
+
+def _blink(context: RuleContext) -> RuleResult:
+    if context.text(_BLINK) in (None, "-1"):  # -1: the driver is there, but no screen uses it
+        yield Skip(f"file:{_BLINK}", "no console on a framebuffer")
+    else:
+        yield DesiredValue(f"file:{_BLINK}", "0")
+
+
+def _timestamps(context: RuleContext) -> RuleResult:
+    if context.text("/proc/sys/net/core/somaxconn") is None:
+        yield Skip(f"held:{TIMESTAMPS}", "this kernel has no network")
+    else:
+        yield DesiredValue(f"held:{TIMESTAMPS}", "1", creates=True)
+
+
+def _suggest(context: RuleContext) -> RuleResult:
+    for name, reason in _SUGGESTIONS.items():
+        # what is built in has no state, and cannot be unloaded
+        if context.facts.reader.exists(f"/sys/module/{name}/initstate"):
+            yield Skip(f"module:{name}", f"{reason}; `modprobe -r {name}` would end that, quiet never does it")
+
+
+KNOBS = (
+    Knob(
+        name="console.loglevel",
+        title="kernel messages on the console",
+        why="a message to a serial console is sent character by character, for milliseconds, by whichever CPU has it",
+        doc="admin-guide/sysctl/kernel.rst (printk), core-api/printk-basics.rst",
+        rule=_loglevel,
+        kind=value_types.NUMBERS,
+        numeric=True,
+        targets=f"file:{_PRINTK}, its first number",
+        risk="only emergencies are on the console meanwhile; dmesg and the journal have all messages as ever",
+    ),
+    Knob(
+        name="console.blink",
+        title="the blinking cursor of a framebuffer console",
+        why="five times a second a work item draws it, on a workqueue that no mask moves",
+        doc="fb/fbcon.rst; drivers/video/fbdev/core/fbcon.c (cursor_blink)",
+        rule=_blink,
+        kind=value_types.NUMBER,
+        targets=f"file:{_BLINK}",
+        drifts=True,  # shows whether the next blink is due, which the console changes when it is switched
+    ),
+    Knob(
+        name="static_keys.timestamps",
+        title="time stamps of packets stay switched on",
+        why="each time the first socket asks for time stamps, as NTP clients do, code is rewritten and every CPU stops",
+        doc="staging/static-keys.rst, networking/timestamping.rst",
+        rule=_timestamps,
+        refusals={95: "a recorded tree has no sockets"},
+        targets=f"held:{TIMESTAMPS}, a socket of a small process that lives as long as the profile",
+        risk="every packet that arrives gets a time stamp, also where nobody asked",
+    ),
+    Knob(
+        name="rcu.expedited",
+        title="expedited grace periods for everything",
+        why="an expedited grace period interrupts every CPU that is in the kernel or busy",
+        doc=f"{_PARAMETERS} (rcupdate.rcu_expedited)",
+        **one_file(f"{_KERNEL}rcu_expedited", "0"),
+    ),
+    Knob(
+        name="rcu.normal",
+        title="no expedited grace periods at all",
+        why="with 1, who asks for an expedited grace period waits for a normal one, which interrupts "
+        "only CPUs that hold it up",
+        doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
+        **one_file(f"{_KERNEL}rcu_normal", "1"),
+        risk="network devices, cgroups and modules take longer to remove while it lasts",
+    ),
+    Knob(
+        name="rcu.tasks_ipi",
+        title="jiffies before RCU Tasks Trace interrupts a running task",
+        why="unloading a BPF program interrupts every CPU whose task has not passed through the scheduler by then",
+        doc=f"{_PARAMETERS} (rcupdate.rcu_task_ipi_delay)",
+        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it"),
+        risk="detaching BPF programs may take that long while a CPU never leaves user space",
+    ),
+    Knob(
+        name="modules",
+        title="modules that are known to interrupt",
+        why="some drivers take time from every CPU, and no mask or setting stops them",
+        doc="hwmon/dell-smm-hwmon.rst, driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst, modprobe(8)",
+        rule=_suggest,
+        choices=("suggest", "leave"),
+        targets="none: what is loaded is named with the skips, and stays loaded",
+    ),
+)
