@@ -18,7 +18,8 @@ from tests.trees import hybrid, plant
 
 QUIET_OPENERS = {
     *("quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.host.lock", "quiet.console"),
-    *("quiet.settings.journal", "quiet.settings.run", "quiet.settings.profile", "quiet.service.service"),
+    *("quiet.settings.journal_file", "quiet.settings.journal_writer", "quiet.settings.run", "quiet.settings.profile"),
+    *("quiet.service.service",),
     *("quiet.record.recorder", "quiet.boot.loaders.atomic_files", "quiet.boot.once", "quiet.kernel.fragments"),
 }
 OPENING = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "listdir", "scandir", "mkdir", "makedirs"}
@@ -124,7 +125,8 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(
 
 # Where JSON, TOML, Parquet or a message of another process is read: what comes out of these modules has types.
 PARSERS = {
-    *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state", "quiet.settings.journal"),
+    *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state"),
+    *("quiet.settings.journal_lines",),
     *("quiet.settings.profile", "cbench.toml_table", "cbench.tables.columns", "cbench.tables.read"),
     *("cbench.interfere.load_generator", "cbench.measure.protocol", "cbench.workloads.programs"),
     *("cbench.export.pyperf", "cbench.store.records", "cbench.store.schema", "cbench.store.store"),

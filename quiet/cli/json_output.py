@@ -136,6 +136,9 @@ def restore(outcome: Outcome) -> Json:
         "gone": list(outcome.gone),
         "conflicts": skips(outcome.conflicts),
         "failures": skips(outcome.failures),
+        "damage": skips(outcome.damage),
+        "copy": outcome.copy or None,
+        "log_error": outcome.log_error or None,
     }
 
 

@@ -30,10 +30,12 @@ class Holder(Files):
         import subprocess
 
         self.release(name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         opened = [self._forgetful(name, value)]
         try:
-            opened.append(os.open(self.root + HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+            opened.append(os.open(self.root + HELD + name, flags, 0o644))
             held, record = opened
+            os.fchmod(record, 0o644)  # every user may read it, whatever the umask
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
@@ -48,6 +50,10 @@ class Holder(Files):
                 cwd="/",
                 env={},
             )
+        except OSError:
+            with contextlib.suppress(OSError):  # no process has it: nothing is held
+                os.unlink(self.root + HELD + name)
+            raise
         finally:
             for fd in opened:
                 os.close(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ HOME = "/var/lib/quiet"  # survives a reboot
 BOOT_FILE = f"{HOME}/boot.json"  # the record of `quiet boot apply`
 _LOCK = f"{FOLDER}/lock"
 _POLL_S = 0.05
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
     folder = reader.root + FOLDER
     try:
         os.makedirs(folder, 0o755, exist_ok=True)
-        fd = os.open(reader.root + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = _open(folder, reader.root + _LOCK)
     except PermissionError:
         raise Refused(
             "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
@@ -51,3 +53,19 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _open(folder: str, lock: str) -> int:
+    """The file to lock; the folder itself where there is no space for a file. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(fd).st_mode & 0o7777 != 0o755:
+            os.fchmod(fd, 0o755)  # every user may read what is applied, whatever the umask was
+        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in _FULL:
+            return fd
+        os.close(fd)
+        raise
+    os.close(fd)
+    return file

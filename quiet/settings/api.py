@@ -94,7 +94,7 @@ def applied(
             if ours:
                 outcome = run.end_use(host, users)
     if outcome is not None:
-        for left in outcome.conflicts + outcome.failures:
+        for left in outcome.left:
             raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from quiet.errors import QuietError, UsageError
+from quiet.errors import Incomplete, QuietError, Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.lock import FOLDER, locked
 from quiet.machine.affinity import fixed_addresses, join
@@ -37,24 +37,32 @@ def run(
     """Run a command under a profile. `applied` and `restored` receive what was done (None: others still use it).
 
     A profile that was applied before stays applied. Returns the command's exit code (128 + N for signal N, also when
-    the signal came before the command was started), or 4 when a setting could not be restored.
+    the signal came before the command was started), or 4 when a setting could not be restored. Raises Refused when the
+    profile was applied half and then restored; Incomplete when the host is still changed.
     """
     program = _find(command[0])
     host = Host()
     outcome: Outcome | None = None
     with in_use(host) as users, _Signals() as signals:
         ours = journal.load(host) is None
+        stopped: Incomplete | None = None
+        code = 4
         try:
-            applied(apply(host, profile, requested, passing=True, patience=_PATIENCE_S))
+            receipt = apply(host, profile, requested, passing=True, patience=_PATIENCE_S)
             ours = True
-            record = journal.load(host)
-            assert record is not None
+            applied(receipt)
             fixed = profile.knobs.get("aslr") == "command"
-            code = _child(program, command, record.cpus, fixed, signals)
+            code = _child(program, command, receipt.cpus, fixed, signals)
+        except Incomplete as error:
+            stopped = error
         finally:
-            if ours and journal.load(host) is not None:
+            if ours and journal.read(host) is not None:
                 outcome = end_use(host, users)
                 restored(outcome)
+    if stopped is not None:
+        if outcome is None or not outcome.complete:
+            raise stopped
+        raise Refused(f"the profile could not be applied ({stopped}); this was done, and nothing is left changed")
     return 4 if outcome is not None and not outcome.complete else code
 
 
@@ -71,7 +79,11 @@ def _find(name: str) -> str:
 def in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
     with locked(host, _PATIENCE_S):  # also tells who may not
-        fd = os.open(host.root + _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = host.root + _USERS
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Refused(f"{path}: {error.strerror}; nothing was changed") from None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
         yield fd
@@ -80,15 +92,18 @@ def in_use(host: Host) -> Iterator[int]:
 
 
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore what was applied for one command, unless another one still uses it (None)."""
-    record = journal.load(host)
+    """Restore what was applied for one command, unless another one still uses it (None). Raises Incomplete."""
+    record = journal.read(host)
     if record is None or not record.passing:
         return None
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return None
-    return restore(host, patience=_PATIENCE_S)
+    try:
+        return restore(host, patience=_PATIENCE_S)
+    except (Refused, OSError) as error:
+        raise Incomplete(f"the host is still changed: {error}; run `quiet restore`") from None
 
 
 class _Signals:

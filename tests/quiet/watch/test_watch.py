@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from quiet.host.host import Host
-from quiet.settings import apply, journal, restore
+from quiet.settings import apply, journal, journal_writer, restore
 from quiet.settings.profile import load
 from quiet.watch import events, rate_limit, watcher
 from quiet.watch.events import WatchEvent
@@ -162,7 +162,7 @@ def test_repair_never_applies_what_was_restored(host: Host) -> None:
 
 
 def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
-    log = journal.Journal(host)
+    log = journal_writer.Journal(host)
     log.restore((), ())
     log.close()
     code, heard = watch(host, put(host, STAT, "1"), repair=True, seconds=0.2)
@@ -172,7 +172,7 @@ def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
 
 def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
     def apply_by_another() -> None:
-        log = journal.Journal(host)
+        log = journal_writer.Journal(host)
         log.before([])
         log.intent(f"file:/{STAT}", "120")  # it begins to write
         put(host, STAT, "1")()
