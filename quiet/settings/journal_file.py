@@ -79,13 +79,14 @@ def _aside(reader: Reader) -> str:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def discard(reader: Reader) -> None:
-    """Remove a damaged journal; what is no regular file is moved aside. Raises OSError."""
+def discard(reader: Reader, copy: str) -> str:
+    """Remove a damaged journal, or move aside what could not be copied; returns what is left of it. Raises OSError."""
     path = reader.root + FILE
-    if stat.S_ISREG(os.lstat(path).st_mode):
+    if copy:
         os.unlink(path)
-    else:
-        os.rename(path, _aside(reader))
+        return copy
+    os.rename(path, aside := _aside(reader))
+    return aside
 
 
 def allocate(fd: int, start: int, size: int) -> None:

@@ -84,7 +84,9 @@ def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) 
     damage += [Skipped(e.knob, e.target, reason) for e, reason in _unexplained(host, record)]
     copy = journal_file.preserve(host)
     outcome = replace(_restore(host, record, None, force, keep), damaged=True, copy=copy)
-    return _ended(lambda: journal_file.discard(host), outcome) if keep else replace(outcome, damage=tuple(damage))
+    if keep:
+        return _ended(lambda: journal_file.discard(host, copy), outcome)
+    return replace(outcome, damage=tuple(damage))
 
 
 def _is_usable(host: Host, target: str) -> bool:
@@ -106,9 +108,10 @@ def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState
             yield entry, f"it was '{found}', which the journal does not explain; '{entry.before}' was written back"
 
 
-def _ended(remove: Callable[[], None], outcome: Outcome) -> Outcome:
+def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
+    """The outcome once the journal is removed; `remove` returns where a damaged one is."""
     try:
-        remove()
+        outcome = replace(outcome, copy=remove() or "")
     except OSError as error:
         reason = f"the journal could not be removed: {error.strerror}; every setting is restored"
         return replace(outcome, failures=(Skipped("journal", f"file:{FILE}", reason),))

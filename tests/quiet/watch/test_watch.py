@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from quiet.errors import Refused
 from quiet.host.host import Host
 from quiet.settings import apply, journal, journal_writer, restore
 from quiet.settings.profile import load
@@ -159,6 +160,14 @@ def test_repair_never_applies_what_was_restored(host: Host) -> None:
     watch(host, both, repair=True, seconds=0.2)
     assert journal.load(host) is None
     assert Path(host.root, STAT).read_text() == "5\n"
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_a_journal_that_is_damaged_while_it_is_watched_ends_the_watch(host: Host, repair: bool) -> None:
+    journal_of = Path(host.root, "run/quiet/journal.jsonl")
+    with pytest.raises(Refused, match="is damaged: it is empty; run `quiet restore`"):
+        watch(host, lambda: journal_of.write_bytes(b""), repair=repair, seconds=10)
+    assert journal_of.read_bytes() == b""
 
 
 def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
