@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 FORMAT = 2
@@ -25,13 +25,27 @@ Item = Mapping[str, Any]
 
 
 class Damage(NamedTuple):
-    """What is wrong with a line (0: with the whole file)."""
+    """What is wrong with a line (0: with the whole file), or with all from it to `last`."""
 
     line: int
     reason: str
+    last: int = 0
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.reason}" if self.line else self.reason
+        lines = f"lines {self.line}-{self.last}" if self.last else f"line {self.line}"
+        return f"{lines}: {self.reason}" if self.line else self.reason
+
+
+def merged(damage: Iterable[Damage]) -> list[Damage]:
+    """The same, with lines that follow each other and have the same fault as one."""
+    result: list[Damage] = []
+    for each in damage:
+        before = result[-1] if result else Damage(-1, "")
+        if each.reason == before.reason and each.line == max(before.line, before.last) + 1:
+            result[-1] = before._replace(last=each.line)
+        else:
+            result.append(each)
+    return result
 
 
 class Lines(NamedTuple):

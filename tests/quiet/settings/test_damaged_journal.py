@@ -135,7 +135,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "two lines swapped": (swapped, "line 5"),
     "a line twice": (lambda data: data + data.splitlines(keepends=True)[-1], "not where it belongs"),
     "lines of another program": (lambda data: data + b"hello\n", "checksum"),
-    "random bytes": (lambda data: random.Random(SEED).randbytes(4096), "line 1"),
+    "random bytes": (lambda data: random.Random(SEED).randbytes(4096), "not readable"),
     "no newline": (lambda data: b"x" * 100, "no whole line"),
     "only zeros": (lambda data: bytes(len(data)), "no whole line"),
     "another operation": (lambda data: data.replace(b'"op":"before"', b'"op":"before2"'), "checksum"),
