@@ -87,7 +87,7 @@ def applied(
     with run.in_use(host) as users:
         ours = journal.load(host) is None
         try:
-            receipt = apply(host, _loaded(profile), cpus, passing=True, patience=_PATIENCE_S)
+            receipt = run.apply_for_use(host, users, _loaded(profile), cpus)
             ours = True
             yield AppliedHost(host.root or "/", receipt.cpus, receipt)
         finally:

@@ -18,7 +18,16 @@ from quiet.settings.journal_lines import Item
 
 _EMPTY = journal_lines.Tail(0, 0, True, 0)
 _CHUNK = 1 << 20
+_MODE = 0o644  # every user may read it, whatever the umask
 _SEALED = 64  # bytes of a line besides its values
+
+
+class StoppedHalfWay(Incomplete):
+    """A value or the journal could no longer be written; some settings are changed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"stopped half way: {reason}; run `quiet restore`, which restores what was changed")
+        self.reason = reason
 
 
 class Journal:
@@ -60,9 +69,9 @@ class Journal:
         new = f"{self._path}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new)  # of one that was killed here
-        self._fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
         try:
-            os.fchmod(self._fd, 0o644)  # every user may read it, whatever the umask
+            os.fchmod(self._fd, _MODE)
             self._tail = _EMPTY
             self._add(
                 {
@@ -128,6 +137,8 @@ class Journal:
         os.unlink(self._path)
 
     def _go_on(self) -> None:
+        if os.fstat(self._fd).st_mode & 0o777 != _MODE:
+            os.fchmod(self._fd, _MODE)
         data = b""
         while part := os.read(self._fd, _CHUNK):
             data += part
@@ -174,7 +185,7 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(host: Reader) -> Iterator[Journal]:
-    """The journal to write values under. Raises Refused when it cannot be opened, Incomplete when not written."""
+    """The journal to write values under. Raises Refused when it cannot be opened, StoppedHalfWay when not written."""
     try:
         log = Journal(host)
     except OSError as error:
@@ -182,8 +193,7 @@ def opened(host: Reader) -> Iterator[Journal]:
     try:
         yield log
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise Incomplete(f"stopped half way: {reason}; run `quiet restore`, which restores what was changed") from None
+        raise StoppedHalfWay(error.strerror or str(error)) from None
     finally:
         log.close()
 

@@ -18,6 +18,7 @@ from quiet.machine.affinity import fixed_addresses, join
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.settings import journal
 from quiet.settings.apply import Receipt, apply
+from quiet.settings.journal_writer import StoppedHalfWay
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
@@ -37,32 +38,24 @@ def run(
     """Run a command under a profile. `applied` and `restored` receive what was done (None: others still use it).
 
     A profile that was applied before stays applied. Returns the command's exit code (128 + N for signal N, also when
-    the signal came before the command was started), or 4 when a setting could not be restored. Raises Refused when the
-    profile was applied half and then restored; Incomplete when the host is still changed.
+    the signal came before the command was started), or 4 when a setting could not be restored.
+    Raises as `apply_for_use`.
     """
     program = _find(command[0])
     host = Host()
     outcome: Outcome | None = None
     with in_use(host) as users, _Signals() as signals:
         ours = journal.load(host) is None
-        stopped: Incomplete | None = None
-        code = 4
         try:
-            receipt = apply(host, profile, requested, passing=True, patience=_PATIENCE_S)
+            receipt = apply_for_use(host, users, profile, requested)
             ours = True
             applied(receipt)
             fixed = profile.knobs.get("aslr") == "command"
             code = _child(program, command, receipt.cpus, fixed, signals)
-        except Incomplete as error:
-            stopped = error
         finally:
             if ours and journal.read(host) is not None:
                 outcome = end_use(host, users)
                 restored(outcome)
-    if stopped is not None:
-        if outcome is None or not outcome.complete:
-            raise stopped
-        raise Refused(f"the profile could not be applied ({stopped}); this was done, and nothing is left changed")
     return 4 if outcome is not None and not outcome.complete else code
 
 
@@ -89,6 +82,21 @@ def in_use(host: Host) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
+    """Apply for one command; where that stops half way, restore.
+
+    Raises Refused when nothing is changed, Incomplete when settings still are.
+    """
+    ours = journal.load(host) is None
+    try:
+        return apply(host, profile, requested, passing=True, patience=_PATIENCE_S)
+    except StoppedHalfWay as stopped:
+        outcome = end_use(host, users) if ours else None
+        if outcome is None or not outcome.complete:
+            raise
+        raise Refused(f"the profile cannot be applied: {stopped.reason}; what was changed is restored") from None
 
 
 def end_use(host: Host, users: int) -> Outcome | None:

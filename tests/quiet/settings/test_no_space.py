@@ -49,6 +49,17 @@ def test_without_space_for_its_journal_an_apply_changes_nothing_or_names_the_way
     assert contents(root) == before
 
 
+def test_an_apply_for_a_block_that_stops_half_way_is_restored_at_once(root: Path) -> None:
+    before = contents(root)
+    code = f"import quiet\nwith quiet.applied('bench', root={str(root)!r}):\n    print('entered')\n"
+    command = f'ulimit -f 4; exec {sys.executable} -c "$0"'
+    done = subprocess.run(["sh", "-c", command, code], capture_output=True, text=True, check=False, cwd=CHECKOUT)
+    assert done.stdout == ""
+    assert "Refused: " in done.stderr.splitlines()[-1]
+    assert contents(root) == before
+    assert not (root / "run/quiet/journal.jsonl").exists()
+
+
 def test_a_restore_that_cannot_be_logged_restores_and_reports_it(root: Path) -> None:
     before = contents(root)
     assert limited(None, "apply", "--root", root).returncode in (0, 1)
