@@ -18,6 +18,7 @@ from tests import CHECKOUT
 QUIET_OPENERS = {
     *("quiet.host.root", "quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.host.lock"),
     *("quiet.console", "quiet.settings.profile", "quiet.service.service", "quiet.record.recorder"),
+    *("quiet.settings.journal_file", "quiet.settings.journal_writer"),
     *("quiet.boot.loaders.atomic_files", "quiet.boot.once", "quiet.kernel.fragments"),
 }
 OPENING = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "listdir", "scandir", "mkdir", "makedirs"}
@@ -120,7 +121,8 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(program: str, argum
 
 # Where JSON, TOML, Parquet or a message of another process is read: what comes out of these modules has types.
 PARSERS = {
-    *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state", "quiet.settings.journal"),
+    *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state"),
+    *("quiet.settings.journal_lines",),
     *("quiet.settings.profile", "cbench.toml_table", "cbench.tables.columns", "cbench.tables.read"),
     "cbench.workloads.programs",
     *("cbench.export.pyperf", "cbench.store.records", "cbench.store.schema", "cbench.store.store"),

@@ -113,7 +113,7 @@ def noise_command(
 @app.command()
 def restore(
     force: Annotated[bool, typer.Option("--force", help="Also put back what somebody else has changed since.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Accept what somebody else has changed since.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Accept what was changed since, and a damaged journal.")] = False,
     root: _Root = "/",
     as_json: _Json = False,
 ) -> None:

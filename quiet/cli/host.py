@@ -15,7 +15,7 @@ def status(root: str = "/", as_json: bool = False) -> int:
     from quiet.settings import status as host_status
 
     reader = Reader(root)
-    host = host_status.status(Facts(reader), journal.load(reader))
+    host = host_status.status(Facts(reader), journal.read(reader))
     installed = service.installed(reader)
     boot = boot_status.status(reader)
     kernel = check.report(fragments.load(), config.running(reader), reader)

@@ -116,8 +116,9 @@ def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> 
 
 def restore(outcome: Outcome) -> Json:
     """`quiet restore --json`."""
-    unrestored: Json = {"conflicts": skips(outcome.conflicts), "failures": skips(outcome.failures)}
-    return fields(outcome, "profile", "complete", "restored", "gone") | unrestored
+    unrestored: Json = {name: skips(getattr(outcome, name)) for name in ("conflicts", "failures", "damage")}
+    notes: Json = {"copy": outcome.copy or None, "log_error": outcome.log_error or None}
+    return fields(outcome, "profile", "complete", "restored", "gone") | unrestored | notes
 
 
 def status(

@@ -188,8 +188,17 @@ def restored(outcome: Outcome) -> None:
         out(f"  {counted(len(outcome.gone), 'target')} gone meanwhile (tasks, devices): nothing to put back")
     skips(outcome.conflicts, "changed by somebody else since, left alone")
     skips(outcome.failures, "could not be put back")
-    if outcome.complete:
+    skips(outcome.damage, "the journal is damaged")
+    if outcome.log_error:
+        note(f"the restore could not be logged: {outcome.log_error}")
+    copy = f", with a copy in {outcome.copy}" if outcome.copy else ""
+    if outcome.complete and outcome.damaged:
+        out(f"**accepted**: the damaged journal is removed{copy}")
+    elif outcome.complete:
         out("**nothing left changed**")
+    elif outcome.damage:
+        out(f"what the damaged lines recorded may still be changed; the journal is kept{copy}")
+        out("a reboot resets every setting; `quiet restore --keep` accepts the host as it is and removes the journal")
     else:
         out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
 
@@ -209,8 +218,14 @@ def run_restored(outcome: Outcome | None) -> None:
         return
     if outcome.complete:
         note(f"restored {counted(outcome.restored, 'setting')}, nothing left changed")
+    if outcome.log_error:
+        note(f"the restore could not be logged: {outcome.log_error}")
     for left in outcome.conflicts + outcome.failures:
         note(f"not restored: {left.target}: {left.reason}")
+    for left in outcome.damage:
+        note(f"the journal is damaged: {left.target}: {left.reason}")
+    if not outcome.complete:
+        note("run `quiet restore` for what can be done")
 
 
 def explain(item: Knob, stops: Sequence[str]) -> None:

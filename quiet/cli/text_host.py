@@ -55,6 +55,10 @@ def status(host: HostStatus, installed: Installed | None, boot: BootStatus | Non
 
 
 def _applied(applied: AppliedProfile) -> str:
+    if applied.damage:
+        more = f" and {len(applied.damage) - 1} more" if len(applied.damage) > 1 else ""
+        what = "something" if applied.profile == "unknown" else applied.profile
+        return f"{what}, but the **journal is damaged** ({applied.damage[0]}{more}): run `quiet restore`"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(applied.since))
     incomplete = "" if applied.complete else "; not complete: run `quiet apply` or `quiet restore`"
     if applied.restoring:

@@ -14,6 +14,8 @@ class Files(Reader):
 
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs want it."""
+        if not self.live:
+            value = self._shown(path, value)
         fd = self.open(path, os.O_WRONLY | (0 if self.live else os.O_TRUNC))
         try:
             os.write(fd, value.encode("utf-8", "surrogateescape") + b"\n")
@@ -57,6 +59,19 @@ class Files(Reader):
         """Remove an empty directory (a cgroup's own files do not count)."""
         with self.place(path, follow=False) as place:
             os.rmdir(place)
+
+    def _shown(self, path: str, value: str) -> str:
+        """What the kernel of a recorded tree would show after this write: otherwise a restore could not be exact."""
+        before = self.text(path) or ""
+        if path.endswith("/cgroup.subtree_control") and value[:1] in ("+", "-"):
+            names = [name for name in before.split() if name != value[1:]]
+            return " ".join([*names, value[1:]] if value[0] == "+" else names)
+        if path.endswith("/cpumask") and self.text(path + "_requested") == before:
+            self.write(path + "_requested", value)  # without a partition both are the same
+        offered = before.replace("[", "").replace("]", "").split()
+        if "[" in before and value in offered:
+            return " ".join(f"[{name}]" if name == value else name for name in offered)
+        return value
 
     def _only_live(self) -> None:
         if not self.live:

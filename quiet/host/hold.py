@@ -35,6 +35,7 @@ class Holder(Files):
         try:
             opened.append(self.open(HELD + name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             held, record = opened
+            os.fchmod(record, 0o644)  # every user may read it, whatever the umask
             os.write(record, f"{value}\n".encode())
             fcntl.fcntl(record, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
             opened += os.pipe()
@@ -49,6 +50,10 @@ class Holder(Files):
                 cwd="/",
                 env={},
             )
+        except OSError:
+            with contextlib.suppress(OSError):  # no process has it: nothing is held
+                self.unlink(HELD + name)
+            raise
         finally:
             for fd in opened:
                 os.close(fd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ HOME = "/var/lib/quiet"  # survives a reboot
 BOOT_FILE = f"{HOME}/boot.json"  # the record of `quiet boot apply`
 _LOCK = f"{FOLDER}/lock"
 _POLL_S = 0.05
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
 
     try:
         make_folders(reader, FOLDER)
-        fd = reader.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = _open(reader)
     except PermissionError:
         raise Refused(
             "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
@@ -53,6 +55,23 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _open(reader: Reader) -> int:
+    """The file to lock; the folder itself where there is no space for a file. Raises OSError."""
+    with reader.place(FOLDER) as place:
+        fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.fstat(fd).st_mode & 0o7777 != 0o755:
+            os.fchmod(fd, 0o755)  # every user may read what is applied, whatever the umask was
+        file = reader.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno in _FULL:
+            return fd
+        os.close(fd)
+        raise
+    os.close(fd)
+    return file
 
 
 def make_folders(reader: Reader, path: str) -> None:

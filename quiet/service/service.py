@@ -121,7 +121,7 @@ def remove(host: Host) -> ServiceReceipt:
         _systemctl(host, _RELOAD)
         _succeeds(host, _FORGET)  # where it had failed, systemd would go on showing that
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
-    return ServiceReceipt(service.profile, gone, commands, ran, active and journal.load(host) is not None)
+    return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
 
 
 def _systemctl(host: Host, command: str) -> None:

@@ -87,14 +87,14 @@ def applied(
     with run.in_use(host) as users:
         ours = journal.load(host) is None
         try:
-            receipt = apply(host, _loaded(profile), cpus, passing=True, patience=_PATIENCE_S)
+            receipt = run.apply_for_use(host, users, _loaded(profile), cpus)
             ours = True
             yield AppliedHost(host.root or "/", receipt.cpus, receipt)
         finally:
             if ours:
                 outcome = run.end_use(host, users)
     if outcome is not None:
-        for left in outcome.conflicts + outcome.failures:
+        for left in outcome.left:
             raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from quiet import cpulist
+from quiet import __version__, cpulist
 from quiet.errors import UsageError
 from quiet.machine.cpu_selection import CpuPartition
+from quiet.settings import journal_lines
+from quiet.settings.journal_lines import Damage, Item
+from quiet.targets import registry
+
+_LATEST = 1e11  # seconds since the epoch that a date can be made of
+_WRONG = (ValueError, KeyError, TypeError, AttributeError, OverflowError, UsageError)
 
 
 @dataclass(slots=True)
@@ -45,6 +49,9 @@ class AppliedState:
     conflicts: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
     restored: set[str] = field(default_factory=set)  # by an incomplete restore
+    sealed: bool = True  # its lines have checksums
+    damage: list[Damage] = field(default_factory=list)
+    lost: dict[str, None] = field(default_factory=dict)  # targets whose original values were in damaged lines
 
     def rename(self, names: Mapping[str, str]) -> None:
         """Rename targets; where two become one, the value that was recorded first is the original one."""
@@ -65,64 +72,115 @@ class AppliedState:
         return {target: after for target, after, wanted in finished if after is not None and after != wanted}
 
 
-def read(lines: Iterable[str]) -> AppliedState | None:
-    """The state that the lines describe; None without a `begin` among them."""
-    record: AppliedState | None = None
-    for line in lines:
+def unknown(reason: str) -> AppliedState:
+    """The state of a journal that cannot be read at all."""
+    nothing = CpuPartition(frozenset(), frozenset(), frozenset(), "unknown: the journal is damaged")
+    return AppliedState("unknown", "", nothing, "", 0.0, True, damage=[Damage(0, reason)] if reason else [])
+
+
+def read(data: bytes) -> AppliedState:
+    """The state that a journal describes; with `damage` where a line is not as it was written, or not understood.
+
+    A damaged journal counts as incomplete: what another program has changed since cannot be known from it.
+    """
+    lines = journal_lines.read(data)
+    state, damage = unknown(""), list(lines.damage)
+    if lines.items and lines.items[0][0] == 1 and lines.items[0][1]["op"] != "begin":
+        damage.append(Damage(1, "not the beginning of a journal"))
+    for number, item in lines.items:
         try:
-            item = json.loads(line)
-            if item["op"] == "begin":
-                record = _begin(item)
-            elif record is not None:
-                _replay(record, item)
-        except (ValueError, KeyError, TypeError, AssertionError, UsageError):
-            continue  # a line that a writer was killed in
-    return record
+            if item["op"] != "begin":
+                damage += [Damage(number, reason) for reason in _replay(state, item)]
+            elif number == 1:
+                state = _begin(item)
+                damage += [Damage(1, reason) for reason in _other_format(item)]
+            else:
+                raise ValueError("a journal begins within the journal")
+        except _WRONG as error:
+            damage.append(Damage(number, f"not understood: {error}"))
+    if damage or state.lost:
+        state.damage, state.complete = journal_lines.merged(damage) or [Damage(0, "lines of it are lost")], False
+    return state
 
 
-def _begin(item: Mapping[str, object]) -> AppliedState:
+def _begin(item: Item) -> AppliedState:
     cpus = item["cpus"]
-    assert isinstance(cpus, dict)
     isolated, housekeeping, offline = (cpulist.parse(cpus[name]) for name in ("isolated", "housekeeping", "offline"))
     partition = CpuPartition(isolated, housekeeping, offline, f"as applied with profile {item['profile']}")
+    time = float(str(item["time"]))
+    if not 0 <= time < _LATEST:
+        raise ValueError(f"time {time}")
     return AppliedState(
         profile=str(item["profile"]),
         source=str(item["source"]),
         cpus=partition,
         boot_id=str(item["boot_id"]),
-        time=float(str(item["time"])),
+        time=time,
         passing=bool(item["passing"]),
+        sealed="crc" in item,
     )
 
 
-def _replay(record: AppliedState, item: Mapping[str, Any]) -> None:
+def _other_format(item: Item) -> Iterator[str]:
+    """Whether another version of quiet has written the journal, in a format that is not known here."""
+    number = item.get("format", 1)
+    if number != (journal_lines.FORMAT if "crc" in item else 1):
+        yield f"format {number}, of quiet {item.get('version')}; this is quiet {__version__}, of format 2"
+
+
+def _replay(record: AppliedState, item: Item) -> Iterator[str]:
+    """Enter a line; yields what is wrong with it."""
     op = item["op"]
     if op == "before":
         for fields in item["entries"]:
-            entry = TargetState(*fields)
-            record.entries.setdefault(entry.target, entry)  # recorded first: the original value
+            try:
+                entry = _target_state(fields)
+            except _WRONG as error:
+                yield f"{error}: not restored"
+            else:
+                record.entries.setdefault(entry.target, entry)  # recorded first: the original value
         record.complete = False
     elif op == "settled":
-        record.settled = dict(item["values"])
-        record.complete = True
+        record.settled = {str(target): None if v is None else str(v) for target, v in item["values"].items()}
+        record.complete = record.entries.keys() <= record.settled.keys()
+        record.lost |= dict.fromkeys(record.settled.keys() - record.entries.keys())
+        if not record.complete:
+            yield "it lacks targets"
     elif op == "back":
-        record.restored = set(item["targets"])
+        record.restored = set(map(str, item["targets"]))
     elif op == "stay":
         record.passing = False
     elif op == "restore":
         record.restoring = True
-        record.conflicts = set(item["conflicts"])
-        record.foreign = set(item["foreign"])
+        record.conflicts = set(map(str, item["conflicts"]))
+        record.foreign = set(map(str, item["foreign"]))
+    elif op in ("intent", "done", "refused"):
+        _write(record, op, str(item["target"]), item)
     else:
-        target = str(item["target"])
-        entry = record.entries[target]
-        value = item.get("value")
-        if op == "intent":
-            entry.wanted, entry.finished = str(value), False
-            record.complete = False
-            record.refused.pop(target, None)
-        elif op == "done":
-            entry.after, entry.finished = (None if value is None else str(value)), True
-        elif op == "refused":
-            record.refused[target] = str(item["reason"])
-            entry.wanted, entry.finished = None, False
+        yield f"unknown operation '{op}'"
+
+
+def _write(record: AppliedState, op: str, target: str, item: Item) -> None:
+    entry = record.entries.get(target)
+    if entry is None:
+        record.lost[target] = None
+        return
+    if op == "intent":
+        entry.wanted, entry.finished = str(item["value"]), False
+        record.complete = False
+        record.refused.pop(target, None)
+    elif op == "done":
+        value = item["value"]
+        entry.after, entry.finished = (None if value is None else str(value)), True
+    else:
+        record.refused[target] = str(item["reason"])
+        entry.wanted, entry.finished = None, False
+
+
+def _target_state(fields: object) -> TargetState:
+    """Raises ValueError."""
+    match fields:
+        case [str(knob), str(target), str(kind), str() | None as before, str() | None as identity, bool(passing)]:
+            registry.split(target)
+            return TargetState(knob, target, kind, before, identity, passing)
+    raise ValueError(f"unknown entry {str(fields)[:80]}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quiet import cpulist
-from quiet.errors import Incomplete, Refused
+from quiet.errors import Refused
 from quiet.host.host import Host
 from quiet.host.lock import locked
 from quiet.knobs import rivals
@@ -17,7 +17,7 @@ from quiet.machine.facts import Facts
 from quiet.settings import engine, journal, plan
 from quiet.settings.applied_state import AppliedState, TargetState
 from quiet.settings.engine import Failure, Write
-from quiet.settings.journal import Journal
+from quiet.settings.journal_writer import Journal, opened, unchanged
 from quiet.settings.plan import Change, Plan, Skipped
 from quiet.settings.profile import Profile
 from quiet.targets import registry, value_types
@@ -50,27 +50,24 @@ def apply(
     """Bring the host to the profile; `passing` when it is for one command only, `again` only where it is applied now.
 
     Waits `patience` seconds for another quiet to end. Raises Refused when it does not, or another profile is applied;
-    Incomplete when the journal or a setting can no longer be written.
+    also when there is no space for the journal. Incomplete when the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)
         if again and record is None:
             raise Refused("nothing is applied any more")
         cpus = _cpus(host, profile, requested, record)
-        log = Journal(host)
-        try:
-            if record is None:
-                log.begin(host, profile.name, profile.source, cpus, passing)
-                record = journal.load(host)
-                assert record is not None
-            elif record.passing and not (passing or again):
-                log.stay()
-            return _Apply(host, profile, cpus, record, log).run()
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise Incomplete(f"stopped half way: {reason}; `quiet restore` puts back what was changed") from None
-        finally:
-            log.close()
+        with opened(host) as log:
+            with unchanged(log, started=record is None):
+                if record is None:
+                    log.begin(host, profile.name, profile.source, cpus, passing)
+                    record = journal.load(host)
+                    assert record is not None
+                elif record.passing and not (passing or again):
+                    log.stay()
+                work = _Apply(host, profile, cpus, record, log)
+                work.prepare()
+            return work.run()
 
 
 def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedState | None) -> CpuPartition:
@@ -98,20 +95,31 @@ class _Apply:
     def __init__(self, host: Host, profile: Profile, cpus: CpuPartition, record: AppliedState, log: Journal) -> None:
         self.host, self.profile, self.cpus, self.record, self.log = host, profile, cpus, record, log
         self.failures: list[Skipped] = []
+        self.made: Plan | None = None
+        self.new: list[TargetState] = []
         # what another program has changed since an earlier apply is not ours, unless this one writes it again
         found = {target: registry.get(host, target) for target in record.settled if record.complete}
         self.foreign = {t for t, value in found.items() if value != record.settled[t]}
 
-    def run(self) -> Receipt:
+    def prepare(self) -> None:
+        """Plan the first round, and reserve the space that its journal needs. Changes nothing yet."""
         self.record.refused.clear()  # asked for again: what was busy then may not be now
-        changes: dict[str, Change] = {}
-        made = self._plan()
+        self.made = self._plan()
+        self.new = self._new(self.made)
+        if self.made.changes:
+            self.log.reserve(self.new, [(c.target, c.wanted) for c in self.made.changes], self.record.entries)
+
+    def run(self) -> Receipt:
+        """Write what was prepared, and what turns up meanwhile."""
+        assert self.made is not None
+        made, changes = self.made, dict[str, Change]()
         for _ in range(_ROUNDS):
             if not made.changes:
                 break
             changes.update((change.target, change) for change in made.changes)
             self._round(made)
             made = self._plan()
+            self.new = self._new(made)
         self.log.settled({target: self._settled(target) for target in self.record.entries})
         # neither refused nor left out because what it needs was
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
@@ -125,7 +133,8 @@ class _Apply:
         return plan.make(self.host, self.profile, self.cpus, record.accepted(), record.refused)
 
     def _round(self, made: Plan) -> None:
-        self._record(made)
+        self.log.before(self.new)
+        self.record.entries.update((entry.target, entry) for entry in self.new)
         # first what others need: with an atomic knob that is refused, they are not written at all
         for part in _parts(made.changes):
             taken_back = {self.record.entries[target].knob for target in self.record.refused}
@@ -141,7 +150,10 @@ class _Apply:
         for failure in failures:
             self._refuse(by_target[failure.write.target], failure)
 
-    def _record(self, made: Plan) -> None:
+    def _new(self, made: Plan) -> list[TargetState]:
+        """The targets that are not recorded yet."""
+        if not made.changes:
+            return []
         new = [
             TargetState(c.knob, c.target, c.kind, c.current, registry.identity(self.host, c.target), False)
             for c in made.changes
@@ -153,8 +165,7 @@ class _Apply:
                 known.add(target)
                 kind = value_types.CPULIST if target.startswith(_LISTS) else value_types.CHOICE
                 new.append(TargetState(knob, target, kind, found, registry.identity(self.host, target), True))
-        self.log.before(new)
-        self.record.entries.update((entry.target, entry) for entry in new)
+        return new
 
     def _settle(self, writes: Iterable[Write]) -> list[Failure]:
         return engine.settle(self.host, writes, self._before, self._after)

@@ -26,8 +26,8 @@ from quiet.machine.facts import Facts
 from quiet.settings import engine, journal
 from quiet.settings.applied_state import AppliedState, TargetState
 from quiet.settings.engine import Write
-from quiet.settings.journal import Journal
-from quiet.settings.restore import restore
+from quiet.settings.journal_writer import opened, unchanged
+from quiet.settings.restore import drifts, restore
 from quiet.targets import registry, value_types
 
 _PATIENCE_S = 60  # for another quiet that is at work
@@ -95,12 +95,14 @@ def begin_hold(
         record = journal.load(host)
         if record is not None and record.source != source:
             raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
-        log = Journal(host)
-        try:
-            if record is None:
-                cpus = CpuPartition(frozenset(), Facts(host).online, frozenset(), source)
-                log.begin(host, title or source, source, cpus, passing=True)
-            log.before(_new(host, record, knob, kind, values, entangled))
+        with opened(host) as log:
+            with unchanged(log, started=record is None):
+                if record is None:
+                    cpus = CpuPartition(frozenset(), Facts(host).online, frozenset(), source)
+                    log.begin(host, title or source, source, cpus, passing=True)
+                new = list(_new(host, record, knob, kind, values, entangled))
+                log.reserve(new, list(values.items()), record.entries if record else ())
+            log.before(new)
             failures = engine.settle(
                 host,
                 [Write(target, value, kind) for target, value in values.items()],
@@ -110,8 +112,6 @@ def begin_hold(
             record = journal.load(host)
             assert record is not None
             log.settled({target: registry.get(host, target) for target in record.entries})
-        finally:
-            log.close()
     for failure in failures:
         target, wanted = failure.write.target.removeprefix("file:"), failure.write.wanted
         raise Refused(f"{target}: {wanted} refused: {failure.text}")
@@ -136,19 +136,21 @@ def end_hold(host: Host, source: str) -> None:
 
     Raises Incomplete with the first value that could not be restored.
     """
-    record = journal.load(host)
+    record = journal.read(host)
+    if record is not None and not record.source:
+        journal.load(host)  # too damaged to name its owner: Refused
     if record is None or record.source != source:
         return
     with _undisturbed():
         outcome = restore(host, patience=_PATIENCE_S)
-    for left in outcome.conflicts + outcome.failures:
+    for left in outcome.left:
         raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
     """What was written and has another value now, with that value; not where the kernel changes it by itself."""
     for entry in record.entries.values():
-        if entry.wanted is None or BY_NAME[entry.knob].drifts:
+        if entry.wanted is None or drifts(entry):
             continue
         now = registry.get(reader, entry.target)
         ours = (entry.wanted, entry.after, record.settled.get(entry.target))

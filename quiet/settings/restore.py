@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from quiet import cpulist
+from quiet.errors import QuietError
 from quiet.host.host import Host
 from quiet.host.lock import locked
 from quiet.host.proc import status_field
 from quiet.host.reader import Reader
 from quiet.knobs.registry import BY_NAME, KNOBS
 from quiet.machine.facts import Facts
-from quiet.settings import engine, journal
+from quiet.settings import engine, journal, journal_file
 from quiet.settings.applied_state import AppliedState, TargetState
 from quiet.settings.engine import Failure, Write
-from quiet.settings.journal import Journal
+from quiet.settings.journal_file import FILE
+from quiet.settings.journal_writer import Journal
 from quiet.settings.plan import Skipped
 from quiet.targets import registry, value_types
 
@@ -34,32 +36,89 @@ class Outcome:
     gone: tuple[str, ...]  # tasks that ended, interrupts that now belong to another device
     conflicts: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
+    damage: tuple[Skipped, ...] = ()  # of the journal: what it recorded there may not be restored
+    damaged: bool = False  # the journal, also where `keep` accepted it
+    copy: str = ""  # of a damaged journal
+    log_error: str = ""  # why the restore could not be logged
+
+    @property
+    def left(self) -> tuple[Skipped, ...]:
+        """What is not restored, or may not be."""
+        return self.conflicts + self.failures + self.damage
 
     @property
     def complete(self) -> bool:
         """Whether every setting has its original value."""
-        return not (self.conflicts or self.failures)
+        return not self.left
 
 
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
     """Restore every value. `force`: also those that another program changed since; `keep`: accept those instead.
 
+    Of a damaged journal all that can be read is restored; it is kept, with a copy beside it, until `keep` removes it.
     Waits `patience` seconds for another quiet to end; raises Refused after that.
     """
-    if journal.load(host) is None:
+    if journal.read(host) is None:
         return Outcome(None, 0, (), (), ())  # without asking for root
     with locked(host, patience):
-        record = journal.load(host)
+        record = journal.read(host)
         if record is None:
             return Outcome(None, 0, (), (), ())
-        log = Journal(host)
+        if record.damage or not (record.sealed or all(_is_usable(host, target) for target in record.entries)):
+            return _restore_damaged(host, record, force, keep)
+        log = Journal(host, lenient=True)
         try:
-            return _restore(host, record, log, force, keep)
+            outcome = _restore(host, record, log, force, keep)
+            return _ended(log.remove, outcome) if outcome.complete else outcome
         finally:
             log.close()
 
 
-def _restore(host: Host, record: AppliedState, log: Journal, force: bool, keep: bool) -> Outcome:
+def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) -> Outcome:
+    """Restore all that can be read. Nothing is logged: the journal stays the evidence that it is."""
+    damage = [Skipped("journal", f"file:{FILE}", str(each)) for each in record.damage]
+    damage += [Skipped("journal", target, "its original value is in a damaged line") for target in record.lost]
+    # what cannot be read as a target any more cannot be restored as one
+    unusable = {target for target in record.entries if not _is_usable(host, target)}
+    damage += [Skipped(record.entries.pop(target).knob, target, "not a target") for target in sorted(unusable)]
+    damage += [Skipped(e.knob, e.target, reason) for e, reason in _unexplained(host, record)]
+    copy = journal_file.preserve(host)
+    outcome = replace(_restore(host, record, None, force, keep), damaged=True, copy=copy)
+    if keep:
+        return _ended(lambda: journal_file.discard(host, copy), outcome)
+    return replace(outcome, damage=tuple(damage))
+
+
+def _is_usable(host: Host, target: str) -> bool:
+    try:
+        registry.get(host, target)
+        registry.identity(host, target)
+    except (ValueError, OSError, QuietError):
+        return False
+    return True
+
+
+def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState, str]]:
+    """Targets whose value is neither the original one nor, as far as the journal is readable, of our making."""
+    for entry in record.entries.values():
+        found = registry.get(host, entry.target)
+        ours = (entry.before, entry.wanted, entry.after, record.settled.get(entry.target))
+        alike = any(value_types.same(entry.kind, found, value) for value in ours)
+        if not (alike or found is None or entry.passing or drifts(entry) or _is_gone(host, entry)):
+            yield entry, f"it was '{found}', which the journal does not explain; '{entry.before}' was written back"
+
+
+def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
+    """The outcome once the journal is removed; `remove` returns where a damaged one is."""
+    try:
+        outcome = replace(outcome, copy=remove() or "")
+    except OSError as error:
+        reason = f"the journal could not be removed: {error.strerror}; every setting is restored"
+        return replace(outcome, failures=(Skipped("journal", f"file:{FILE}", reason),))
+    return outcome
+
+
+def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool, keep: bool) -> Outcome:
     renamed = {e.target: registry.current_name(host, e.target, e.identity) for e in record.entries.values()}
     if any(old != new for old, new in renamed.items()):
         record.rename(renamed)
@@ -78,7 +137,7 @@ def _restore(host: Host, record: AppliedState, log: Journal, force: bool, keep: 
     # an interrupt that its driver has requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
     conflicts, foreign = conflicts - gone, foreign - gone
-    if not record.restoring:
+    if log is not None and not record.restoring:
         log.restore(conflicts, foreign)
     leave = gone | theirs | (set() if force else conflicts | foreign)
     masks = _others_masks(host, record, leave - gone)
@@ -86,7 +145,7 @@ def _restore(host: Host, record: AppliedState, log: Journal, force: bool, keep: 
     differing = {e.target for e in todo if not value_types.same(e.kind, found[e.target], e.before)}
     failures: list[Failure] = []
     for last in (False, True):
-        writes = [_write(entry) for entry in todo if BY_NAME[entry.knob].restore_last is last]
+        writes = [_write(entry) for entry in todo if _is_restored_last(entry) is last]
         failures += engine.settle(host, writes, lambda write: None, lambda write, value: None)
         if not last:
             _widen_children(host, record)
@@ -101,11 +160,9 @@ def _restore(host: Host, record: AppliedState, log: Journal, force: bool, keep: 
         () if force or keep else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts)),
         () if keep else tuple(Skipped(entries[f.write.target].knob, f.write.target, _failure(f)) for f in left),
     )
-    if outcome.complete:
-        log.remove()
-    else:
+    if log is not None and not outcome.complete:
         log.back(entry.target for entry in back)
-    return outcome
+    return replace(outcome, log_error=log.failure if log is not None else "")
 
 
 def _others_masks(host: Host, record: AppliedState, leave: set[str]) -> dict[str, str]:
@@ -162,7 +219,21 @@ def _in_order(entries: Iterable[TargetState]) -> list[TargetState]:
     """By knob as in the tuple; within a knob backwards, so that what was made last goes first."""
     rank = {knob.name: number for number, knob in enumerate(KNOBS)}
     backwards = list(entries)[::-1]
-    return sorted(backwards, key=lambda entry: rank[entry.knob])
+    return sorted(backwards, key=lambda entry: rank.get(entry.knob, len(rank)))
+
+
+# A knob that this version does not have, because another one wrote the journal, is restored by its target alone.
+
+
+def _is_restored_last(entry: TargetState) -> bool:
+    knob = BY_NAME.get(entry.knob)
+    return knob is not None and knob.restore_last
+
+
+def drifts(entry: TargetState) -> bool:
+    """Whether the kernel changes the target by itself."""
+    knob = BY_NAME.get(entry.knob)
+    return knob is not None and knob.drifts
 
 
 def _is_gone(host: Reader, entry: TargetState) -> bool:
@@ -185,7 +256,7 @@ def _others(record: AppliedState, found: Mapping[str, str | None]) -> tuple[set[
 
 
 def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) -> bool:
-    if entry.wanted is None or not entry.finished or not record.complete or BY_NAME[entry.knob].drifts:
+    if entry.wanted is None or not entry.finished or not record.complete or drifts(entry):
         return False  # never written by us, cut short, or perhaps moved by a later write of an apply that was
     if found is None and entry.before is not None:
         return False  # gone with its device

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from quiet.errors import QuietError, UsageError
+from quiet.errors import Incomplete, QuietError, Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.lock import FOLDER, locked
 from quiet.machine.affinity import fixed_addresses, join
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.settings import journal
 from quiet.settings.apply import Receipt, apply
+from quiet.settings.journal_writer import StoppedHalfWay
 from quiet.settings.profile import Profile
 from quiet.settings.restore import Outcome, restore
 
@@ -38,6 +39,7 @@ def run(
 
     A profile that was applied before stays applied. Returns the command's exit code (128 + N for signal N, also when
     the signal came before the command was started), or 4 when a setting could not be restored.
+    Raises as `apply_for_use`.
     """
     program = _find(command[0])
     host = Host()
@@ -45,14 +47,13 @@ def run(
     with in_use(host) as users, _Signals() as signals:
         ours = journal.load(host) is None
         try:
-            applied(apply(host, profile, requested, passing=True, patience=_PATIENCE_S))
+            receipt = apply_for_use(host, users, profile, requested)
             ours = True
-            record = journal.load(host)
-            assert record is not None
+            applied(receipt)
             fixed = profile.knobs.get("aslr") == "command"
-            code = _child(program, command, record.cpus, fixed, signals)
+            code = _child(program, command, receipt.cpus, fixed, signals)
         finally:
-            if ours and journal.load(host) is not None:
+            if ours and journal.read(host) is not None:
                 outcome = end_use(host, users)
                 restored(outcome)
     return 4 if outcome is not None and not outcome.complete else code
@@ -71,7 +72,10 @@ def _find(name: str) -> str:
 def in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
     with locked(host, _PATIENCE_S):  # also tells who may not
-        fd = host.open(_USERS, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fd = host.open(_USERS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise Refused(f"{error.filename}: {error.strerror}; nothing was changed") from None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
         yield fd
@@ -79,16 +83,34 @@ def in_use(host: Host) -> Iterator[int]:
         os.close(fd)
 
 
+def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
+    """Apply for one command; where that stops half way, restore.
+
+    Raises Refused when nothing is changed, Incomplete when settings still are.
+    """
+    ours = journal.load(host) is None
+    try:
+        return apply(host, profile, requested, passing=True, patience=_PATIENCE_S)
+    except StoppedHalfWay as stopped:
+        outcome = end_use(host, users) if ours else None
+        if outcome is None or not outcome.complete:
+            raise
+        raise Refused(f"the profile cannot be applied: {stopped.reason}; what was changed is restored") from None
+
+
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore what was applied for one command, unless another one still uses it (None)."""
-    record = journal.load(host)
+    """Restore what was applied for one command, unless another one still uses it (None). Raises Incomplete."""
+    record = journal.read(host)
     if record is None or not record.passing:
         return None
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return None
-    return restore(host, patience=_PATIENCE_S)
+    try:
+        return restore(host, patience=_PATIENCE_S)
+    except (Refused, OSError) as error:
+        raise Incomplete(f"the host is still changed: {error}; run `quiet restore`") from None
 
 
 class _Signals:

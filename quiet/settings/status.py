@@ -38,6 +38,7 @@ class AppliedProfile(NamedTuple):
     targets: int
     complete: bool
     restoring: bool
+    damage: tuple[str, ...]  # of the journal; what is applied is then not known for certain
 
 
 class HostStatus(NamedTuple):
@@ -89,4 +90,5 @@ def _applied(state: AppliedState) -> AppliedProfile:
         targets=sum(not entry.passing for entry in state.entries.values()),
         complete=state.complete and not state.restoring,
         restoring=state.restoring,
+        damage=tuple(map(str, state.damage)),
     )

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from quiet.host.host import Host
 from quiet.settings.apply import apply
-from quiet.settings.journal import Journal
+from quiet.settings.journal_writer import Journal
 from quiet.settings.profile import load
 from quiet.settings.restore import restore
 from tests.trees import cpufreq, machine, plant, task

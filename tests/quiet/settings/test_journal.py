@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from quiet.host.lock import locked
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.settings import journal
 from quiet.settings.applied_state import AppliedState, TargetState
-from quiet.settings.journal import Journal
+from quiet.settings.journal_writer import Journal
 from tests.quiet.kernels import small, tree
+from tests.quiet.settings import journals
 
 CPUS = CpuPartition(frozenset({1, 2}), frozenset({0}), frozenset({3}), "")
 BEFORE = TargetState("ksm", "file:/a", "number", "1", None, False)
@@ -26,8 +28,8 @@ def host(tmp_path: Path) -> Host:
     return Host(str(tree(tmp_path / "machine", small())))
 
 
-def write(host: Host) -> str:
-    """A journal with a line of each kind; returns its text."""
+def write(host: Host) -> list[dict[str, Any]]:
+    """A journal with a line of each kind; returns its operations."""
     with locked(host):
         log = Journal(host)
         log.begin(host, "bench", "/x/bench.toml", CPUS, True)
@@ -38,11 +40,11 @@ def write(host: Host) -> str:
         log.settled({"file:/a": "0", "irq:3": None})
         log.restore(["file:/a"], ["irq:3"])
         log.close()
-    return Path(host.root, "run/quiet/journal.jsonl").read_text()
+    return journals.items(Path(host.root, journals.JOURNAL).read_bytes())
 
 
-def read(host: Host, lines: list[str]) -> AppliedState | None:
-    Path(host.root, "run/quiet/journal.jsonl").write_text("\n".join(lines))
+def read(host: Host, operations: list[dict[str, Any]], torn: bytes = b"") -> AppliedState | None:
+    Path(host.root, journals.JOURNAL).write_bytes(journals.sealed(operations) + torn)
     return journal.load(host)
 
 
@@ -66,33 +68,44 @@ def test_a_journal_reads_back_as_what_was_written(host: Host) -> None:
     assert (record.conflicts, record.foreign) == ({"file:/a"}, {"irq:3"})
 
 
-@pytest.mark.parametrize("cut", range(1, 8))
+@pytest.mark.parametrize("cut", range(2, 9))
 def test_a_last_line_that_is_torn_counts_as_not_written(host: Host, cut: int) -> None:
-    lines = write(host).splitlines()
-    whole = read(host, lines[: cut - 1])
-    assert read(host, [*lines[: cut - 1], lines[cut - 1][:-5]]) == whole
-    assert (whole is None) == (cut == 1)
+    operations = write(host)
+    whole = read(host, operations[: cut - 1])
+    torn = journals.sealed(operations[:cut]).splitlines()[-1][:-5]
+    assert read(host, operations[: cut - 1], torn) == whole
+    assert whole is not None
+
+
+def test_a_writer_goes_on_before_a_torn_line(host: Host) -> None:
+    operations = write(host)
+    read(host, operations[:4], b'{"op":"intent","tar')
+    with locked(host):
+        log = Journal(host)
+        log.intent("file:/a", "7")
+        log.close()
+    record = journal.load(host)
+    assert record is not None
+    assert record.entries["file:/a"].wanted == "7"
 
 
 def test_every_line_is_one_object_with_an_operation_of_the_documented_ones(host: Host) -> None:
-    operations = [json.loads(line)["op"] for line in write(host).splitlines()]
-    assert operations == ["begin", "before", "intent", "done", "refused", "settled", "restore"]
+    operations = [item["op"] for item in write(host)]
+    assert operations == ["begin", "before", "before", "intent", "done", "refused", "settled", "restore"]
     assert journal.__doc__ is not None
     assert all(f"    {name}" in journal.__doc__ or f" {name} " in journal.__doc__ for name in operations)
 
 
 def test_what_was_found_first_is_what_was_found(host: Host) -> None:
-    lines = write(host).splitlines()
-    later = json.dumps({"op": "before", "entries": [["ksm", "file:/a", "number", "77", None, False]]})
-    record = read(host, [*lines[:2], later])
+    later = {"op": "before", "entries": [["ksm", "file:/a", "number", "77", None, False]]}
+    record = read(host, [*write(host)[:2], later])
     assert record is not None
     assert record.entries["file:/a"].before == "1"
 
 
 def test_a_value_that_differs_from_the_asked_one_is_accepted(host: Host) -> None:
-    lines = write(host).splitlines()
-    rounded = json.dumps({"op": "done", "target": "file:/a", "value": "5"})
-    record = read(host, [*lines[:3], rounded])
+    rounded = {"op": "done", "target": "file:/a", "value": "5"}
+    record = read(host, [*write(host)[:4], rounded])
     assert record is not None
     assert record.accepted() == {"file:/a": "5"}
 
@@ -109,10 +122,15 @@ def test_the_journal_of_another_boot_says_nothing_and_is_thrown_away(host: Host)
     assert (record.profile, record.entries) == ("mine", {})
 
 
-def test_the_journal_can_be_read_by_everybody_and_written_by_its_owner_only(host: Host) -> None:
-    write(host)
-    assert Path(host.root, "run/quiet/journal.jsonl").stat().st_mode & 0o777 == 0o644
-    assert Path(host.root, "run/quiet").stat().st_mode & 0o022 == 0
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o000])
+def test_every_user_may_read_the_journal_and_only_its_owner_write_it(host: Host, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        write(host)
+    finally:
+        os.umask(before)
+    modes = {name: Path(host.root, "run/quiet", name).stat().st_mode & 0o777 for name in (".", "journal.jsonl", "lock")}
+    assert modes == {".": 0o755, "journal.jsonl": 0o644, "lock": 0o600}
 
 
 def test_the_lock_is_for_one(host: Host) -> None:

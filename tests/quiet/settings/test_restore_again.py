@@ -42,10 +42,3 @@ def test_keep_also_accepts_what_cannot_be_put_back(tmp_path: Path) -> None:
     assert [failure.target for failure in restore(host).failures] == ["file:/" + KSM]
     assert restore(host, keep=True).complete
     assert restore(host).profile is None
-
-
-def test_a_journal_of_other_shapes_is_not_a_traceback(tmp_path: Path) -> None:
-    root = tree(tmp_path / "m", settings())
-    (root / "run/quiet").mkdir(parents=True)
-    (root / "run/quiet/journal.jsonl").write_text('123\n{}\n{"op":"begin"}\n[]\n{"op":"done"}\n')
-    assert restore(Host(str(root))).profile is None

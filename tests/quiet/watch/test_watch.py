@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from quiet.errors import Refused
 from quiet.host.host import Host
-from quiet.settings import apply, journal, restore
+from quiet.settings import apply, journal, journal_writer, restore
 from quiet.settings.profile import load
 from quiet.watch import events, rate_limit, watcher
 from quiet.watch.events import WatchEvent
@@ -161,8 +162,16 @@ def test_repair_never_applies_what_was_restored(host: Host) -> None:
     assert Path(host.root, STAT).read_text() == "5\n"
 
 
+@pytest.mark.parametrize("repair", [False, True])
+def test_a_journal_that_is_damaged_while_it_is_watched_ends_the_watch(host: Host, repair: bool) -> None:
+    journal_of = Path(host.root, "run/quiet/journal.jsonl")
+    with pytest.raises(Refused, match="is damaged: it is empty; run `quiet restore`"):
+        watch(host, lambda: journal_of.write_bytes(b""), repair=repair, seconds=10)
+    assert journal_of.read_bytes() == b""
+
+
 def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
-    log = journal.Journal(host)
+    log = journal_writer.Journal(host)
     log.restore((), ())
     log.close()
     code, heard = watch(host, put(host, STAT, "1"), repair=True, seconds=0.2)
@@ -172,7 +181,7 @@ def test_it_waits_for_a_restore_that_has_not_ended(host: Host) -> None:
 
 def test_another_quiet_at_work_is_no_drift(host: Host) -> None:
     def apply_by_another() -> None:
-        log = journal.Journal(host)
+        log = journal_writer.Journal(host)
         log.before([])
         log.intent(f"file:/{STAT}", "120")  # it begins to write
         put(host, STAT, "1")()

@@ -1,0 +1,103 @@
+"""The journal as a file: its bytes, a copy of a damaged one, and the space for it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+from quiet.errors import Refused
+from quiet.host.lock import FOLDER
+from quiet.host.reader import Reader
+
+FILE = f"{FOLDER}/journal.jsonl"
+_COPY = f"{FOLDER}/journal.damaged-"
+_LARGEST = 1 << 26
+_KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of fallocate(2)
+_CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def content(reader: Reader) -> bytes | str | None:
+    """The journal's bytes; why there are none, as a text; None when there is no journal."""
+    try:
+        with reader.place(FILE, follow=False) as place:
+            fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except PermissionError as error:
+        raise Refused(f"the journal {FILE} cannot be read: {error.strerror}; run this as root") from None
+    except OSError as error:
+        return "it is not a regular file" if error.errno in (errno.ELOOP, errno.ENXIO) else str(error.strerror)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return "it is not a regular file"
+        if found.st_size > _LARGEST:
+            return f"it has {found.st_size:,} bytes"
+        parts = []
+        while part := os.read(fd, _LARGEST):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError as error:
+        return str(error.strerror)
+    finally:
+        os.close(fd)
+
+
+def preserve(reader: Reader) -> str:
+    """Copy a damaged journal beside it, each damage once; returns the copy's path, "" when there can be none."""
+    data = content(reader)
+    if not isinstance(data, bytes):
+        return ""
+    folder, _, prefix = _COPY.rpartition("/")
+    for name in reader.names(folder):
+        if name.startswith(prefix):
+            with contextlib.suppress(OSError):
+                if reader.data(f"{folder}/{name}") == data:
+                    return f"{reader.root}{folder}/{name}"
+    path = _aside(reader)
+    try:
+        with reader.place(path, follow=False) as place:
+            fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            try:
+                os.fchmod(fd, 0o644)
+                with open(fd, "wb") as file:
+                    file.write(data)
+            except OSError:
+                os.unlink(place)
+                raise
+    except OSError:
+        return ""
+    return f"{reader.root}{path}"
+
+
+def _aside(reader: Reader) -> str:
+    import time
+
+    start = f"{_COPY}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    names = (f"{start}{'-' * bool(n)}{n or ''}.jsonl" for n in range(1 << 16))
+    return next(name for name in names if not reader.is_entry(name))
+
+
+def discard(reader: Reader, copy: str) -> str:
+    """Remove a damaged journal, or move aside what could not be copied; returns what is left of it. Raises OSError."""
+    with reader.place(FILE, follow=False) as place:
+        if copy:
+            os.unlink(place)
+            return copy
+        aside = _aside(reader)
+        os.rename(place, f"{os.path.dirname(place)}/{os.path.basename(aside)}")
+    return f"{reader.root}{aside}"
+
+
+def allocate(fd: int, start: int, size: int) -> None:
+    """fallocate(2) beyond the file's end, which stays where it is. Raises OSError; not where it cannot be done."""
+    import ctypes
+
+    fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
+    if fallocate is None:
+        return
+    fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    if fallocate(fd, _KEEP_SIZE, start, size) < 0 and (number := ctypes.get_errno()) not in _CANNOT:
+        raise OSError(number, os.strerror(number))

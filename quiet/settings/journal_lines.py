@@ -1,0 +1,134 @@
+"""The lines of a journal: each has a number and a checksum, and what is damaged is named, never skipped.
+
+Format 2: every line is a JSON object that ends with `line`, its number from 1 on, and `crc`, the CRC-32 of all that
+precedes it in the line. The first line is `begin`; it has the number of the format, and ends with `lines`: how many
+lines are written, renewed in place after each write, so that it is noticed when the last ones are lost. Only an
+unterminated last line is no damage: its writer was killed.
+
+Format 1 had none of the three. A line of either format is read by the reader of the other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+FORMAT = 2
+_SEALED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"(?:,"lines":"([0-9]{8})")?\}', re.DOTALL)
+_SEAL = b'"crc":"'
+COUNT_AT = -len('00000000"}\n')  # from the end of the first line
+
+Item = Mapping[str, Any]
+
+
+class Damage(NamedTuple):
+    """What is wrong with a line (0: with the whole file), or with all from it to `last`."""
+
+    line: int
+    reason: str
+    last: int = 0
+
+    def __str__(self) -> str:
+        lines = f"lines {self.line}-{self.last}" if self.last else f"line {self.line}"
+        return f"{lines}: {self.reason}" if self.line else self.reason
+
+
+def merged(damage: Iterable[Damage]) -> list[Damage]:
+    """The same, with lines that follow each other and have the same fault as one."""
+    result: list[Damage] = []
+    for each in damage:
+        before = result[-1] if result else Damage(-1, "")
+        if each.reason == before.reason and each.line == max(before.line, before.last) + 1:
+            result[-1] = before._replace(last=each.line)
+        else:
+            result.append(each)
+    return result
+
+
+class Lines(NamedTuple):
+    """The readable lines by number, in order, and what is damaged."""
+
+    items: tuple[tuple[int, Item], ...]
+    damage: tuple[Damage, ...]
+
+
+class Tail(NamedTuple):
+    """What a writer has to know of an undamaged journal to go on with it."""
+
+    end: int  # of its last whole line, in bytes
+    lines: int
+    sealed: bool  # format 2
+    count_at: int  # where `lines` is
+
+
+def line(item: Item, number: int) -> bytes:
+    """A line of format 2."""
+    head = json.dumps({**item, "line": number}, separators=(",", ":")).encode()[:-1]
+    count = ',"lines":"00000000"' if number == 1 else ""
+    return head + f',"crc":"{zlib.crc32(head):08x}"{count}}}\n'.encode()
+
+
+def old_line(item: Item) -> bytes:
+    """A line of format 1."""
+    return json.dumps(item, separators=(",", ":")).encode() + b"\n"
+
+
+def count(lines: int) -> bytes:
+    """The text of `lines` in the first line."""
+    return b"%08d" % lines
+
+
+def tail(data: bytes) -> Tail:
+    """Where a writer goes on."""
+    first = data.find(b"\n") + 1
+    return Tail(data.rfind(b"\n") + 1, data.count(b"\n"), _SEAL in data[:first], first + COUNT_AT)
+
+
+def read(data: bytes) -> Lines:
+    """Check every line of a journal."""
+    sealed = _SEAL in data
+    items: dict[int, Item] = {}
+    damage: list[Damage] = []
+    written = number = 0
+    for row in data.split(b"\n")[:-1]:
+        number += 1
+        try:
+            item, counted = _item(row, sealed)
+        except ValueError as error:
+            damage.append(Damage(number, str(error)))
+            continue
+        written = max(written, counted)
+        found = item["line"] if sealed else number
+        if found > number:
+            damage.append(Damage(number, "missing" if found == number + 1 else f"missing, up to line {found - 1}"))
+            number = found
+        elif found < number:
+            number -= 1
+            damage.append(Damage(found, "not where it belongs"))
+        items.setdefault(found, item)
+    if written > number:
+        damage.append(Damage(number + 1, f"missing: {written} lines were written"))
+    if 1 not in items and not damage:
+        damage.append(Damage(0, "no whole line is in it" if data else "it is empty"))
+    return Lines(tuple(sorted(items.items())), tuple(damage))
+
+
+def _item(row: bytes, sealed: bool) -> tuple[Item, int]:
+    """A line's object, and how many lines it says that there are. Raises ValueError with what is wrong."""
+    match = _SEALED.fullmatch(row) if sealed else None
+    if sealed and (match is None or zlib.crc32(match[1]) != int(match[2], 16)):
+        raise ValueError("damaged (its checksum is wrong)")
+    try:
+        item = json.loads(row)
+    except (ValueError, RecursionError):
+        raise ValueError("not readable") from None
+    if not isinstance(item, dict) or not isinstance(item.get("op"), str):
+        raise ValueError("not a line of a journal")
+    if match is None:
+        return item, 0
+    if not isinstance(item.get("line"), int) or (match[3] is None) != (item["line"] != 1):
+        raise ValueError("not a line of a journal")
+    return item, int(match[3] or 0)
