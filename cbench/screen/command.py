@@ -35,15 +35,11 @@ def init_command(path: Annotated[str, typer.Argument(metavar="FILE")] = "screen.
 def plan_command(path: File, *, as_json: Json = False) -> None:
     """What would run, and what that could test. Runs nothing."""
     from cbench.screen import run
+    from cbench.screen.config.plan import lines
 
-    made = run.plan(path)
+    plan = run.plan(path)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
-    else:
-        from cbench.screen.table import plan
-
-        plan(made)
+    sys.stdout.write((json.dumps(to_json(plan)) if as_json else "\n".join(lines(plan))) + "\n")
 
 
 @screen.command("run")
@@ -61,8 +57,8 @@ def run_command(
 
     start = run.StartScreen(path, output)
     with table.StudyBar() as bar:
-        made = start.run(bar.show)
-    _say(made, as_json, table.finished(made, "screen"))
+        reached = start.run(bar.show)
+    _say(reached, as_json, table.finished(reached, "screen"))
 
 
 @screen.command("resume")
@@ -73,8 +69,8 @@ def resume_command(data: Data, *, as_json: Json = False) -> None:
 
     resume = run.ResumeScreen(data)
     with table.StudyBar() as bar:
-        made = resume.run(bar.show)
-    _say(made, as_json, table.finished(made, "screen"))
+        reached = resume.run(bar.show)
+    _say(reached, as_json, table.finished(reached, "screen"))
 
 
 @screen.command("status")

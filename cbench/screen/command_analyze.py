@@ -6,18 +6,24 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
-from inspect import Signature, signature
-from typing import TYPE_CHECKING, Annotated
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cbench.command import Json
 from cbench.results import to_json
-from cbench.screen.analysis.options import ScreenOptions, Studying
+from cbench.screen.analysis.options import ScreenOptions
+from quiet import UsageError, save
 
 if TYPE_CHECKING:
     from cbench.screen.analysis.result import ScreenResult
+    from cbench.screen.data.data import Data as ScreenData
+
+NEEDED = "cbench screen analyze needs numpy: pip install 'quiet-cbench[order]'"
 
 Data = Annotated[
     str,
@@ -28,82 +34,50 @@ Data = Annotated[
         "questionable.",
     ),
 ]
-Alpha = Annotated[
-    float | None,
-    typer.Option(metavar="A", help="Chance of a false alarm in the whole screen (the screen's own, 0.05)."),
-]
-Level = Annotated[float | None, typer.Option("--ci-level", metavar="PERCENT", help="Of the intervals (95).")]
-Seed = Annotated[
-    int | None, typer.Option(metavar="N", help="Of the bootstrap and the subsamples (the screen's own, 1).")
-]
-Named = Annotated[str | None, typer.Option("--abridgment", metavar="NAME", help="Use this choice of treatments.")]
-Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar='"F=L G=M|N"', help="Use these treatments only; repeatable.")
-]
-Minus = Annotated[list[str] | None, typer.Option("--minus", metavar='"F=L"', help="Leave these out; repeatable.")]
-Exclude = Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")]
-Digits = Annotated[
-    int | None,
-    typer.Option(metavar="1|2", help="Make bootstrap intervals stable in so many digits, not to a pixel of the plot."),
-]
-Subsamples = Annotated[
-    int | None, typer.Option(metavar="N", help="Of each size in the study of intervals (1000); 0: no such study.")
-]
-Factors = Annotated[
-    list[str] | None, typer.Option("--factor", metavar="COLUMN", help="Of a table: these are the factors; repeatable.")
-]
-Values = Annotated[
-    list[str] | None, typer.Option("--value", metavar="COLUMN", help="Of a table: a response's column; repeatable.")
-]
-Hard = Annotated[
-    list[str] | None,
-    typer.Option("--hard", metavar="COLUMN", help="Of a table: this factor changes between batches only; repeatable."),
-]
 
 
-def _options(
-    *,
-    alpha: Alpha = None,
-    level: Level = None,
-    seed: Seed = None,
-    abridgment: Named = None,
-    only: Only = None,
-    minus: Minus = None,
-    exclude: Exclude = False,
-    digits: Digits = None,
-    subsamples: Subsamples = None,
-    factor: Factors = None,
-    value: Values = None,
-    hard: Hard = None,
-) -> ScreenOptions:
-    """The options that both commands have. Raises UsageError."""
-    return ScreenOptions(
-        alpha=alpha,
-        confidence=level,
-        seed=seed,
-        abridgment=abridgment,
-        only=only or (),
-        minus=minus or (),
-        exclude=exclude,
-        digits=digits,
-        studying=Studying() if subsamples is None else Studying(subsamples=subsamples),
-        factors=factor or (),
-        values=value or (),
-        hard=hard or (),
-    )
+def _option(name: str, metavar: str, words: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=words, show_default=False)
+
+
+OPTIONS: dict[str, Any] = {
+    "alpha": Annotated[
+        float | None,
+        _option("--alpha", "A", "Chance of a false alarm in the whole screen (the screen's own, 0.05)."),
+    ],
+    "confidence": Annotated[float | None, _option("--ci-level", "PERCENT", "Of the intervals (95).")],
+    "seed": Annotated[int | None, _option("--seed", "N", "Of the bootstrap and the subsamples (the screen's own, 1).")],
+    "abridgment": Annotated[str | None, _option("--abridgment", "NAME", "Use this choice of treatments.")],
+    "only": Annotated[list[str], _option("--only", '"F=L G=M|N"', "Use these treatments only; repeatable.")],
+    "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave these out; repeatable.")],
+    "exclude": Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")],
+    "subsamples": Annotated[
+        int, _option("--subsamples", "N", "Of each size in the study of intervals (1000); 0: no such study.")
+    ],
+    "factors": Annotated[list[str], _option("--factor", "COLUMN", "Of a table: these are the factors; repeatable.")],
+    "values": Annotated[list[str], _option("--value", "COLUMN", "Of a table: a response's column; repeatable.")],
+    "hard": Annotated[
+        list[str], _option("--hard", "COLUMN", "Of a table: this factor changes between batches only; repeatable.")
+    ],
+}
+"""Of both commands, by the field of ScreenOptions."""
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of _options() in place of its parameter `options`, before its last one."""
-    own, shared = signature(command, eval_str=True), signature(_options, eval_str=True)
-    parameters = [each for name, each in own.parameters.items() if name != "options"]
+    """The command with OPTIONS in place of its parameter `options`, before its last one."""
+    own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]
+    defaults = {each.name: each.default for each in fields(ScreenOptions)}
+    shared = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=option)
+        for name, option in OPTIONS.items()
+    ]
 
     @wraps(command)
     def called(**given: object) -> None:
-        options = {name: given.pop(name) for name in shared.parameters}
-        command(options=_options(**options), **given)  # type: ignore[arg-type]
+        options: dict[str, Any] = {name: given.pop(name) for name in OPTIONS}
+        command(options=ScreenOptions(**options), **given)
 
-    every = [*parameters[:-1], *shared.parameters.values(), parameters[-1]]
+    every = [*own[:-1], *shared, own[-1]]
     vars(called)["__signature__"] = Signature(every)
     called.__annotations__ = {each.name: each.annotation for each in every}
     return called
@@ -111,10 +85,8 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def analyze_command(data: Data, *, options: ScreenOptions, as_json: Json = False) -> None:
     """Which factors matter, and does it matter in practice? Ends with 1 when some factor matters."""
-    from cbench.screen import analyze
-
     with AnalysisProgress() as progress:
-        result = analyze.analyzed(data, options, progress)
+        result, _ = _analyzed(data, options, progress)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
         sys.stdout.write(json.dumps(to_json(result)) + "\n")
@@ -123,7 +95,7 @@ def analyze_command(data: Data, *, options: ScreenOptions, as_json: Json = False
 
         table.analysis(result)
     sys.stdout.flush()
-    _end(data, result)
+    end(data, result)
 
 
 def report_command(
@@ -134,22 +106,43 @@ def report_command(
     as_json: Json = False,
 ) -> None:
     """The analysis as one HTML page that opens offline and prints. Ends with 1 when some factor matters."""
-    from cbench.screen import analyze
+    from cbench.report import figures
+    from cbench.report.page import NEEDED_BY_PAGES, check_page
 
+    check_page(data, output)
+    figures.pyplot(NEEDED_BY_PAGES)
     with AnalysisProgress() as progress:
-        result = analyze.reported(data, options, output, progress)
+        result, read = _analyzed(data, options, progress)
+        from cbench.screen.report import page
+
+        progress("the page")
+        save(output, page.page(result, read), "-o")
     if as_json:
         sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
         sys.stderr.write(f"cbench: {output} written: {result.verdict[0]}\n")
-    _end(data, result)
+    end(data, result)
 
 
-def _end(data: str, result: ScreenResult) -> None:
+def _analyzed(path: str, options: ScreenOptions, progress: Callable[[str], None]) -> tuple[ScreenResult, ScreenData]:
+    """The analysis of a file. Raises UsageError."""
+    try:
+        from cbench.screen.analysis.analysis import analyse
+        from cbench.screen.data.read_table import Chosen, read
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        raise UsageError(NEEDED) from None
+    data = read(Path(path), Chosen(options.factors, options.values, options.hard))
+    return analyse(data, options, progress), data
+
+
+def end(data: str, result: ScreenResult) -> None:
     """Raises UsageError for an analysis without an answer, and Exit with 1 where some factor matters."""
-    from cbench.screen import analyze
+    from cbench.screen.analysis.verdict import nothing_told
 
-    analyze.check_tested(data, result)
+    if nothing_told(result):
+        raise UsageError(f"{data}: {result.verdict[0]}")
     if result.factors_matter:
         raise typer.Exit(1)
 

@@ -1,9 +1,8 @@
-"""What `cbench screen plan` and `analyze` print on a terminal or in a file."""
+"""What `cbench screen analyze` prints on a terminal or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -12,16 +11,8 @@ from rich.table import Table
 
 from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
-from cbench.screen.analysis.result import (
-    BlockPlotResult,
-    EffectSize,
-    MainEffectResult,
-    ResponseResult,
-    ScreenResult,
-)
-
-if TYPE_CHECKING:
-    from cbench.screen.config.plan import ScreenPlan
+from cbench.screen.analysis.result import EffectSize, MainEffectResult, ResponseResult, ScreenResult
+from cbench.screen.stats.blockplot import BlockPlot
 
 MOST_TREATMENTS = 40
 MOST_EFFECTS = 60
@@ -51,15 +42,6 @@ def analysis(made: ScreenResult) -> None:
         "analysis of variance. adj.: by least squares with all main effects, where treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
-
-
-def plan(made: ScreenPlan) -> None:
-    """An experiment before it runs."""
-    from cbench.screen.config.plan import lines
-
-    console = Console(highlight=False)
-    for line in lines(made):
-        console.print(escape(line), soft_wrap=True)
 
 
 def _table(head: Sequence[str]) -> Table:
@@ -94,7 +76,7 @@ def size(each: EffectSize) -> str:
     return f"{number(each.fair, shown)} adj."
 
 
-def boxes(plot: BlockPlotResult | None) -> str:
+def boxes(plot: BlockPlot | None) -> str:
     """`6 of 6 (chance 0.031)`."""
     if not plot or not plot.n:
         return "-"

@@ -15,12 +15,11 @@ import numpy as np
 
 from cbench.screen.analysis import effects, filters, plots, samples, verdict
 from cbench.screen.analysis.effects import ResponseSlice
-from cbench.screen.analysis.options import ScreenOptions, Studying
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import (
     AdjustedSize,
     DesignResult,
     EffectResult,
-    FactorResult,
     FilterResult,
     ResponseResult,
     ScreenResult,
@@ -28,6 +27,7 @@ from cbench.screen.analysis.result import (
 )
 from cbench.screen.analysis.samples import IntervalOptions
 from cbench.screen.data.data import COMPLETE, Data, Filter, ResponseSeries, Values
+from cbench.screen.stats.block_tests import blocked
 from cbench.stats import multiple_testing
 from cbench.stats.etalon import FIRST_ALPHA
 
@@ -50,18 +50,18 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     deltas = samples.tolerances([each.kept(chosen.keep) for each in data.series], confidence)
     for series, delta in zip(data.series, deltas, strict=True):
         progress(series.name)
-        how = IntervalOptions(confidence, seed, options.digits, delta, first_alpha)
+        how = IntervalOptions(confidence, seed, delta, first_alpha)
         responses[series.name], part = _response(data, series, chosen, alpha, how, options.exclude)
         if part is not None:
             slices[series.name] = part
     responses = _decide(responses, alpha)
-    studying = options.studying
-    if studying.treatments is None:
-        share = samples.MOST_STUDIED // max(len(slices), 1)
-        studying = replace(studying, treatments=min(3, max(1, share)))
+    most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
         progress(f"{name}: samples of other sizes")
-        responses[name] = _studied(responses[name], part, confidence, seed, studying)
+        row, numbers = responses[name], part.numbers.tolist()
+        studies = samples.studies(data, part.series, numbers, confidence, seed, options.subsamples, most)
+        material = samples.material(_material_effects(row), row.treatments, studies)
+        responses[name] = replace(row, studies=studies, material=material)
     every = [each for row in responses.values() for _, each in row.every_effect]
     result = finite_only(
         ScreenResult(
@@ -97,7 +97,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
     blocks = [np.unique(np.stack([each.batch, each.iteration]), axis=1).shape[1] for each in data.series]
     return DesignResult(
         name=data.name,
-        factors=tuple(FactorResult(factor.name, factor.levels, factor.hard) for factor in data.factors),
+        factors=data.factors,
         treatments=tuple(
             TreatmentResult(
                 number=number,
@@ -164,11 +164,10 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 
 def _with_effects(result: ResponseResult, part: ResponseSlice, exclude: bool) -> ResponseResult:
     """With the effects, each beside its test, or why there is none."""
-    split = plots.whole_plots(part)
-    blocked = effects.tested(part)
-    ranks = {each.factors: effects.test_result(each) for each in blocked.effects}
-    tests = ranks | plots.plot_tests(split, ranks, part.hard)
-    reasons = dict(blocked.untested) | plots.untested(split)
+    split, rows = plots.whole_plots(part)
+    ranked = blocked(part.levels, effects.matrix(part), part.hard)
+    tests = {**ranked.effects, **plots.plot_tests(rows, ranked.effects, part)}
+    reasons = {**ranked.untested, **plots.untested(split, rows)}
     numbers = {name: number for number, name in enumerate(part.names)}
 
     def with_test(each: E, *names: str) -> E:
@@ -182,10 +181,10 @@ def _with_effects(result: ResponseResult, part: ResponseSlice, exclude: bool) ->
         effects={name: with_test(each, name) for name, each in effects.effects(part).items()},
         interactions=tuple(with_test(each, *each.factors) for each in effects.interactions(part)),
         blocks=effects.block_plots(part, exclude),
-        split_plot=plots.split_plot_result(split),
+        split_plot=split,
         boots=plots.boots(part),
-        blocks_used=blocked.blocks,
-        blocks_dropped=blocked.dropped,
+        blocks_used=ranked.blocks,
+        blocks_dropped=ranked.dropped,
     )
 
 
@@ -206,18 +205,6 @@ def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, 
         )
         for name, row in responses.items()
     }
-
-
-def _studied(
-    row: ResponseResult, part: ResponseSlice, confidence: float, seed: int, studying: Studying
-) -> ResponseResult:
-    """With what samples of other sizes would show of the effects."""
-    studies = samples.studies(part.series, part.numbers.tolist(), confidence, seed, studying)
-    return replace(
-        row,
-        studies=samples.study_results(part.data, studies),
-        material=samples.materiality(_material_effects(row), row.treatments, list(studies.values())),
-    )
 
 
 def _material_effects(row: ResponseResult) -> dict[str, float]:

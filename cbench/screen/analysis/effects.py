@@ -8,19 +8,10 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis.result import (
-    RANKS,
-    BlockPlotResult,
-    BoxResult,
-    EffectTestResult,
-    InteractionResult,
-    LevelMean,
-    MainEffectResult,
-)
+from cbench.screen.analysis.result import InteractionResult, LevelMean, MainEffectResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.design.factorial import effect_name
 from cbench.screen.design.testability import Assessment
-from cbench.screen.stats.block_tests import Blocked, EffectTest, blocked
 from cbench.screen.stats.blockplot import BlockPlot, block_plot
 from cbench.screen.stats.effects import Interaction, MainEffect, interaction, main_effect
 
@@ -129,62 +120,11 @@ def matrix(found: ResponseSlice) -> Values:
     return values
 
 
-def tested(found: ResponseSlice) -> Blocked:
-    """Every effect against the blocks."""
-    return blocked(found.levels, matrix(found), found.hard, found.alpha)
-
-
-def test_result(each: EffectTest) -> EffectTestResult:
-    """The test of one effect by signed ranks."""
-    return EffectTestResult(RANKS, each.estimate, each.se, each.statistic, each.df, each.p, each.p_plain, each.p)
-
-
-def block_plots(found: ResponseSlice, exclude: bool) -> dict[str, BlockPlotResult | None]:
+def block_plots(found: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:
     """By the primary factor's name; None with fewer than two of its levels."""
     place = {int(number): at for at, number in enumerate(found.numbers)}
     doubtful = [place[number] for number in found.data.questionable if number in place]
-    plots = {
-        name: block_plot(found.levels, found.means, number, doubtful, exclude, found.alpha)
+    return {
+        name: block_plot(found.data.factors, found.levels, found.means, number, doubtful, exclude, found.alpha)
         for number, name in enumerate(found.names)
     }
-    return {name: None if each is None else _block_plot(found, each) for name, each in plots.items()}
-
-
-def _block_plot(found: ResponseSlice, each: BlockPlot) -> BlockPlotResult:
-    factors = found.data.factors
-    names = factors[each.factor].levels
-
-    def ordered(levels: tuple[int, ...] | None) -> tuple[str, ...] | None:
-        return None if levels is None else tuple(names[level] for level in levels)
-
-    return BlockPlotResult(
-        levels=tuple(names[level] for level in each.levels),
-        boxes=tuple(
-            BoxResult(
-                others=" ".join(
-                    f"{factors[at].name}={factors[at].levels[level]}"
-                    for at, level in enumerate(box.others)
-                    if level >= 0
-                ),
-                means=box.means,
-                order=ordered(box.ordering),
-                tied=box.tied,
-                missing=box.missing,
-                questionable=box.questionable,
-            )
-            for box in each.boxes
-        ),
-        n=each.n,
-        tied=each.tied,
-        left_out=len(each.boxes) - each.n,
-        together=tuple(factors[at].name for at in each.together),
-        consistent=each.consistent,
-        order=ordered(each.ordering),
-        agreeing=each.agreeing,
-        chance=each.chance,
-        p_one=each.p_one,
-        p_two=each.p_two,
-        p=each.p,
-        needed=each.needed,
-        able=each.able,
-    )

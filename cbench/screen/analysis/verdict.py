@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.report.text import MOST, counted, some
-from cbench.screen.analysis.result import RANKS, EffectResult, Materiality, ResponseResult, ScreenResult
+from cbench.screen.analysis.result import EffectResult, ResponseResult, ScreenResult
 from cbench.screen.design.testability import smallest_p, too_few_words
+from cbench.screen.stats.block_tests import RANKS
+from cbench.screen.stats.practical_significance import Materiality
 
 USUAL = 40
 """Values of a sample as people often take them, which TN 1855 finds not to be enough."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.design.factorial import Factor
+from cbench.screen.design.factorial import Factor, named
 from cbench.tables.columns import Coded
 
 Codes = NDArray[np.int32]
@@ -99,11 +99,6 @@ class Data:
     excluded: int = 0
     """Treatments of the full factorial that were never planned."""
 
-    def label(self, treatment: int, short: bool = False) -> str:
-        """`os=1 fp=0 prf=2`; `short`: levels only."""
-        levels = self.treatments[treatment]
-        if short:
-            return ",".join(factor.levels[level] for factor, level in zip(self.factors, levels, strict=True))
-        return " ".join(
-            f"{factor.name}={factor.levels[level]}" for factor, level in zip(self.factors, levels, strict=True)
-        )
+    def label(self, treatment: int) -> str:
+        """`os=1 fp=0 prf=2`."""
+        return named(self.factors, self.treatments[treatment])

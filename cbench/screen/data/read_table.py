@@ -1,11 +1,12 @@
-"""A screen from a CSV or Parquet file: a column for each factor, `iteration`, and the responses' columns, or one of
-`response` beside `value`. `batch` (or `boot`), `position`, `workload`, `unit` and `questionable` are optional.
+"""A screen's data from a file: its store, or a CSV or Parquet file with a column for each factor, `iteration`, and the
+responses' columns, or one of `response` beside `value`. `batch` (or `boot`), `position`, `workload`, `unit` and
+`questionable` are optional.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from cbench.screen.data.data import Codes, Column, Columns, Data, Values
 from cbench.screen.data.read_series import numbers, series
 from cbench.screen.design.factorial import Factor
+from cbench.store.kind import is_store
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, ColumnError, coded
 from cbench.tables.read import NO_PYARROW, arrow_columns, arrow_module, frugal
@@ -41,8 +43,28 @@ class Chosen:
         return bool(self.factors or self.values or self.hard)
 
 
-def read(path: Path, chosen: Chosen) -> Data:
-    """The data. Raises UsageError, which names the line and the column."""
+def read(path: Path, chosen: Chosen | None = None) -> Data:
+    """From a screen's store, or a CSV or Parquet file (`chosen`: which columns are what). Raises UsageError."""
+    chosen = chosen or Chosen()
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    if not is_store(path):
+        data = _table(path, chosen)
+    elif chosen:
+        raise UsageError(f"--factor, --value, --hard: choose a table's columns, and {path} is a store")
+    else:
+        from cbench.screen.data import read_store
+
+        data = read_store.read(path)
+    if not any(each.value.size for each in data.series):
+        raise UsageError(f"{path}: no values in it")
+    return replace(data, series=tuple(each for each in data.series if each.value.size))
+
+
+def _table(path: Path, chosen: Chosen) -> Data:
+    """The data of a table. Raises UsageError, which names the line and the column."""
     parquet = path.suffix.lower() in table.PARQUET
     try:
         return _data(path, columns(path, parquet), chosen)

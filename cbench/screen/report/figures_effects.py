@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, shortened
-from cbench.screen.analysis.result import (
-    BlockPlotResult,
-    BoxResult,
-    InteractionResult,
-    Materiality,
-    NoMateriality,
-    ResponseResult,
-    StudiedSize,
-)
+from cbench.screen.analysis.result import InteractionResult, NoMateriality, ResponseResult
 from cbench.screen.report.figures import LETTER, LEVELS, RED, SHAPES, figure, legend, panel_grid, plain
+from cbench.screen.stats.blockplot import BlockPlot, Box
+from cbench.screen.stats.practical_significance import Materiality
+from cbench.screen.stats.subsampling import StudiedSize
 
 MOST_PAIRS = 9
 MOST_FACTORS = 6
@@ -114,7 +109,7 @@ def _short(label: str | None) -> str | None:
     return None if label is None else shortened(label, 16)
 
 
-def block_plots(key: str, plots: Mapping[str, BlockPlotResult | None], unit: str) -> str:
+def block_plots(key: str, plots: Mapping[str, BlockPlot | None], unit: str) -> str:
     """A panel for each primary factor, all on one axis; a box for each combination of the others, its levels inside."""
     shown = [(name, each) for name, each in plots.items() if each][:MOST_FACTORS]
     means = [mean for _, each in shown for box in each.boxes for mean in box.means if mean is not None]
@@ -149,7 +144,7 @@ def block_plots(key: str, plots: Mapping[str, BlockPlotResult | None], unit: str
     return panel_grid(key, len(shown), draw, height=2.5)
 
 
-def _box(axes: Any, place: int, box: BoxResult, margin: float) -> None:
+def _box(axes: Any, place: int, box: Box, margin: float) -> None:
     known = [(at, mean) for at, mean in enumerate(box.means) if mean is not None]
     if not known:
         return
@@ -168,7 +163,7 @@ def _box(axes: Any, place: int, box: BoxResult, margin: float) -> None:
         axes.plot([place], [mean], SHAPES[at % len(SHAPES)], **style)
 
 
-def _told(each: BlockPlotResult) -> str:
+def _told(each: BlockPlot) -> str:
     if not each.n:
         return "no box has all levels"
     if each.consistent:

@@ -8,17 +8,17 @@ from cbench.report.page import Cell, Table
 from cbench.report.text import chance, marked, number, some
 from cbench.screen.analysis.result import (
     AdjustedSize,
-    BlockPlotResult,
-    BootResult,
     EffectResult,
     Ends,
-    Materiality,
     ResponseResult,
     SampleResult,
     ScreenResult,
-    SplitPlotResult,
 )
 from cbench.screen.analysis.verdict import amount
+from cbench.screen.stats.batch_effects import BootCheck
+from cbench.screen.stats.blockplot import BlockPlot
+from cbench.screen.stats.practical_significance import Materiality
+from cbench.screen.stats.splitplot import SplitPlot
 
 MOST_ROWS = 300
 Row = list[str | Cell]
@@ -70,7 +70,7 @@ def _size(each: EffectResult | AdjustedSize, unit: str) -> Cell:
     return Cell(amount(each.effect, unit, each.signed), adjusted)
 
 
-def _boxes(plot: BlockPlotResult) -> Cell:
+def _boxes(plot: BlockPlot) -> Cell:
     said = "" if plot.p is None else f"p {chance(plot.p)}"
     said = f"chance {plot.chance:.2g}" if plot.consistent else said
     if not plot.able:
@@ -141,7 +141,7 @@ def material(row: ResponseResult) -> tuple[str, Table | None]:
     return said, Table(head, rows)
 
 
-def split_plot(found: SplitPlotResult) -> Table:
+def split_plot(found: SplitPlot) -> Table:
     """The analysis of variance."""
     cells = [
         [
@@ -158,7 +158,7 @@ def split_plot(found: SplitPlotResult) -> Table:
     return Table(["source", "stratum", "SS", "df", "MS", "F", "p"], cells, names=2)
 
 
-def boots(rows: Sequence[BootResult]) -> Table:
+def boots(rows: Sequence[BootCheck]) -> Table:
     """Batches within each combination of the hard factors' levels."""
     cells = [
         [

@@ -25,7 +25,6 @@ class MainEffect:
     of treatments does not bias; None where it cannot be told from another factor's.
     """
 
-    factor: int
     levels: tuple[int, ...]
     means: Values
     counts: tuple[int, ...]
@@ -43,8 +42,6 @@ class Interaction:
     residual (`signed` tells). None where a cell is missing: residuals then have the main effects in them.
     """
 
-    first: int
-    second: int
     first_levels: tuple[int, ...]
     second_levels: tuple[int, ...]
     cells: Values
@@ -63,10 +60,9 @@ def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None
     each = np.bincount(places, weights=means) / counts
     signed = found.size == 2
     return MainEffect(
-        factor=factor,
-        levels=tuple(int(level) for level in found),
+        levels=tuple(found.tolist()),
         means=each,
-        counts=tuple(int(count) for count in counts),
+        counts=tuple(counts.tolist()),
         effect=_size(each),
         signed=signed,
         adjusted=_adjusted(levels, means, factor),
@@ -94,10 +90,8 @@ def interaction(levels: Levels, means: Values, first: int, second: int) -> Inter
         if signed:
             effect = float((cells[1, 1] - cells[0, 1]) - (cells[1, 0] - cells[0, 0])) / 2
     return Interaction(
-        first=first,
-        second=second,
-        first_levels=tuple(int(level) for level in ones),
-        second_levels=tuple(int(level) for level in twos),
+        first_levels=tuple(ones.tolist()),
+        second_levels=tuple(twos.tolist()),
         cells=cells,
         residuals=residuals,
         effect=effect,
@@ -107,9 +101,6 @@ def interaction(levels: Levels, means: Values, first: int, second: int) -> Inter
 
 def _known(levels: Levels, means: Values) -> tuple[Levels, Values]:
     """Treatments with a mean."""
-    levels, means = np.asarray(levels), np.asarray(means, dtype=np.float64)
-    if levels.ndim != 2 or means.shape != levels.shape[:1]:
-        raise ValueError("one mean and one row of levels for each treatment are needed")
     some = ~np.isnan(means)
     return levels[some], means[some]
 

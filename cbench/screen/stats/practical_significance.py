@@ -6,12 +6,13 @@ the interval of a sample of 40; the smallest n whose median interval is narrower
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
 from statistics import median
 
-from cbench.screen.stats.subsampling import Subsampling
+from cbench.results import KEY
+from cbench.screen.stats.subsampling import StudiedSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,20 @@ class MedianWidth:
 
 
 @dataclass(frozen=True, slots=True)
-class PracticalSignificance:
-    """Effects beside intervals. median_effect, largest_effect: of the magnitudes, None without effects; `range` of the
-    distributions.
+class OwnWidths:
+    """The median widths of the intervals that the data have, and of how many values."""
 
-    enough: of each method the smallest n studied from which on the median width is below the median magnitude.
+    n: int
+    bca: float | None = field(metadata={KEY: "BCa"})
+    t: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Materiality:
+    """Effects beside intervals. `median_effect`, `largest_effect`: of the magnitudes; `range` of the distributions.
+
+    `enough`: of each method the smallest n studied from which on the median width is below the median magnitude.
+    `own`: widths without a study. `why`: effects that are left out.
     """
 
     median_effect: float | None
@@ -52,29 +62,29 @@ class PracticalSignificance:
     enough: Mapping[str, int | None]
     effects: Mapping[str, EffectMagnitude]
     why: str | None
+    own: OwnWidths
 
 
-def material(
-    effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Subsampling]
-) -> PracticalSignificance:
+def materiality(
+    effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Sequence[StudiedSize]], own: OwnWidths
+) -> Materiality:
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
     Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
     that are no finite numbers are left out, and that is said.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
-    span = median(spans) if spans else None
+    span = median(spans)
     widths = _widths(studies)
     methods = list(dict.fromkeys(each.method for each in widths))
-    by_method = {method: [each for each in widths if each.method == method] for method in methods}
 
     def from_on(magnitude: float) -> dict[str, int | None]:
-        return {method: _first(each, lambda one: one.median_width < magnitude) for method, each in by_method.items()}
+        return {method: _first([each for each in widths if each.method == method], magnitude) for method in methods}
 
     middle = median(sizes.values()) if sizes else None
     out = [name for name in effects if name not in sizes]
     why = "there are no effects" if not sizes else f"no finite numbers: {', '.join(out)}" if out else None
-    return PracticalSignificance(
+    return Materiality(
         median_effect=middle,
         largest_effect=max(sizes.values(), default=None),
         range=span,
@@ -84,27 +94,27 @@ def material(
             name: EffectMagnitude(size, size / span if span else None, from_on(size)) for name, size in sizes.items()
         },
         why=why,
+        own=own,
     )
 
 
-def _widths(studies: Sequence[Subsampling]) -> tuple[MedianWidth, ...]:
+def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]:
     """By method and n; a size counts where every study has intervals of it."""
-    found: dict[tuple[str, int], list[float]] = {}
-    for study in studies:
-        for each in study.sizes:
-            if each.q2 is not None:
-                found.setdefault((each.method, each.n), []).append(each.q2)
-    full = {key: width for key, width in found.items() if len(width) == len(studies)}
+    widths: dict[tuple[str, int], list[float]] = {}
+    for each in (each for study in studies for each in study):
+        if (middle := each.width_quartiles[1]) is not None:
+            widths.setdefault((each.method, each.n), []).append(middle)
+    full = {key: width for key, width in widths.items() if len(width) == len(studies)}
     methods = list(dict.fromkeys(method for method, _ in full))
     ordered = sorted(full, key=lambda key: (methods.index(key[0]), key[1]))
     return tuple(MedianWidth(method, n, median(full[method, n])) for method, n in ordered)
 
 
-def _first(widths: Sequence[MedianWidth], narrow: Callable[[MedianWidth], bool]) -> int | None:
-    """The smallest n from which on all are narrow."""
-    found = None
+def _first(widths: Sequence[MedianWidth], magnitude: float) -> int | None:
+    """The smallest n from which on all are narrower."""
+    first = None
     for each in reversed(widths):
-        if not narrow(each):
+        if not each.median_width < magnitude:
             break
-        found = each.n
-    return found
+        first = each.n
+    return first

@@ -8,7 +8,7 @@ import pytest
 
 from cbench.screen.config.file import parse
 from cbench.screen.config.plan import Planned
-from cbench.screen.data.read import Chosen
+from cbench.screen.data.read_table import Chosen
 from cbench.screen.design import testability
 from quiet.errors import UsageError
 from tests.cbench.screen import screens

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cbench.screen.data.read import Chosen, read
+from cbench.screen.data.read_table import Chosen, read
 from quiet.errors import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 from tests.cbench.study.running import Command

@@ -13,7 +13,7 @@ import pytest
 from cbench.screen.analysis.analysis import analyse
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.data.data import Data
-from cbench.screen.data.read import Chosen
+from cbench.screen.data.read_table import Chosen
 from cbench.screen.report import page
 from tests.cbench.order.pages import NASTY, Outline
 from tests.cbench.screen import screens

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from cbench.screen.stats.practical_significance import material
-from cbench.screen.stats.subsampling import Sized, Subsampling
+from cbench.screen.stats.practical_significance import Materiality, OwnWidths, materiality
+from cbench.screen.stats.subsampling import StudiedSize
 from cbench.stats.interval import BCA, T
 
+Study = tuple[StudiedSize, ...]
 
-def study(widths: dict[int, float], wider: float = 1.0) -> Subsampling:
+
+def material(effects: dict[str, float], spans: list[float], studies: list[Study]) -> Materiality:
+    return materiality(effects, spans or [1.0], studies, OwnWidths(9, None, None))
+
+
+def study(widths: dict[int, float], wider: float = 1.0) -> Study:
     """With these median widths of t intervals, and BCa ones `wider` times as wide."""
-    sizes = [
-        Sized(n, method, width * by / 2, width * by, width * by * 2, 90, 100)
+    return tuple(
+        StudiedSize(n, method, (width * by / 2, width * by, width * by * 2), 0.9, 0.03, 100, 0)
         for n, width in widths.items()
         for method, by in ((T, 1.0), (BCA, wider))
-    ]
-    return Subsampling(5000, 7.0, 0.95, False, 50_000, 0, tuple(sizes))
+    )
 
 
 WIDTHS = {5: 1.0, 40: 0.2, 160: 0.06, 320: 0.04, 640: 0.01}
@@ -63,13 +68,7 @@ def test_of_several_treatments_the_median_width_and_range_count() -> None:
 
 def test_without_effects_or_studies_it_says_so() -> None:
     found = material({}, [], [])
-    assert (found.effects, found.median_effect, found.largest_effect, found.range, found.enough) == (
-        {},
-        None,
-        None,
-        None,
-        {},
-    )
+    assert (found.effects, found.median_effect, found.largest_effect, found.enough) == ({}, None, None, {})
     assert found.why == "there are no effects"
     assert material({"a": float("nan"), "b": 1.0}, [0.0], [study(WIDTHS)]).why == "no finite numbers: a"
 
