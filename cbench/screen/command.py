@@ -26,9 +26,10 @@ Data = Annotated[str, typer.Argument(metavar="DATA")]
 @screen.command("init")
 def init_command(path: Annotated[str, typer.Argument(metavar="FILE")] = "screen.toml") -> None:
     """Write an example of an experiment's file, with every key explained."""
-    from cbench.screen import run
+    from cbench.screen.config.example import EXAMPLE
+    from cbench.study.lifecycle import write_example
 
-    run.init(path)
+    write_example(path, EXAMPLE, f"cbench screen plan {path}, then: cbench screen run {path}")
 
 
 @screen.command("plan")

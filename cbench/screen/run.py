@@ -8,9 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from cbench.results import to_json
 from cbench.screen.config import file, treatments
-from cbench.screen.config.example import EXAMPLE
 from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
 from cbench.screen.config.plan import Planned, ScreenPlan
 from cbench.screen.config.treatments import runs
@@ -21,7 +19,7 @@ from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.study import lock
 from cbench.study.host_check import counter_of, described, inside, tell
-from cbench.study.lifecycle import Show, check, go_on, say_if_changed, write_example
+from cbench.study.lifecycle import Show, check, go_on, say_if_changed
 from cbench.study.lifecycle import status as study_status
 from cbench.study.model import Study, StudyCounter
 from cbench.study.orders import ALL_RANDOM
@@ -35,20 +33,14 @@ from quiet import QuietError, Reader, Refused, UsageError, applied_state, parse_
 LEVEL = "level"
 
 
-def init(path: str) -> None:
-    """Write the commented example of an experiment. Raises UsageError where the file exists."""
-    write_example(path, EXAMPLE, f"cbench screen plan {path}, then: cbench screen run {path}")
-
-
 def plan(path: str) -> ScreenPlan:
     """What would run, and what that could test. Raises UsageError for what is wrong with the file.
 
     How long it takes is told where the store beside the file has trials of the same tests.
     """
     planned = Planned(file.load(Path(path)))
-    judged = planned.judged()
-    planned.check(judged)
-    return planned.result(judged, _seconds(Path(path).with_suffix(".db"), planned))
+    planned.check()
+    return planned.result(_seconds(Path(path).with_suffix(".db"), planned))
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
@@ -76,8 +68,7 @@ class StartScreen:
         if self._target.exists() and self._target.samefile(self._path):
             raise UsageError(f"{self._target}: is the experiment's file; choose another name for its store (-o)")
         self._planned = Planned(self._screen)
-        self._judged = self._planned.judged()
-        self._planned.check(self._judged)
+        self._planned.check()
         study = study_of(self._screen, self._planned.treatments)
         inside(study, ["run", path, "--output", str(self._target)], SCREEN)
 
@@ -87,10 +78,10 @@ class StartScreen:
         study = study_of(screen, planned.treatments)
         check(study, str(self._path), SCREEN)
         _preflight(screen, str(self._path))
-        for words in self._planned.words(self._judged):
+        for words in planned.words():
             tell(words)
         counter = counter_of(study, screen.counter)
-        known = described(counter) | {"file": str(self._path.absolute()), "screen": to_json(planned.stored())}
+        known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)

@@ -172,14 +172,6 @@ class ScreenTest:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedBatch:
-    """Iterations between two resets, all at the same levels of the hard factors (which `levels` has)."""
-
-    number: int
-    levels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Screen:
     """The whole of it. `folder`: where its file is; commands run there.
 

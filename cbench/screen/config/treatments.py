@@ -12,7 +12,6 @@ from cbench.screen.config.model import (
     NO_PROFILER,
     QUESTIONABLE,
     UNOBTAINABLE,
-    PlannedBatch,
     Response,
     Screen,
     ScreenTest,
@@ -182,10 +181,9 @@ def batches(screen: Screen, found: tuple[Treatment, ...]) -> tuple[batching.Batc
         raise UsageError(str(error)) from None
 
 
-def batch_of(screen: Screen, one: batching.Batch) -> PlannedBatch:
-    """Its levels by name."""
-    names = {factor.name: factor.names[number] for factor, number in zip(screen.hard, one.levels, strict=True)}
-    return PlannedBatch(one.number, names)
+def levels_of(screen: Screen, batch: batching.Batch) -> dict[str, str]:
+    """A batch's levels of the hard factors, by name."""
+    return {factor.name: factor.names[number] for factor, number in zip(screen.hard, batch.levels, strict=True)}
 
 
 def runs(screen: Screen, found: tuple[Treatment, ...]) -> list[PlannedRun]:

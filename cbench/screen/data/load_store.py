@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbench.screen.config.file import parse
-from cbench.screen.config.model import SCREEN, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.model import SCREEN, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute import pending_restores
 from cbench.study import lock
@@ -57,7 +57,7 @@ class StoredScreen:
     screen: Screen
     treatments: tuple[Treatment, ...]  # those that are run; their numbers are their places
     tests: tuple[ScreenTest, ...]
-    batches: tuple[PlannedBatch, ...]
+    batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
     trials: tuple[StoredTrial, ...]  # in the order of time
     facts: tuple[BatchFacts, ...]  # of batches that have begun
     units: Mapping[str, str]
@@ -112,7 +112,7 @@ def read(path: Path) -> StoredScreen:
 
 def plan_of(
     header: Header, label: str
-) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[PlannedBatch, ...]]:
+) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
     """What was planned, as the header has it. QuietError where it is damaged."""
     try:
         said = header.host["screen"]
@@ -124,8 +124,8 @@ def plan_of(
             ScreenTest(number, each["treatment"], each["workload"], header.tests[number])
             for number, each in enumerate(said["tests"])
         )
-        batches = tuple(PlannedBatch(number, levels) for number, levels in enumerate(said["batches"]))
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        batches = tuple(dict(levels) for levels in said["batches"])
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise QuietError(f"{label}: damaged: the plan of the experiment lacks {error}") from None
     return treatments, tests, batches
 

@@ -27,7 +27,7 @@ def read(path: Path) -> Data:
         tuple(Factor(factor.name, factor.names, factor.hard) for factor in screen.factors),
         tuple(treatment.numbers for treatment in found.treatments),
         tuple(_series(found)),
-        tuple(_batch(each.number, each.levels) for each in found.batches) or ("",),
+        tuple(_batch(number, levels) for number, levels in enumerate(found.batches)) or ("",),
         {each.number: each.questionable for each in found.treatments if each.questionable},
         tuple(_filter(each, found.treatments) for each in screen.abridgments),
         screen.alpha,

@@ -16,6 +16,12 @@ from itertools import combinations, product
 from cbench.screen.design.factorial import MOST, TIMES, Treatment, effect_name
 
 ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV", "XVI")
+MEANING = {
+    3: "main effects cannot be told from two-factor interactions",
+    4: "main effects are clear of two-factor interactions, some of which cannot be told from each other",
+    5: "main effects and two-factor interactions are clear of each other",
+}
+"""Of resolutions."""
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 """Of the factors in generators such as D=ABC; I is the identity."""
 
@@ -39,22 +45,22 @@ class Fraction:
     defining: tuple[Word, ...]
     resolution: int | None
 
-    def aliases(self, order: int = 2) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
-        """Effects of up to `order` factors that cannot be told apart: one effect, and what is added to it (up to the
-        same order). Effects without such aliases are left out; each set is there once."""
+    def aliases(self) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
+        """Effects of one factor or two that cannot be told apart: one effect, and what is added to it (of one factor or
+        two as well). Effects without such aliases are left out; each set is there once."""
         found, seen = [], set[tuple[int, ...]]()
         every = range(len(self.names))
-        for effect in (each for size in range(1, order + 1) for each in combinations(every, size)):
+        for effect in (each for size in (1, 2) for each in combinations(every, size)):
             if effect in seen:
                 continue
             others = sorted((_times(effect, word) for word in self.defining), key=_length)
-            near = tuple(word for word in others if 0 < len(word.factors) <= order)
+            near = tuple(word for word in others if 0 < len(word.factors) <= 2)
             seen |= {word.factors for word in near}
             if near:
                 found.append((effect, near))
         return tuple(found)
 
-    def words(self, order: int = 2) -> tuple[str, ...]:
+    def words(self) -> tuple[str, ...]:
         """The design in sentences: size, defining relation, resolution and what it means, aliases."""
         k, p = len(self.names), len(self.generators)
         runs = len(self.treatments)
@@ -62,11 +68,11 @@ class Fraction:
             return (f"all {runs} treatments of {k} two-level factors: every effect can be told from every other one",)
         relation = " = ".join(_signed(self.names, word) for word in self.defining)
         found = [
-            f"{runs} of {2**k} treatments (2^({k}-{p})), resolution {roman(self.resolution)}: "
-            f"{_meaning(self.resolution)}",
+            f"{runs} of {2**k} treatments (2^({k}-{p})), resolution "
+            f"{ROMAN[self.resolution]}: {MEANING[min(self.resolution, 5)]}",
             f"generators: {', '.join(self.generators)}; defining relation: I = {relation}",
         ]
-        for effect, others in self.aliases(order):
+        for effect, others in self.aliases():
             sums = "".join(
                 f" {'+' if word.sign > 0 else '-'} {effect_name(self.names, word.factors)}" for word in others
             )
@@ -81,8 +87,6 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     Raises ValueError for what is no generator, in one line that says which and why.
     """
     names = tuple(names)
-    if not names or len(set(names)) < len(names):
-        raise ValueError("factors with different names are needed")
     made: dict[int, tuple[Word, str]] = {}
     for text in generators:
         left, right = _generator(names, text)
@@ -106,11 +110,6 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
         _run(len(names), dict(zip(base, levels, strict=True)), made) for levels in product((0, 1), repeat=len(base))
     ]
     return Fraction(names, tuple(treatments), tuple(text for _, text in made.values()), defining, resolution)
-
-
-def roman(number: int) -> str:
-    """A resolution as it is written."""
-    return ROMAN[number] if number < len(ROMAN) else str(number)
 
 
 def _generator(names: Sequence[str], text: str) -> tuple[int, Word]:
@@ -166,14 +165,6 @@ def _length(word: Word) -> tuple[int, tuple[int, ...]]:
 
 def _signed(names: Sequence[str], word: Word) -> str:
     return ("-" if word.sign < 0 else "") + "*".join(names[each] for each in word.factors)
-
-
-def _meaning(resolution: int) -> str:
-    if resolution == 3:
-        return "main effects cannot be told from two-factor interactions"
-    if resolution == 4:
-        return "main effects are clear of two-factor interactions, some of which cannot be told from each other"
-    return "main effects and two-factor interactions are clear of each other"
 
 
 MOST_WORDS = 3_000_000

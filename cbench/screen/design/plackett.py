@@ -17,7 +17,7 @@ from itertools import combinations
 from cbench.screen.design.factorial import Treatment, effect_name
 
 LARGEST = 48
-"""Runs, before folding over."""
+"""Runs."""
 LISTED = 6
 """So many interactions with one main effect are named one by one."""
 
@@ -26,13 +26,8 @@ Signs = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class PlackettBurman:
-    """`runs` without the folded ones. `folded`: each run is there with all levels swapped too, which frees the main
-    effects of two-factor interactions."""
-
     names: tuple[str, ...]
     treatments: tuple[Treatment, ...]
-    runs: int
-    folded: bool
 
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
         """(main effect, first, second, share): so much of that two-factor interaction is added to the main effect."""
@@ -47,9 +42,8 @@ class PlackettBurman:
 
     def words(self) -> tuple[str, ...]:
         """The design in sentences: size, and which two-factor interactions are added to which main effect."""
-        k = len(self.names)
-        size = f"{len(self.treatments)} treatments for {k} two-level factors (Plackett-Burman, {self.runs} runs"
-        first = f"{size}{', folded over' if self.folded else ''})"
+        k, runs = len(self.names), len(self.treatments)
+        first = f"{runs} treatments for {k} two-level factors (Plackett-Burman, {runs} runs)"
         shares = self.aliases()
         if not shares:
             return (first, "main effects are clear of two-factor interactions")
@@ -68,20 +62,15 @@ class PlackettBurman:
         return f"{self.names[main]}: {told}"
 
 
-def plackett_burman(names: Sequence[str], runs: int | None = None, folded: bool = False) -> PlackettBurman:
+def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
     """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for what cannot be made."""
     k = len(names)
-    if not names or len(set(names)) < k:
-        raise ValueError("factors with different names are needed")
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:
         raise ValueError(f"{wanted} runs: a Plackett-Burman design has a multiple of 4, up to {LARGEST}")
     if k > wanted - 1:
         raise ValueError(f"{k} factors are too many for {wanted} runs: {wanted - 1} at most")
-    rows = [tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)]
-    if folded:
-        rows += [tuple(1 - level for level in row) for row in rows]
-    return PlackettBurman(tuple(names), tuple(rows), wanted, folded)
+    return PlackettBurman(tuple(names), tuple(tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)))
 
 
 def signs(runs: int) -> Signs:
@@ -110,14 +99,8 @@ def _doubled_conference(prime: int) -> Signs:
             if one != two:
                 away = (one - two) % prime
                 matrix[one][two] = 1 if 0 in (one, two) or away in squares else -1
-    found = [[0] * (2 * size) for _ in range(2 * size)]
-    for one in range(size):
-        for two in range(size):
-            sign = matrix[one][two]
-            block = ((1, -1), (-1, -1)) if one == two else ((sign, sign), (sign, -sign))
-            for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
-                found[2 * one + row][2 * two + column] = block[row][column]
-    return found
+    blocks = {0: ((1, -1), (-1, -1)), 1: ((1, 1), (1, -1)), -1: ((-1, -1), (-1, 1))}
+    return [[each for sign in row for each in blocks[sign][half]] for row in matrix for half in (0, 1)]
 
 
 def _squares(prime: int) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from cbench.screen.config.model import Controlled, Level, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.model import Controlled, Level, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute.builds import VARIABLE, Builds
 from cbench.screen.execute.host_levels import Confirmed, HostLevels
@@ -25,7 +25,7 @@ class Levels(TrialHooks):
     def __init__(
         self,
         screen: Screen,
-        plan: tuple[Sequence[Treatment], Sequence[ScreenTest], Sequence[PlannedBatch]],
+        plan: tuple[Sequence[Treatment], Sequence[ScreenTest], Sequence[Mapping[str, str]]],
         runs: Sequence[StoredRun],
         host: HostLevels,
         builds: Builds,
@@ -67,7 +67,7 @@ class Levels(TrialHooks):
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
         """The batch's levels, for a reset that sets them."""
-        levels = self._batches[batch_number(run)].levels
+        levels = self._batches[batch_number(run)]
         words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]
         found = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
         return {**found, KERNEL: " ".join(words)} if levels else {}
@@ -75,7 +75,7 @@ class Levels(TrialHooks):
     def begin(self, run: StoredRun) -> Facts:
         """Set the batch's levels, or look whether they still are. Raises Refused where they are not."""
         batch = batch_number(run)
-        levels = self._batches[batch].levels
+        levels = self._batches[batch]
         if self._batch != batch:
             self._leave()
             self._confirmed = self._host.set(levels)
