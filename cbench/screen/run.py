@@ -161,7 +161,7 @@ def _preflight(screen: Screen, label: str) -> None:
 
 
 def _why(reader: Reader, screen: Screen, level: Level) -> str:
-    if quiet_levels.applies(level):
+    if level.by_quiet:
         record = applied_state(reader)
         if record is not None:
             return f"'{record.profile}' is applied to this host; run `quiet restore` first"

@@ -64,7 +64,7 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
     """No two factors set the same thing, or the one that is set last would win."""
-    for number, (one, other) in _pairs(screen.factors):
+    for (_, one), (number, other) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:
             if any(map(has, one.levels)) and any(map(has, other.levels)):
@@ -74,20 +74,15 @@ def _ways(screen: Screen, whole: TomlTable) -> None:
                 raise whole.error_at(
                     place, f"{one.name} and {other.name} both set {what} {min(both)}: that is one factor"
                 )
-        if any(level.profile for level in one.levels) and _knobs(other):
-            raise whole.error_at(place, f"{one.name} applies a profile, which {other.name}'s knobs would change")
-        if any(level.profile for level in other.levels) and _knobs(one):
-            raise whole.error_at(place, f"{other.name} applies a profile, which {one.name}'s knobs would change")
+        for first, second in ((one, other), (other, one)):
+            if any(level.profile for level in first.levels) and _knobs(second):
+                raise whole.error_at(place, f"{first.name} applies a profile, which {second.name}'s knobs would change")
     for number, factor in enumerate(screen.factors):
         for level in factor.levels:
             if both := set(level.environment) & set(screen.environment):
                 raise whole.error_at(
                     ("factor", number, "level"), f"{factor.name} sets {min(both)}, which [environment] sets too"
                 )
-
-
-def _pairs(factors: Sequence[ScreenFactor]) -> list[tuple[int, tuple[ScreenFactor, ScreenFactor]]]:
-    return [(second, (factors[first], factors[second])) for first, second in combinations(range(len(factors)), 2)]
 
 
 def _variables(factor: ScreenFactor) -> set[str]:
@@ -107,29 +102,22 @@ def _knobs(factor: ScreenFactor) -> set[str]:
 
 def _profile(screen: Screen, whole: TomlTable) -> None:
     for number, factor in enumerate(screen.factors):
-        if screen.profile and any(_quiet(level) for level in factor.levels):
+        if screen.profile and any(level.by_quiet for level in factor.levels):
             raise whole.error_at(
                 ("screen", "profile"),
                 f"{factor.name} (factor {number + 1}) applies settings of its own: one profile at a "
                 "time can be applied; name the profile in its levels instead",
             )
-    changing = [factor for factor in screen.factors if any(_quiet(level) for level in factor.levels)]
+    changing = [factor for factor in screen.factors if any(level.by_quiet for level in factor.levels)]
     if len({factor.hard for factor in changing}) > 1:
         easy, hard = (next(each for each in changing if each.hard is kind) for kind in (False, True))
         raise whole.error_at(
             ("factor", screen.factors.index(easy)),
             f"{easy.name} applies settings of quiet's for a trial and {hard.name} for a batch: hard = true in both",
         )
-    if screen.cpus and not screen.profile and not _applies(screen):
+    levels = [level for factor in screen.factors for level in factor.levels]
+    if screen.cpus and not screen.profile and not any(level.knobs or level.profile for level in levels):
         raise whole.error_at(("screen", "cpus"), 'needs a profile, such as profile = "bench"')
-
-
-def _quiet(level: Level) -> bool:
-    return bool(level.knobs or level.profile or level.governor)
-
-
-def _applies(screen: Screen) -> bool:
-    return any(level.knobs or level.profile for factor in screen.factors for level in factor.levels)
 
 
 def _workloads(screen: Screen, whole: TomlTable) -> None:

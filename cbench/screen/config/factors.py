@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cbench.screen.config.model import NO_PROFILER, Level, ScreenFactor
-from cbench.study.config import OURS
+from cbench.study.config import OURS, profile_of
 from cbench.study.instruments import perf_record
 from cbench.toml_table import TomlTable
 from quiet import UsageError, format_cpus, parse_cpus
 
-MOST_FACTORS, MOST_LEVELS = 32, 100
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")
 """Names that filters and the tests' names are made of."""
 WAYS = (
@@ -37,8 +36,6 @@ def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
     tables = whole.tables("factor")
     if not tables:
         raise whole.error("factor", "is missing: an experiment needs at least one [[factor]]")
-    if len(tables) > MOST_FACTORS:
-        raise whole.error("factor", f"{len(tables):,} factors: at most {MOST_FACTORS}")
     found: dict[str, ScreenFactor] = {}
     for table in tables:
         factor = _factor(table, check)
@@ -53,7 +50,6 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
     hard = table.flag("hard", False)
     levels: dict[str, Level] = {}
     tables = table.tables("level")
-    undone = [each.has("restore") for each in tables]
     for each in tables:
         level = _level(each, check)
         if level.name in levels:
@@ -65,10 +61,8 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
         raise table.error(
             "level", f"{name!r} has {len(levels)}: a factor has two levels or more; what is held is [[controlled]]"
         )
-    if len(levels) > MOST_LEVELS:
-        raise table.error("level", f"{len(levels)} levels: at most {MOST_LEVELS}")
     made = _profiled(tuple(levels.values()))
-    _check_levels(tables, made, undone)
+    _check_levels(tables, made)
     table.end()
     return ScreenFactor(name, made, hard)
 
@@ -80,18 +74,18 @@ def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)
 
 
-def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level], undone: Sequence[bool]) -> None:
-    """Levels that are told apart, and none that stays where another one is meant. `undone`: which have a `restore`."""
+def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
+    """Levels that are told apart, and none that stays where another one is meant."""
     seen: list[Level] = []
     for table, level in zip(tables, levels, strict=True):
-        bare = replace(level, name="", found=False, restore="", check="")
+        bare = replace(level, name="", found=False, restore=None, check="")
         if bare in seen:
             same = levels[seen.index(bare)].name
             raise table.error("", f"the level {level.name!r} sets the same as {same!r}: nothing tells them apart")
         seen.append(bare)
     without = next((level.name for level in levels if not level.command), None)
-    for table, level, restored in zip(tables, levels, undone, strict=True):
-        if level.command and not restored and without is not None:
+    for table, level in zip(tables, levels, strict=True):
+        if level.command and level.restore is None and without is not None:
             raise table.error(
                 "command",
                 f'stays set at the level {without!r}, which has none: write `restore`, or restore = "" where '
@@ -101,7 +95,6 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level], undone: 
 
 def _level(table: TomlTable, check: bool) -> Level:
     name = word(table, "name")
-    undone = table.has("restore")
     ways = [way for way in WAYS if table.has(way)]
     made = Level(
         name=name,
@@ -116,11 +109,11 @@ def _level(table: TomlTable, check: bool) -> Level:
         profile=_profile(table, check),
         governor=_text(table, "governor"),
         command=_text(table, "command"),
-        restore=table.text("restore", "").strip(),
+        restore=table.text("restore").strip() if table.has("restore") else None,
         check=_text(table, "check"),
         kernel=table.texts("kernel") if table.has("kernel") else None,
     )
-    if undone and not made.command:
+    if made.restore is not None and not made.command:
         raise table.error("restore", f"the level {name!r} has no command to undo")
     _check_way(table, made, ways)
     table.end()
@@ -208,8 +201,6 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
 
 
 def _profile(table: TomlTable, check: bool) -> str:
-    from cbench.study.config import profile_of
-
     if table.has("profile") and not str(table.given("profile")).strip():
         raise table.error("profile", "is empty")
     return profile_of(table, check)

@@ -27,7 +27,7 @@ from cbench.study.resets import registry as resets
 from cbench.toml_table import TomlTable
 
 TABLES = ("screen", "factor", "workload", "response", "constraint", "abridgment", "controlled", "reset", "environment")
-MOST_ITERATIONS, MOST_BATCHES, MOST_WORKLOADS = 1_000_000, 10_000, 100
+MOST_ITERATIONS, MOST_BATCHES = 1_000_000, 10_000
 
 
 def load(path: Path) -> Screen:
@@ -57,8 +57,8 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
         factors=factors,
         workloads=workloads,
         responses=responses,
-        constraints=constraints(whole, factors, tuple(each.name for each in responses)),
-        abridgments=abridgments(whole, factors),
+        constraints=tuple(_constraint(each, factors, responses) for each in whole.tables("constraint")),
+        abridgments=_abridgments(whole, factors),
         controlled=_controlled(whole),
         reset=resets.parse(whole.table("reset")),
         build=table.text("build", ""),
@@ -80,8 +80,6 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
     tables = whole.tables("workload")
     if not tables:
         raise whole.error("workload", "is missing: what every treatment runs, at least one [[workload]]")
-    if len(tables) > MOST_WORKLOADS:
-        raise whole.error("workload", f"{len(tables):,} workloads: at most {MOST_WORKLOADS:,}")
     found: dict[str, ScreenWorkload] = {}
     for table in tables:
         name = word(table, "name") if table.has("name") or len(tables) > 1 else "workload"
@@ -129,9 +127,8 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...]) -> tuple
     names = {each.name: each for each in workloads}
     for table in tables:
         wanted = table.texts("workloads")
-        for each in wanted:
-            if each not in names:
-                raise table.error("workloads", f"{each!r}: one of {', '.join(names)}")
+        if unknown := [each for each in wanted if each not in names]:
+            raise table.error("workloads", f"{unknown[0]!r}: one of {', '.join(names)}")
         meant = [names[each] for each in wanted] if wanted else list(workloads)
         ours = [bool(each.workload) for each in meant]
         value = table.given("read") == model.VALUE if table.has("read") else all(ours)
@@ -162,42 +159,36 @@ def _controlled(whole: TomlTable) -> tuple[Controlled, ...]:
     return tuple(found.values())
 
 
-def constraints(whole: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[str]) -> tuple[Constraint, ...]:
-    """All of them. Raises UsageError."""
-    return tuple(_constraint(table, factors, responses) for table in whole.tables("constraint"))
-
-
-def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[str]) -> Constraint:
+def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[Response]) -> Constraint:
     kind = table.text("kind", None, CONSTRAINTS)
     where = filter_of(table, "where", table.text("where"), factors)
     named = table.texts("responses")
     if (kind == UNOBTAINABLE) != bool(named):
         why = "is missing: which ones cannot be had" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
         raise table.error("responses", why)
-    for each in named:
-        if each not in responses:
-            raise table.error("responses", f"{each!r}: one of {', '.join(responses)}")
-    made = Constraint(kind, where, table.text("reason"), named)
-    if not made.reason.strip():
+    names = [each.name for each in responses]
+    if unknown := [each for each in named if each not in names]:
+        raise table.error("responses", f"{unknown[0]!r}: one of {', '.join(names)}")
+    reason = table.text("reason")
+    if not reason.strip():
         raise table.error("reason", "is empty")
     table.end()
-    return made
+    return Constraint(kind, where, reason, named)
 
 
-def abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abridgment, ...]:
-    """All of them. Raises UsageError."""
+def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abridgment, ...]:
     found: dict[str, Abridgment] = {}
     for table in whole.tables("abridgment"):
         name = table.text("name")
         if not name.strip() or name in found:
             raise table.error("name", "is empty" if not name.strip() else f"{name!r} is there twice")
-        lists = {
-            key: tuple(filter_of(table, key, each, factors) for each in table.texts(key)) for key in ("only", "minus")
-        }
-        if not any(lists.values()):
+        only, minus = (
+            tuple(filter_of(table, key, each, factors) for each in table.texts(key)) for key in ("only", "minus")
+        )
+        if not only and not minus:
             raise table.error("minus", "is missing: which treatments go, or `only`: which stay")
         table.end()
-        found[name] = Abridgment(name, lists["only"], lists["minus"])
+        found[name] = Abridgment(name, only, minus)
     return tuple(found.values())
 
 

@@ -148,7 +148,8 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
     if len(counted) > 1:
         raise UsageError(f"{treatment.name} is sampled in two ways: a command runs under one `perf record`")
     asked = next(iter(counted), None)
-    level = next((text for text in _profilers(screen, treatment) if text), "")
+    profilers = [screen.level(factor, level).profiler for factor, level in treatment.levels.items()]
+    level = next((text for text in profilers if text), "")
     if level == NO_PROFILER or not (level or asked):
         return None
     if not level:
@@ -160,10 +161,6 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
     if asked.call_graph and asked.call_graph != own.call_graph:
         raise UsageError(f"{treatment.name} is sampled in two ways: with {own.call_graph} and with {asked.call_graph}")
     return replace(asked, call_graph=own.call_graph)
-
-
-def _profilers(screen: Screen, treatment: Treatment) -> list[str]:
-    return [screen.level(factor, level).profiler for factor, level in treatment.levels.items()]
 
 
 def batches(screen: Screen, found: tuple[Treatment, ...]) -> tuple[batching.Batch, ...]:

@@ -33,8 +33,8 @@ class Filter:
 class ResponseSeries:
     """All values of one response of one workload; a row is a trial, in the order of time.
 
-    `treatment`, `iteration`, `batch`, `position` (in its iteration), `sequence` (in the whole screen): from 0; `value`:
-    NaN where the trial failed. `unobtainable`: treatments of which this response has no values by declaration.
+    `treatment`, `iteration`, `batch`, `sequence` (in the whole screen): from 0; `value`: NaN where the
+    trial failed. `unobtainable`: treatments of which this response has no values by declaration.
     """
 
     name: str
@@ -45,7 +45,6 @@ class ResponseSeries:
     treatment: Codes
     iteration: Codes
     batch: Codes
-    position: Codes
     sequence: Codes
     value: Values
     unobtainable: frozenset[int] = frozenset()
@@ -73,7 +72,6 @@ class ResponseSeries:
             treatment=self.treatment[rows],
             iteration=self.iteration[rows],
             batch=self.batch[rows],
-            position=self.position[rows],
             sequence=self.sequence[rows],
             value=self.value[rows],
         )

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cbench.screen.config.file import parse
-from cbench.screen.config.model import SCREEN, Screen, ScreenTest, Treatment
+from cbench.screen.config.model import COLUMNS, SCREEN, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute import pending_restores
 from cbench.study import lock
 from cbench.study.model import VALUE
-from cbench.study.records import Facts, FactValue, Header, StoredRun
+from cbench.study.records import Facts, Header, StoredRun
 from cbench.study.store import StudyStore
 from quiet import QuietError
+
+Cell = None | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,27 @@ def read(path: Path) -> StoredScreen:
     )
 
 
+def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]]:
+    """The columns, those of them that are responses, and a row for each trial. UsageError, QuietError."""
+    stored = read(path)
+    responses = [response.name for response in stored.screen.responses]
+    factors = list(stored.treatments[0].levels) if stored.treatments else []
+    columns = [*factors, *COLUMNS[:-3], *responses, *COLUMNS[-3:]]
+    rows: list[tuple[Cell, ...]] = []
+    for trial in stored.trials:
+        treatment = stored.treatments[trial.treatment]
+        rows.append(
+            (
+                *(treatment.levels[factor] for factor in factors),
+                *(trial.workload, trial.run, trial.batch, trial.iteration, trial.position, trial.treatment),
+                treatment.questionable or None,
+                *(trial.values.get(name) for name in responses),
+                *(trial.failure, trial.begun_ns, trial.ended_ns),
+            )
+        )
+    return columns, responses, rows
+
+
 def plan_of(
     header: Header, label: str
 ) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
@@ -146,23 +170,18 @@ def _facts(
     resumed: Mapping[int, Sequence[Facts]],
     places: Mapping[int, tuple[int, int]],
 ) -> tuple[BatchFacts, ...]:
-    found: dict[int, BatchFacts] = {}
-    boots: dict[int, dict[str, None]] = {}
-    for run, _, facts in known:
-        batch = places[run][0]
-        every = (facts, *resumed.get(run, ()))
-        boots.setdefault(batch, {}).update(dict.fromkeys(str(each.get("boot_id", "")) for each in every))
-        if batch not in found:
-            levels = facts.get("levels")
-            controlled, confirmed = (_texts(levels, key) for key in ("controlled", "confirmed"))
-            found[batch] = BatchFacts(batch, (), controlled, confirmed)
-    return tuple(replace(each, boot_ids=tuple(boots[each.number])) for each in found.values())
-
-
-def _texts(facts: FactValue, key: str) -> dict[str, str]:
-    """What is stored under a key of facts; nothing where there are none."""
-    stored = facts.get(key) if isinstance(facts, Mapping) else None
-    return {name: str(text) for name, text in stored.items()} if isinstance(stored, Mapping) else {}
+    batches: dict[int, BatchFacts] = {}
+    for run, _, begun in known:
+        number = places[run][0]
+        boots = [str(each.get("boot_id", "")) for each in (begun, *resumed.get(run, ()))]
+        if number in batches:
+            boots = [*batches[number].boot_ids, *boots]
+            batches[number] = replace(batches[number], boot_ids=tuple(dict.fromkeys(boots)))
+        else:
+            levels: Any = begun.get("levels") or {}
+            confirmed, controlled = (levels.get(key, {}) for key in ("confirmed", "controlled"))
+            batches[number] = BatchFacts(number, tuple(dict.fromkeys(boots)), controlled, confirmed)
+    return tuple(batches.values())
 
 
 def _set(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import prod
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from cbench.report.text import counted, some
+from cbench.report.text import some
 from cbench.screen.config.model import Abridgment, Screen, Treatment, Where
 from cbench.screen.data import load_store
 from cbench.screen.data.data import Data, Filter, ResponseSeries
-from cbench.screen.data.load_store import BatchFacts, StoredScreen, StoredTrial
+from cbench.screen.data.load_store import BatchFacts, StoredScreen
 from cbench.screen.design.factorial import Factor
 
 
@@ -64,55 +65,44 @@ def _series(found: StoredScreen) -> list[ResponseSeries]:
     screen, several = found.screen, len(found.screen.workloads) > 1
     made = []
     for workload in screen.workloads:
-        mine = [(at, trial) for at, trial in enumerate(found.trials) if trial.workload == workload.name]
         for response in screen.responses:
             if response.workloads and workload.name not in response.workloads:
                 continue
+            missing = frozenset(each.number for each in found.treatments if response.name in each.unobtainable)
             rows = [
-                (at, trial) for at, trial in mine if response.name not in found.treatments[trial.treatment].unobtainable
+                (at, trial)
+                for at, trial in enumerate(found.trials)
+                if trial.workload == workload.name and trial.treatment not in missing
             ]
-            if not rows or all(response.name not in trial.values for _, trial in rows if trial.failure is None):
+            if not any(response.name in trial.values for _, trial in rows if trial.failure is None):
                 continue
-            name = ":".join(each for each in (workload.name if several else "", response.name) if each) or "value"
-            made.append(_one(found, name, workload.name if several else "", response.name, rows))
+            columns = [(trial.treatment, trial.iteration, trial.batch, at) for at, trial in rows]
+            treatment, iteration, batch, sequence = np.array(columns, dtype=np.int32).T.copy()
+            made.append(
+                ResponseSeries(
+                    name=f"{workload.name}:{response.name}" if several else response.name,
+                    workload=workload.name if several else "",
+                    response=response.name,
+                    unit=found.units[response.name],
+                    better=response.metric.better,
+                    treatment=treatment,
+                    iteration=iteration,
+                    batch=batch,
+                    sequence=sequence,
+                    value=np.array([trial.values.get(response.name, np.nan) for _, trial in rows], dtype=np.float64),
+                    unobtainable=missing,
+                )
+            )
     return made
 
 
-def _one(
-    found: StoredScreen, name: str, workload: str, response: str, rows: Sequence[tuple[int, StoredTrial]]
-) -> ResponseSeries:
-    metric = next(each.metric for each in found.screen.responses if each.name == response)
-    columns = [(trial.treatment, trial.iteration, trial.batch, trial.position, at) for at, trial in rows]
-    codes = np.array(columns, dtype=np.int32).reshape(-1, 5)
-    treatment, iteration, batch, position, sequence = (np.ascontiguousarray(each) for each in codes.T)
-    value = np.array([trial.values.get(response, np.nan) for _, trial in rows], dtype=np.float64)
-    missing = frozenset(each.number for each in found.treatments if response in each.unobtainable)
-    return ResponseSeries(
-        name,
-        workload,
-        response or "value",
-        found.units.get(response, ""),
-        metric.better,
-        treatment,
-        iteration,
-        batch,
-        position,
-        sequence,
-        value,
-        missing,
-    )
-
-
 def _failures(found: StoredScreen) -> list[str]:
-    failed: dict[int, int] = {}
-    for trial in found.trials:
-        if trial.failure is not None:
-            failed[trial.test] = failed.get(trial.test, 0) + 1
-    if not failed:
+    failures = [(trial.test, trial.failure) for trial in found.trials if trial.failure is not None]
+    if not failures:
         return []
-    first = next(trial.failure for trial in found.trials if trial.failure is not None)
-    named = [f"{found.tests[test].name} ({count:,})" for test, count in failed.items()]
-    return [f"trials of these failed: {some(named)}; the first one: {first}"]
+    counts = Counter(test for test, _ in failures)
+    named = [f"{found.tests[test].name} ({count:,})" for test, count in counts.items()]
+    return [f"trials of these failed: {some(named)}; the first one: {failures[0][1]}"]
 
 
 def _about(found: StoredScreen) -> list[tuple[str, str]]:
@@ -125,8 +115,10 @@ def _about(found: StoredScreen) -> list[tuple[str, str]]:
     host = header.host
     machine = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
     machine += ["virtual machine"] if host.get("virtual") else []
+    many = len(found.batches)
+    batches = "1 batch" if many == 1 else f"{many:,} batches"
     rows = [
-        ("design", f"{screen.design}, {screen.iterations:,} iterations in each of {_batches(screen, found)}"),
+        ("design", f"{screen.design}, {screen.iterations:,} iterations in each of {batches}"),
         ("seed", f"{header.seed}"),
         ("time", f"begun {begin:%Y-%m-%d %H:%M} UTC, {took}"),
         ("host", ", ".join(machine)),
@@ -136,10 +128,6 @@ def _about(found: StoredScreen) -> list[tuple[str, str]]:
     boots = {boot for each in found.facts for boot in each.boot_ids}
     rows += [("boots", f"the batches lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
     return [*rows, *_controlled(screen, found.facts)]
-
-
-def _batches(screen: Screen, found: StoredScreen) -> str:
-    return counted(len(found.batches), "batch") if len(found.batches) == 1 else f"{len(found.batches):,} batches"
 
 
 def _controlled(screen: Screen, facts: Sequence[BatchFacts]) -> list[tuple[str, str]]:

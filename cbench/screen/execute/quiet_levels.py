@@ -36,11 +36,6 @@ class Applied(NamedTuple):
     fixed: bool = False
 
 
-def applies(level: Level) -> bool:
-    """Whether quiet sets this level."""
-    return bool(level.knobs or level.profile or level.governor)
-
-
 def ours(reader: Reader, source: str) -> bool:
     """Whether this experiment's settings are applied now."""
     record = applied_state(reader)

@@ -75,33 +75,27 @@ def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], la
 def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label: AxisNames) -> str:
     """Each treatment's values against the number of the trial in the screen; `values`: pairs of numbers and values."""
     shown = [(row, *pair) for row, pair in zip(rows, values, strict=True) if pair[1].size][:MOST_SHOWN]
-    across = min(4, max(1, len(shown)))
-    down = max(1, -(-len(shown) // across))
     many = sum(each.size for _, _, each in shown)
     low = min((float(each.min()) for _, _, each in shown), default=0.0)
     high = max((float(each.max()) for _, _, each in shown), default=1.0)
     margin = 0.05 * (high - low) or 1.0
-    with figure(key, down, across, 0.3 + 1.55 * down) as (found, every):
-        for number, axes in enumerate(every):
-            axes.set_visible(number < len(shown))
-            if number >= len(shown):
-                continue
-            row, at, each = shown[number]
-            color = RED if row.questionable is not None else FIXED
-            size = 4.0 if each.size < 100 else 2.4 if each.size < 1000 else 1.4
-            axes.plot(
-                at + 1, each, ".", color=color, markersize=size, markeredgewidth=0, rasterized=many > MOST_VECTORS
-            )
-            axes.set_title(shortened(row.name, 30), fontsize=8)
-            if np.isfinite(margin):
-                axes.set_ylim(low - margin, high + margin)
-            axes.xaxis.set_major_formatter("{x:,.0f}")
-            axes.locator_params(axis="x", nbins=3)
-            axes.tick_params(labelsize=8)
-            plain(axes, label.value if number % across == 0 else "")
-            if number % across:
-                axes.tick_params(labelleft=False)
-    return str(found[0])
+
+    def draw(axes: Any, number: int) -> None:
+        row, at, each = shown[number]
+        color = RED if row.questionable is not None else FIXED
+        size = 4.0 if each.size < 100 else 2.4 if each.size < 1000 else 1.4
+        axes.plot(at + 1, each, ".", color=color, markersize=size, markeredgewidth=0, rasterized=many > MOST_VECTORS)
+        axes.set_title(shortened(row.name, 30), fontsize=8)
+        if np.isfinite(margin):
+            axes.set_ylim(low - margin, high + margin)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.locator_params(axis="x", nbins=3)
+        axes.tick_params(labelsize=8)
+        plain(axes, label.value if number % 4 == 0 else "")
+        if number % 4:
+            axes.tick_params(labelleft=False)
+
+    return panel_grid(key, len(shown), draw, across=4, height=1.55)
 
 
 def by_batch(
@@ -194,23 +188,30 @@ def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
 
 
 def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> None:
-    """Name the places 0, 1, ... by the treatments' levels: below each other where these are short, else aslant."""
+    """Name the places 0, 1, ... by the treatments' levels."""
     names = [[shortened(each, 12) for each in label.levels[row.treatment]] for row in rows]
-    slot = 72 * (BROAD - 1.1) / max(len(rows), 1)
-    longest = max((len(each) for levels in names for each in levels), default=0)
-    if longest * LETTER + 4 <= slot:
-        axes.set_xticks(range(len(rows)), ["\n".join(levels) for levels in names])
+    if ticks(axes, range(len(rows)), names):
         axes.set_xlabel(shortened(" / ".join(label.factors), 80) + (", from above" if len(label.factors) > 1 else ""))
     else:
-        texts = [shortened(" ".join(levels), 24) for levels in names]
-        axes.set_xticks(range(len(rows)), texts, rotation=40, ha="right", rotation_mode="anchor")
         axes.set_xlabel(shortened(" ".join(label.factors), 80))
     for text, row in zip(axes.get_xticklabels(), rows, strict=True):
         text.set_color(RED if row.questionable is not None else DARK)
     axes.set_xlim(-0.6, max(len(rows), 1) - 0.4)
-    axes.tick_params(axis="x", length=0)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], width: float = BROAD) -> bool:
+    """Name places, the parts of a name below each other; aslant and in one line where they would touch, and False."""
+    slot = 72 * (width - 1.1) / (max(places) - min(places) + 1 if places else 1.0)
+    fits = max((len(each) for parts in names for each in parts), default=0) * LETTER + 4 <= slot
+    if fits:
+        axes.set_xticks(places, ["\n".join(parts) for parts in names])
+    else:
+        texts = [shortened(" ".join(parts), 24) for parts in names]
+        axes.set_xticks(places, texts, rotation=40, ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", length=0)
+    return fits
 
 
 def plain(axes: Any, name: str) -> None:

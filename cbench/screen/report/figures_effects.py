@@ -10,7 +10,7 @@ import numpy as np
 
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, shortened
 from cbench.screen.analysis.result import InteractionResult, NoMateriality, ResponseResult
-from cbench.screen.report.figures import LETTER, LEVELS, RED, SHAPES, figure, legend, panel_grid, plain
+from cbench.screen.report.figures import LEVELS, RED, SHAPES, figure, legend, panel_grid, plain, ticks
 from cbench.screen.stats.blockplot import BlockPlot, Box
 from cbench.screen.stats.practical_significance import Materiality
 from cbench.screen.stats.subsampling import StudiedSize
@@ -29,7 +29,9 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
     names = list(row.effects)
     every = [each.mean for name in names for each in row.effects[name].levels if each.mean is not None]
     with figure(key, 1, 1, 2.9) as (found, axes):
-        places, labels, place = [], [], 0.0
+        places: list[float] = []
+        labels: list[list[str]] = []
+        place = 0.0
         whole = [each.mean for each in row.treatments if each.mean is not None]
         if whole:
             axes[0].axhline(float(np.mean(whole)), color=GREY, linewidth=0.8, linestyle="--")
@@ -47,25 +49,14 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
                 markersize=5,
             )
             places += x
-            labels += [f"{name}={level}" for level in factors[name]]
+            labels += [[shortened(f"{name}={level}", 22)] for level in factors[name]]
             place = x[-1] + 1.8
-        _ticks(axes[0], places, labels)
+        ticks(axes[0], places, labels)
         if every:
             axes[0].margins(y=0.15)
         plain(axes[0], unit)
         axes[0].grid(axis="y", color=FAINT, linewidth=0.5)
     return str(found[0])
-
-
-def _ticks(axes: Any, places: Sequence[float], labels: Sequence[str], width: float = BROAD) -> None:
-    """Names at places, aslant where they would touch."""
-    texts = [shortened(each, 22) for each in labels]
-    slot = 72 * (width - 1.1) / max(1.0, (max(places) - min(places) + 1 if places else 1.0))
-    if max((len(each) for each in texts), default=0) * LETTER + 4 <= slot:
-        axes.set_xticks(places, texts)
-    else:
-        axes.set_xticks(places, texts, rotation=40, ha="right", rotation_mode="anchor")
-    axes.tick_params(axis="x", length=0)
 
 
 def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
@@ -87,7 +78,8 @@ def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
             )
         sign = {True: " ●", False: " ○"}[each.significant] if each.p is not None else ""
         axes.set_title(shortened(each.name, 26) + sign)
-        _ticks(axes, range(len(first)), [f"{each.factors[0]}={level}" for level in first], BROAD / 3)
+        names = [[shortened(f"{each.factors[0]}={level}", 22)] for level in first]
+        ticks(axes, range(len(first)), names, BROAD / 3)
         axes.set_xlim(-0.3, len(first) - 0.7)
         axes.set_ylim(low - margin, high + margin)
         axes.tick_params(labelsize=8)

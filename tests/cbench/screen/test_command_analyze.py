@@ -83,7 +83,6 @@ def test_rows_are_put_into_the_order_of_time(tmp_path: Path) -> None:
     ]
     (series,) = read(table(tmp_path / "data.csv", rows)).series
     assert series.value.tolist() == sorted(series.value.tolist())
-    assert series.position.tolist() == [0, 1] * 6
     assert series.sequence.tolist() == list(range(12))
 
 
