@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -58,11 +58,6 @@ class ResponseSeries:
         """The same values with the numbers of their trials in the whole screen. Two of shape (n,)."""
         rows = (self.treatment == treatment) & ~np.isnan(self.value)
         return self.sequence[rows], self.value[rows]
-
-    def of_batch(self, batch: int, treatments: Collection[int]) -> tuple[Codes, Values]:
-        """Treatments and values of a batch's trials, failed ones left out. Two of shape (n,)."""
-        rows = (self.batch == batch) & np.isin(self.treatment, list(treatments)) & ~np.isnan(self.value)
-        return self.treatment[rows], self.value[rows]
 
     def kept(self, keep: NDArray[np.bool_]) -> ResponseSeries:
         """Only the trials of some treatments; `keep`: one for each treatment."""

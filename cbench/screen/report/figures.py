@@ -1,4 +1,4 @@
-"""The figures of a screening experiment's report that show samples: each value, in time, by batch, and the means.
+"""The figures of a screening experiment's report that show samples: each value, in time, and the means.
 
 As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside of the SVG, so
 that a page with hundreds of thousands of values opens at once.
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from cbench.report.figures import pyplot
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, drawn, shortened
 from cbench.screen.analysis.result import SampleResult
 from cbench.screen.analysis.samples import PIXELS
-from cbench.screen.report.figures_violin import Values, violins
+from cbench.screen.data.data import Values
 
 RED = "#b3261e"
 """Of questionable treatments, as of the verdict."""
@@ -28,6 +29,9 @@ MOST_VECTORS = 600
 MOST_SHOWN = 24
 """Treatments side by side."""
 DPI = 130
+HALF = 0.4
+"""Of the widest place of a silhouette, where samples stand 1 apart."""
+MOST_EXACT = 600
 LETTER = 5.3
 """Points that a letter takes at the size of the axes' texts."""
 
@@ -63,13 +67,45 @@ def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], la
     many = sum(each.size for _, each in shown)
     with figure(key, 1, 1, 3.3) as (found, axes):
         colors = [RED if row.questionable is not None else FIXED for row, _ in shown]
-        violins(axes[0], [each for _, each in shown], colors, seed, rasterise=many > MOST_VECTORS)
+        _violins(axes[0], [each for _, each in shown], colors, seed, rasterise=many > MOST_VECTORS)
         for place, (row, _) in enumerate(shown):
             if row.mean is not None and not row.alike:
                 axes[0].plot([place - 0.22, place + 0.22], [row.mean] * 2, color=DARK, linewidth=1.2)
         treatments(axes[0], [row for row, _ in shown], label)
         plain(axes[0], label.value)
     return str(found[0])
+
+
+def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: int, rasterise: bool) -> None:
+    """Samples at 0, 1, ...: every value a point, moved aside by chance within its distribution's silhouette; one whose
+    values are all alike is a line."""
+    draw = np.random.default_rng(seed)
+    for place, (values, color) in enumerate(zip(samples, colors, strict=True)):
+        if values.min() == values.max():
+            axes.plot([place - HALF, place + HALF], [values[0]] * 2, color=color, linewidth=1.6)
+            continue
+        axes.plot(
+            place + HALF * silhouette(values) * draw.uniform(-1, 1, values.size),
+            values,
+            ".",
+            color=color,
+            markersize=4.5 if values.size < 100 else 2.8 if values.size < 1000 else 1.4,
+            alpha=1 if values.size < 500 else 0.6,
+            markeredgewidth=0,
+            rasterized=rasterise,
+        )
+
+
+def silhouette(values: Values) -> Values:
+    """The half width of a violin at each value as a share of its widest place: a Gaussian kernel density with D. W.
+    Scott's bandwidth, computed at MOST_EXACT values or quantiles and drawn straight between them."""
+    around = values - np.median(values)
+    around = around / np.abs(around).max()
+    places = np.unique(around)
+    if places.size > MOST_EXACT:
+        places = np.unique(np.quantile(around, np.linspace(0, 1, MOST_EXACT)))
+    density = np.interp(around, places, pyplot().mlab.GaussianKDE(around).evaluate(places))
+    return np.asarray(density / density.max())
 
 
 def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label: AxisNames) -> str:
@@ -96,43 +132,6 @@ def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label
             axes.tick_params(labelleft=False)
 
     return panel_grid(key, len(shown), draw, across=4, height=1.55)
-
-
-def by_batch(
-    key: str,
-    values: Sequence[Values],
-    kinds: Sequence[int],
-    names: Sequence[str],
-    unit: str,
-    seed: int,
-) -> str:
-    """All values of each batch, side by side in time; `kinds`: the combination of hard levels, by color and by
-    its name in `names`."""
-    draw = np.random.default_rng(seed)
-    many = sum(each.size for each in values)
-    with figure(key, 1, 1, 2.9) as (found, axes):
-        seen: set[int] = set()
-        for place, (each, kind) in enumerate(zip(values, kinds, strict=True)):
-            if not each.size:
-                continue
-            axes[0].plot(
-                place + 1 + draw.uniform(-0.3, 0.3, each.size),
-                each,
-                SHAPES[kind % len(SHAPES)] if each.size < 200 else ".",
-                color=LEVELS[kind % len(LEVELS)],
-                markersize=3.5 if each.size < 200 else 1.6,
-                markeredgewidth=0,
-                rasterized=many > MOST_VECTORS,
-            )
-            if kind not in seen and names[kind]:
-                seen.add(kind)
-                axes[0].plot([], [], "o", color=LEVELS[kind % len(LEVELS)], label=shortened(names[kind], 40))
-            axes[0].plot([place + 0.65, place + 1.35], [each.mean()] * 2, color=DARK, linewidth=1.2)
-        axes[0].set(xlabel="batch, in time", xlim=(0.4, len(values) + 0.6))
-        axes[0].xaxis.get_major_locator().set_params(integer=True)
-        plain(axes[0], unit or "value")
-        legend(axes[0])
-    return str(found[0])
 
 
 def means(key: str, panels: Sequence[Panel]) -> str:

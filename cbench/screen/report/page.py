@@ -197,7 +197,7 @@ def _sample_figures(
     said += f"; all alike: {alike:,} treatments." if alike else "."
     most = figures.MOST_SHOWN
     first = f" The first {most} of {len(rows):,} treatments." if len(rows) > most else ""
-    drawn = [
+    return [
         Figure(
             f"{key}-values",
             figures.samples(f"{key}-values", rows, values, names, result.seed),
@@ -216,29 +216,6 @@ def _sample_figures(
             broad=True,
         ),
     ]
-    return [*drawn, _by_batch(result, data, series, row, key)] if len(data.batches) > 1 else drawn
-
-
-def _by_batch(result: ScreenResult, data: Data, series: ResponseSeries, row: ResponseResult, key: str) -> Figure:
-    kept = {each.treatment for each in row.treatments}
-    hard = [number for number, factor in enumerate(data.factors) if factor.hard]
-    kinds: dict[str, int] = {}
-    values, of = [], []
-    for batch in range(len(data.batches)):
-        treatments, mine = series.of_batch(batch, kept)
-        values.append(mine)
-        levels = data.treatments[int(treatments[0])] if treatments.size else None
-        name = " ".join(f"{data.factors[n].name}={data.factors[n].levels[levels[n]]}" for n in hard) if levels else ""
-        of.append(kinds.setdefault(name, len(kinds)))
-    depends = [each.level or "all" for each in row.boots if each.depends]
-    return Figure(
-        f"{key}-batches",
-        figures.by_batch(f"{key}-batches", values, of, list(kinds), row.unit, result.seed),
-        "Values by batch",
-        "All values of each batch, whatever their treatment, with their mean.",
-        f"They depend on the batch: {', '.join(depends)}." if depends else f"{len(data.batches):,} batches.",
-        broad=True,
-    )
 
 
 def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:

@@ -16,7 +16,7 @@ from cbench.screen.analysis.result import (
     ResponseResult,
     ScreenResult,
 )
-from cbench.screen.command_analyze import end
+from cbench.screen.command import end
 from cbench.screen.data.read_table import Chosen
 from cbench.screen.report import page_tables
 from cbench.screen.stats.practical_significance import Materiality
