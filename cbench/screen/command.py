@@ -22,6 +22,7 @@ from quiet import UsageError, save
 if TYPE_CHECKING:
     from cbench.screen.analysis.result import ScreenResult
     from cbench.screen.data.data import Data as ScreenData
+    from cbench.screen.run import ResumeScreen, StartScreen
 
 screen = typer.Typer(
     no_args_is_help=True,
@@ -138,23 +139,23 @@ def run_command(
 ) -> None:
     """Run an experiment: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
     from cbench.screen import run
-    from cbench.study import table
 
-    start = run.StartScreen(path, output)
-    with table.StudyBar() as bar:
-        reached = start.run(bar.show)
-    _say(reached, as_json, table.finished(reached, "screen"))
+    _run(run.StartScreen(path, output), as_json)
 
 
 @screen.command("resume")
 def resume_command(data: Data, *, as_json: Json = False) -> None:
     """Go on with an experiment that was interrupted, at its next trial."""
     from cbench.screen import run
+
+    _run(run.ResumeScreen(data), as_json)
+
+
+def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
     from cbench.study import table
 
-    resume = run.ResumeScreen(data)
     with table.StudyBar() as bar:
-        reached = resume.run(bar.show)
+        reached = experiment.run(bar.show)
     _say(reached, as_json, table.finished(reached, "screen"))
 
 
@@ -210,10 +211,7 @@ def report_command(
 
         progress("the page")
         save(output, page.page(result, read), "-o")
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
-    else:
-        sys.stderr.write(f"cbench: {output} written: {result.verdict[0]}\n")
+    _say(result, as_json, f"{output} written: {result.verdict[0]}")
     end(data, result)
 
 

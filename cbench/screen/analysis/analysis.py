@@ -26,7 +26,7 @@ from cbench.screen.analysis.result import (
     TreatmentResult,
 )
 from cbench.screen.analysis.samples import IntervalOptions
-from cbench.screen.data.data import COMPLETE, Data, Filter, ResponseSeries, Values
+from cbench.screen.data.data import Data, Filter, ResponseSeries, Values
 from cbench.screen.stats.block_tests import blocked
 from cbench.stats import multiple_testing
 from cbench.stats.etalon import FIRST_ALPHA
@@ -42,7 +42,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     alpha = data.alpha if options.alpha is None else options.alpha
     confidence = data.confidence if options.confidence is None else options.confidence
     seed = data.seed if options.seed is None else options.seed
-    chosen = _filter(data, options)
+    chosen = filters.chosen(data, options)
     treatments = int(chosen.keep.sum())
     first_alpha = min(FIRST_ALPHA, alpha / (treatments * len(data.series)))
     responses: dict[str, ResponseResult] = {}
@@ -77,17 +77,6 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
         )
     )
     return replace(result, verdict=tuple(verdict.verdict(result)))
-
-
-def _filter(data: Data, options: ScreenOptions) -> Filter:
-    chosen = filters.chosen(data, options.abridgment, options.exclude)
-    for option, texts in (("--only", options.only), ("--minus", options.minus)):
-        if texts:
-            more = filters.ad_hoc(data, option, texts)
-            name = more.name if chosen.name == COMPLETE else f"{chosen.name}; {more.name}"
-            chosen = Filter(name, name, chosen.keep & more.keep)
-            filters.check(chosen)
-    return chosen
 
 
 def _design(data: Data, chosen: Filter) -> DesignResult:

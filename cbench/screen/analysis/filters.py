@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.plots import plots_of
 from cbench.screen.analysis.result import AliasedEffect, EmptyCells, TreatmentSet, UntestableEffect
 from cbench.screen.data.data import COMPLETE, UNQUESTIONED, Data, Filter
@@ -25,30 +26,30 @@ def every_filter(data: Data) -> list[Filter]:
     return [*made, *data.filters]
 
 
-def chosen(data: Data, name: str | None, exclude: bool) -> Filter:
+def chosen(data: Data, options: ScreenOptions) -> Filter:
     """The filter that an analysis uses. Raises UsageError for a name that is none, and where nothing is left."""
-    found = {each.name: each for each in every_filter(data)}
-    made = found[COMPLETE]
-    if name is not None:
-        if name not in found:
-            there = ", ".join(each.name for each in data.filters) or "none"
-            raise UsageError(f"--abridgment {name}: the data have {there}")
-        made = found[name]
-    if exclude and data.questionable and name != UNQUESTIONED:
-        keep = made.keep & found[UNQUESTIONED].keep
-        words = "minus the questionable ones" if name is None else f"{made.words}; minus the questionable ones"
-        made = Filter(UNQUESTIONED if name is None else f"{made.name}, {UNQUESTIONED}", words, keep)
-    check(made)
-    return made
+    known = {each.name: each for each in every_filter(data)}
+    name = options.abridgment
+    if name is not None and name not in known:
+        raise UsageError(
+            f"--abridgment {name}: the data have {', '.join(each.name for each in data.filters) or 'none'}"
+        )
+    used = known[name or COMPLETE]
+    if options.exclude and data.questionable and name != UNQUESTIONED:
+        keep = used.keep & known[UNQUESTIONED].keep
+        words = "minus the questionable ones" if name is None else f"{used.words}; minus the questionable ones"
+        used = Filter(UNQUESTIONED if name is None else f"{used.name}, {UNQUESTIONED}", words, keep)
+    for option, texts in (("--only", options.only), ("--minus", options.minus)):
+        if texts:
+            both = f"{option[2:]} {', '.join(texts)}"
+            both = both if used.name == COMPLETE else f"{used.name}; {both}"
+            used = Filter(both, both, used.keep & _keep(data, option, texts))
+        if not used.keep.any():
+            raise UsageError(f"{used.name}: leaves no treatment")
+    return used
 
 
-def check(found: Filter) -> None:
-    """Raises UsageError where nothing is left."""
-    if not found.keep.any():
-        raise UsageError(f"{found.name}: leaves no treatment")
-
-
-def ad_hoc(data: Data, option: str, texts: Sequence[str]) -> Filter:
+def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
     """A choice of treatments from the command line: `--only` or `--minus` with texts such as "fp=0 prf=1".
 
     Raises UsageError for a factor or level that does not exist.
@@ -68,8 +69,7 @@ def ad_hoc(data: Data, option: str, texts: Sequence[str]) -> Filter:
                 raise UsageError(f"{option} {text}: {name} has no level {wrong[0]!r}; it has {', '.join(names)}")
             mine &= np.isin(levels[:, number], [names.index(each) for each in asked])
         hit |= mine
-    keep = hit if option == "--only" else ~hit
-    return Filter(f"{option[2:]} {', '.join(texts)}", f"{option[2:]} {', '.join(texts)}", keep)
+    return hit if option == "--only" else ~hit
 
 
 def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:

@@ -115,15 +115,19 @@ def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
         of = f"{len(treatments):,} treatments of {', '.join(factors)}"
         raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: is every one of these a factor?")
     treatment = rows.reshape(-1).astype(np.int32)
-    warnings: list[str] = []
     batch_name = next((name for name in BATCHES if name in found), "")
     batch = _levels(batch_name, found[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
-    for name in chosen.hard:
-        _check_hard(name, levels[name].codes, batch)
-    hard = {name for name in factors if name in chosen.hard or _whole_plots(levels[name].codes, batch.codes)}
-    made = tuple(Factor(name, levels[name].names, name in hard) for name in factors)
+    varied = {name: _varied_within(levels[name].codes, batch) for name in factors}
+    if wrong := [name for name in chosen.hard if varied[name] is not None]:
+        name = wrong[0]
+        raise UsageError(f"--hard {name}: {name} changes within batch {varied[name]}, so it is not hard to change")
+    plots = {name for name in factors if len(batch.names) > 1 and len(levels[name].names) > 1 and varied[name] is None}
+    made = tuple(Factor(name, levels[name].names, name in plots or name in chosen.hard) for name in factors)
     workload = coded("workload", found["workload"], blank=True) if "workload" in found else None
-    iteration = _iterations(found, treatment, warnings)
+    iteration = _whole("iteration", numbers("iteration", found["iteration"])) if "iteration" in found else None
+    warnings: tuple[str, ...] = ()
+    if iteration is None and np.bincount(treatment).max(initial=0) > 1:
+        warnings = ("no column iteration: the n-th trials of all treatments are taken for the n-th iteration",)
     position = _whole("position", numbers("position", found["position"])) if "position" in found else None
     made_series = series(found, chosen.values, treatment, iteration, batch.codes, position, workload)
     return Data(
@@ -133,7 +137,7 @@ def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
         made_series,
         batch.names,
         _questionable(found, treatment),
-        warnings=tuple(warnings),
+        warnings=warnings,
         excluded=int(np.prod([len(each.levels) for each in made])) - len(treatments),
     )
 
@@ -195,19 +199,11 @@ def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int) -> Cod
     return Coded(np.array(codes, dtype=np.int32), tuple(names) or ("",))
 
 
-def _check_hard(name: str, level: Codes, batch: Coded) -> None:
-    """Raises UsageError where a factor that is said to be hard has several levels in a batch."""
-    for number, label in enumerate(batch.names):
-        if np.unique(level[batch.codes == number]).size > 1:
-            raise UsageError(f"--hard {name}: {name} changes within batch {label}, so it is not hard to change")
-
-
-def _whole_plots(level: Codes, batch: Codes) -> bool:
-    """Whether a factor changes between batches only; of one batch nothing can be told."""
-    if batch.max(initial=0) == 0 or np.unique(level).size == 1:
-        return False
-    width = int(level.max()) + 1
-    return np.unique(batch.astype(np.int64) * width + level).size == np.unique(batch).size
+def _varied_within(level: Codes, batch: Coded) -> str | None:
+    """The first batch in which a factor has several levels; None where it changes between batches only."""
+    pairs = np.unique(np.stack([batch.codes, level], axis=1), axis=0)[:, 0]
+    twice = pairs[1:][pairs[1:] == pairs[:-1]]
+    return batch.names[int(twice[0])] if twice.size else None
 
 
 def _natural(name: str) -> tuple[int, float, str]:
@@ -222,15 +218,6 @@ def _whole(name: str, value: Values) -> Codes:
     if wrong.size:
         raise ColumnError(name, int(wrong[0]), "is not a whole number")
     return (value - value.min() if value.size else value).astype(np.int32)
-
-
-def _iterations(found: Columns, treatment: Codes, warnings: list[str]) -> Codes | None:
-    """None where there is no column: then the n-th trial of each treatment is its n-th iteration."""
-    if "iteration" in found:
-        return _whole("iteration", numbers("iteration", found["iteration"]))
-    if np.bincount(treatment).max(initial=0) > 1:
-        warnings.append("no column iteration: the n-th trials of all treatments are taken for the n-th iteration")
-    return None
 
 
 def _questionable(found: Columns, treatment: Codes) -> dict[int, str]:
