@@ -156,25 +156,23 @@ def _preflight(screen: Screen, label: str) -> None:
     reader = Reader()
     for factor in screen.factors:
         for level in factor.levels:
-            if why := _why(reader, screen, level):
-                raise Refused(f"{label}: {factor.name}={level.name} cannot be set here: {why}")
+            try:
+                _check_level(reader, screen, level)
+            except Refused as error:
+                raise Refused(f"{label}: {factor.name}={level.name} cannot be set here: {error}") from None
 
 
-def _why(reader: Reader, screen: Screen, level: Level) -> str:
+def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
     if level.by_quiet:
         record = applied_state(reader)
         if record is not None:
-            return f"'{record.profile}' is applied to this host; run `quiet restore` first"
+            raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
         if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
-            return why
+            raise Refused(why)
         if os.geteuid() != 0:
-            return "it changes the host, which only root may: run it with sudo"
-    try:
-        with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
-            pass
-    except Refused as error:
-        return str(error)
-    return ""
+            raise Refused("it changes the host, which only root may: run it with sudo")
+    with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
+        pass
 
 
 def study_of(screen: Screen, found: tuple[Treatment, ...], builds: Builds | None = None) -> Study:

@@ -46,7 +46,7 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
     return {
         effect: f"the {errors[row.stratum].source} is 0: batches are exactly alike"
         for effect, row in rows.items()
-        if row.df and row.p is None and errors[row.stratum].df
+        if row.stratum and row.df and row.p is None and errors[row.stratum].df
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 from cbench.screen.config import model, treatments
@@ -26,6 +26,19 @@ ONCE: tuple[tuple[str, Callable[[Level], bool]], ...] = (
     ("profile", lambda level: bool(level.profile)),
 )
 """What only one factor can set."""
+
+
+def _knobs(level: Level) -> list[str]:
+    """A governor is one too."""
+    return [*level.knobs, *([GOVERNOR] if level.governor else [])]
+
+
+NAMED: tuple[tuple[str, Callable[[Level], Iterable[str]]], ...] = (
+    ("the variable", lambda level: level.environment),
+    ("the knob", _knobs),
+    ("the kernel's", lambda level: [word.partition("=")[0] for word in level.kernel or ()]),
+)
+"""What several factors can set, if each sets others."""
 
 
 def check_screen(screen: Screen, whole: TomlTable) -> None:
@@ -69,13 +82,13 @@ def _ways(screen: Screen, whole: TomlTable) -> None:
         for key, has in ONCE:
             if any(map(has, one.levels)) and any(map(has, other.levels)):
                 raise whole.error_at(place, f"{one.name} and {other.name} both set {key}: that is one factor")
-        for what, names in (("the variable", _variables), ("the knob", _knobs), ("the kernel's", _parameters)):
-            if both := names(one) & names(other):
+        for what, names in NAMED:
+            if both := _named(one, names) & _named(other, names):
                 raise whole.error_at(
                     place, f"{one.name} and {other.name} both set {what} {min(both)}: that is one factor"
                 )
         for first, second in ((one, other), (other, one)):
-            if any(level.profile for level in first.levels) and _knobs(second):
+            if any(level.profile for level in first.levels) and _named(second, _knobs):
                 raise whole.error_at(place, f"{first.name} applies a profile, which {second.name}'s knobs would change")
     for number, factor in enumerate(screen.factors):
         for level in factor.levels:
@@ -85,19 +98,8 @@ def _ways(screen: Screen, whole: TomlTable) -> None:
                 )
 
 
-def _variables(factor: ScreenFactor) -> set[str]:
-    return {name for level in factor.levels for name in level.environment}
-
-
-def _parameters(factor: ScreenFactor) -> set[str]:
-    """Of the kernel's command line: what its words set."""
-    return {word.partition("=")[0] for level in factor.levels for word in level.kernel or ()}
-
-
-def _knobs(factor: ScreenFactor) -> set[str]:
-    """Those that its levels set; a governor is one too."""
-    found = {name for level in factor.levels for name in level.knobs}
-    return found | {GOVERNOR} if any(level.governor for level in factor.levels) else found
+def _named(factor: ScreenFactor, names: Callable[[Level], Iterable[str]]) -> set[str]:
+    return {name for level in factor.levels for name in names(level)}
 
 
 def _profile(screen: Screen, whole: TomlTable) -> None:

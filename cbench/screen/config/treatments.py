@@ -84,16 +84,14 @@ def _treatment(screen: Screen, number: int, numbers: factorial.Treatment) -> Tre
     meant = [each for each in screen.constraints if matches(each.where, levels)]
     missing: dict[str, str] = {}
     if NO_PROFILER in (screen.level(factor, level).profiler for factor, level in levels.items()):
-        missing = dict.fromkeys((each.name for each in screen.responses if _needs_profiler(each)), UNSAMPLED)
+        samples = [each for each in screen.responses if each.metric.source == SAMPLES]
+        lacking = [each.name for each in samples if not perf_record.parse(each.metric.detail).call_graph]
+        missing = dict.fromkeys(lacking, UNSAMPLED)
     for each in meant:
         if each.kind == UNOBTAINABLE:
             missing |= dict.fromkeys(each.responses, each.reason)
     questionable = "; ".join(dict.fromkeys(each.reason for each in meant if each.kind == QUESTIONABLE))
     return Treatment(number, numbers, levels, questionable, missing)
-
-
-def _needs_profiler(response: Response) -> bool:
-    return response.metric.source == SAMPLES and not perf_record.parse(response.metric.detail).call_graph
 
 
 def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> tuple[Response, ...]:

@@ -47,16 +47,12 @@ def _batch(number: int, levels: Mapping[str, str]) -> str:
 
 def _filter(each: Abridgment, treatments: Sequence[Treatment]) -> Filter:
     keep = np.array([each.keeps(treatment.levels) for treatment in treatments], dtype=bool)
-    return Filter(each.name, filter_words(each), keep)
-
-
-def filter_words(each: Abridgment) -> str:
-    """`only fp=0 prf=1, fp=1 prf=2; minus fp=0 prf=2`."""
     parts = [("only", each.only), ("minus", each.minus)]
-    return "; ".join(f"{word} {', '.join(where_words(where) for where in wheres)}" for word, wheres in parts if wheres)
+    words = [f"{word} {', '.join(map(_words, wheres))}" for word, wheres in parts if wheres]
+    return Filter(each.name, "; ".join(words), keep)
 
 
-def where_words(where: Where) -> str:
+def _words(where: Where) -> str:
     """`fp=0 prf=1|2`."""
     return " ".join(f"{factor}={'|'.join(levels)}" for factor, levels in where.items())
 

@@ -57,11 +57,12 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
 def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
     """Why this level can never be set here, as far as that is seen without doing it; nothing where it may."""
     if level.governor:
-        offered = {number: _offered(reader, number) for number in Facts(reader).policies}
-        if not offered:
+        policies = Facts(reader).policies
+        if not policies:
             return "no cpufreq driver here: the firmware or the hypervisor sets the frequency"
-        for number, names in offered.items():
-            if level.governor not in names:
+        for number in policies:
+            path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_available_governors"
+            if level.governor not in (names := (reader.text(path) or "").split()):
                 return f"policy {number} offers no governor {level.governor!r}, only {', '.join(names)}"
     parts = [Level(level.name, knobs={name: value}) for name, value in level.knobs.items()]
     for part in [*parts, *([Level(level.name, profile=level.profile)] if level.profile else [])]:
@@ -85,10 +86,6 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
     ((name, value),) = level.knobs.items()
     why = made.skips[0].reason if made.skips else f"is {value} already, nothing would change"
     return f"the knob {name}: {why}"
-
-
-def _offered(reader: Reader, policy: int) -> list[str]:
-    return (reader.text(f"{CPU_FOLDER}/cpufreq/policy{policy}/scaling_available_governors") or "").split()
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 from cbench.report.page import Figure, Table, render
 from cbench.report.svg import shortened
-from cbench.screen.analysis.result import (
-    DesignResult,
-    EffectResult,
-    ResponseResult,
-    ScreenResult,
-    StudyResult,
-)
+from cbench.screen.analysis.result import EffectResult, ResponseResult, ScreenResult, StudyResult
 from cbench.screen.analysis.verdict import amount
 from cbench.screen.data.data import Data, ResponseSeries
 from cbench.screen.report import figures, figures_effects, page_tables
@@ -248,13 +242,10 @@ def _design(result: ScreenResult) -> list[tuple[str, str]]:
         (factor.name, ", ".join(factor.levels) + (" (changes between batches only)" if factor.hard else ""))
         for factor in design.factors
     ]
-    rows.append(("treatments", f"{len(design.treatments):,}{_excluded(design)}"))
+    excluded = f"; {design.excluded:,} combinations of levels were not run" if design.excluded else ""
+    rows.append(("treatments", f"{len(design.treatments):,}{excluded}"))
     batches = len(design.batches)
     rows.append(("iterations", f"{design.iterations:,} in {batches:,} {'batch' if batches == 1 else 'batches'}"))
     rows += [("questionable", "; ".join(doubtful))] if doubtful else []
     lacking = [f"{name} of {', '.join(row.unobtainable)}" for name, row in result.responses.items() if row.unobtainable]
     return rows + ([("unobtainable", "; ".join(lacking))] if lacking else [])
-
-
-def _excluded(design: DesignResult) -> str:
-    return f"; {design.excluded:,} combinations of levels were not run" if design.excluded else ""

@@ -9,7 +9,7 @@ equally many values that is the effect itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -56,9 +56,10 @@ class SplitPlot:
     dropped: tuple[int, ...]
 
     @property
-    def errors(self) -> dict[str | None, AnovaRow]:
+    def errors(self) -> dict[str, AnovaRow]:
         """By stratum."""
-        return {row.stratum: row for row in self.rows if row.source in (WHOLE_ERROR, WITHIN_ERROR)}
+        errors = ((WHOLE, WHOLE_ERROR), (WITHIN, WITHIN_ERROR))
+        return {stratum: row for stratum, source in errors for row in self.rows if row.source == source}
 
 
 def split_plot(
@@ -96,35 +97,26 @@ def split_plot(
     table.within()
     rows, effect_rows = table.finished(2 * power)
     split = SplitPlot(rows, (), np.unique(plots).size, dropped)
-    refused = [
-        f"{', '.join(lost)} cannot be tested{_alike(stratum, hard) if error.df else words}"
-        for stratum, words in ((WHOLE, _no_batches(names, hard)), (WITHIN, _no_rest(names, hard)))
-        if (error := split.errors[stratum]) and (lost := _lost(effect_rows.values(), error))
-    ]
+    refused = []
+    for stratum, error in split.errors.items():
+        ours = [row for row in effect_rows.values() if row.stratum == stratum and row.p is None]
+        if lost := [row.source for row in ours if row.df or not error.df]:
+            refused.append(f"{', '.join(lost)} cannot be tested{_why(stratum, error.df, [names[at] for at in hard])}")
     return replace(split, refused=tuple(refused)), effect_rows
 
 
-def _lost(rows: Iterable[AnovaRow], error: AnovaRow) -> list[str]:
-    """Effects in a stratum that has nothing to compare them with."""
-    ours = [row for row in rows if row.stratum == error.stratum and row.p is None]
-    return [row.source for row in ours if row.df or not error.df]
-
-
-def _no_batches(names: Sequence[str], hard: Sequence[int]) -> str:
-    each = ", ".join(names[at] for at in hard)
-    return f": one batch per level of {each}; {SEVERAL}"
-
-
-def _no_rest(names: Sequence[str], hard: Sequence[int]) -> str:
-    each = f" per level of {', '.join(names[at] for at in hard)}" if hard else ""
-    return f" against the batches: one batch{each}; its iterations can tell of effects in this batch only"
-
-
-def _alike(stratum: str, hard: Sequence[int]) -> str:
-    if stratum == WHOLE:
+def _why(stratum: str, df: int, names: Sequence[str]) -> str:
+    """Why effects of a stratum have nothing to compare them with; `names` of the hard factors."""
+    each = ", ".join(names)
+    if stratum == WHOLE and df:
         return ": the batches of a level are exactly alike, so the whole-plot error is 0; values are too coarse for it"
-    batches = "the batches of a level" if hard else "all batches"
-    return f" against the batches: effects are exactly alike in {batches}, so the within-plot error is 0"
+    if stratum == WHOLE:
+        return f": one batch per level of {each}; {SEVERAL}"
+    if df:
+        batches = "the batches of a level" if names else "all batches"
+        return f" against the batches: effects are exactly alike in {batches}, so the within-plot error is 0"
+    level = f" per level of {each}" if names else ""
+    return f" against the batches: one batch{level}; its iterations can tell of effects in this batch only"
 
 
 class _Table:
