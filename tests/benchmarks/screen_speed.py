@@ -26,7 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cbench.screen.stats.subsampling import subsampling
+from cbench.screen.stats.practical_significance import subsampling
 from cbench.stats.bca import bca
 
 VALUES, REPLICATES = 5000, 50_000

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from math import isfinite, nan
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbench.screen.analysis import effects, filters, plots, samples, verdict
 from cbench.screen.analysis.effects import ResponseSlice
@@ -22,16 +24,18 @@ from cbench.screen.analysis.result import (
     EffectResult,
     FilterResult,
     ResponseResult,
+    SampleResult,
     ScreenResult,
     TreatmentResult,
 )
-from cbench.screen.analysis.samples import IntervalOptions
 from cbench.screen.data.data import Data, Filter, ResponseSeries, Values
 from cbench.screen.stats.block_tests import blocked
 from cbench.stats import multiple_testing
 from cbench.stats.etalon import FIRST_ALPHA
 
 Progress = Callable[[str], None]
+Intervals = Callable[[ResponseSeries, NDArray[np.bool_]], tuple[SampleResult, ...]]
+"""Of the treatments of a response that are kept."""
 T = TypeVar("T")
 E = TypeVar("E", bound=EffectResult)
 
@@ -50,8 +54,8 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     deltas = samples.tolerances([each.kept(chosen.keep) for each in data.series], confidence)
     for series, delta in zip(data.series, deltas, strict=True):
         progress(series.name)
-        how = IntervalOptions(confidence, seed, delta, first_alpha)
-        responses[series.name], part = _response(data, series, chosen, alpha, how, options.exclude)
+        intervals = partial(samples.samples, data, confidence, seed, delta, first_alpha)
+        responses[series.name], part = _response(data, series, chosen, alpha, intervals, options.exclude)
         if part is not None:
             slices[series.name] = part
     responses = _decide(responses, alpha)
@@ -106,7 +110,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
 
 
 def _response(
-    data: Data, series: ResponseSeries, chosen: Filter, alpha: float, how: IntervalOptions, exclude: bool
+    data: Data, series: ResponseSeries, chosen: Filter, alpha: float, intervals: Intervals, exclude: bool
 ) -> tuple[ResponseResult, ResponseSlice | None]:
     """One response with the filter's treatments; no slice where it has no values."""
     many = len(data.treatments)
@@ -114,7 +118,6 @@ def _response(
     keep = chosen.keep & ~np.isin(np.arange(many), list(series.unobtainable))
     kept = series.kept(keep)
     means = np.where(keep, whole, nan)
-    missing = [number for number in np.flatnonzero(keep).tolist() if np.isnan(means[number])]
     result = ResponseResult(
         workload=series.workload,
         response=series.response,
@@ -123,8 +126,8 @@ def _response(
         n=int((~np.isnan(kept.value)).sum()),
         failed=int(np.isnan(kept.value).sum()),
         unobtainable=tuple(data.label(number) for number in sorted(series.unobtainable)),
-        missing=tuple(data.label(number) for number in missing),
-        treatments=samples.samples(data, kept, keep, how),
+        missing=tuple(data.label(number) for number in np.flatnonzero(keep & np.isnan(means)).tolist()),
+        treatments=intervals(kept, keep),
         sets=_effects_by_filter(data, series, whole),
         why="it has no values",
     )

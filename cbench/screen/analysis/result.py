@@ -14,9 +14,8 @@ from cbench.screen.design.factorial import Factor
 from cbench.screen.stats.batch_effects import BootCheck
 from cbench.screen.stats.block_tests import EffectTest
 from cbench.screen.stats.blockplot import BlockPlot
-from cbench.screen.stats.practical_significance import Materiality
+from cbench.screen.stats.practical_significance import Materiality, StudiedSize
 from cbench.screen.stats.splitplot import SplitPlot
-from cbench.screen.stats.subsampling import StudiedSize
 
 Ends = tuple[float, float]
 """Of an interval."""
@@ -269,3 +268,8 @@ class ScreenResult:
     responses: Mapping[str, ResponseResult]
     tests: int
     verdict: tuple[str, ...] = ()
+
+    @property
+    def every_effect(self) -> list[tuple[str, ResponseResult, str, EffectResult]]:
+        """Each with its response's name, its response, and its name."""
+        return [(name, row, effect, each) for name, row in self.responses.items() for effect, each in row.every_effect]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 from cbench.screen.analysis.result import Ends, FirstRunResult, NoMateriality, SampleResult, StudyResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.stats.adaptive import adaptive_bca
-from cbench.screen.stats.practical_significance import Materiality, OwnWidths, materiality
-from cbench.screen.stats.subsampling import subsampling
+from cbench.screen.stats.practical_significance import Materiality, OwnWidths, materiality, subsampling
 from cbench.stats.bca import MOST_EXACT, bca_exact
 from cbench.stats.etalon import FirstRun, first_run
 from cbench.stats.interval import MID, STRICT, Interval, deviation, t_interval
@@ -28,17 +26,6 @@ REPLICATES = 1000
 """Of each sample in the study of intervals."""
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalOptions:
-    """Of intervals. `delta`: what their ends have to be stable in, in the values' unit: a pixel of the plot.
-    `first_alpha`: level of the rule of the first run, for one sample."""
-
-    confidence: float
-    seed: int
-    delta: float
-    first_alpha: float
-
-
 def means(series: ResponseSeries, treatments: int) -> Values:
     """Of each treatment; NaN where it has no values. Shape (treatments,)."""
     there = ~np.isnan(series.value)
@@ -50,12 +37,55 @@ def means(series: ResponseSeries, treatments: int) -> Values:
 
 
 def samples(
-    data: Data, series: ResponseSeries, keep: NDArray[np.bool_], how: IntervalOptions
+    data: Data,
+    confidence: float,
+    seed: int,
+    delta: float,
+    first_alpha: float,
+    series: ResponseSeries,
+    keep: NDArray[np.bool_],
 ) -> tuple[SampleResult, ...]:
-    """One for each treatment that is kept and that the response can have."""
+    """One for each treatment that is kept and that the response can have.
+
+    `delta`: what the ends of intervals have to be stable in, in the values' unit: a pixel of the plot. `first_alpha`:
+    level of the rule of the first run, for one sample.
+    """
     failed = np.bincount(series.treatment[np.isnan(series.value)], minlength=len(data.treatments))
     wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
-    return tuple(_sample(data, each, series.of(each), int(failed[each]), how) for each in wanted)
+    results = []
+    for number in wanted:
+        values = series.of(number)
+        known = values.size > 0
+        plain = t_interval(values, confidence)
+        # Of few values all resamples: nothing is left to chance.
+        mid, strict = (
+            bca_exact(values, confidence, ties=ties)
+            if values.size <= MOST_EXACT
+            else adaptive_bca(values, confidence, delta, seed, ties)
+            for ties in (MID, STRICT)
+        )
+        results.append(
+            SampleResult(
+                treatment=number,
+                name=data.label(number),
+                questionable=data.questionable.get(number),
+                n=int(values.size),
+                failed=int(failed[number]),
+                mean=float(values.mean()) if known else None,
+                sd=deviation(values),
+                median=float(np.median(values)) if known else None,
+                min=float(values.min()) if known else None,
+                max=float(values.max()) if known else None,
+                alike=bool(known and values.min() == values.max()),
+                bca_mid=_ends(mid),
+                bca_strict=_ends(strict),
+                t=_ends(plain),
+                replicates=mid.replicates,
+                why=mid.why or plain.why,
+                first_run=_first(first_run(values, first_alpha)),
+            )
+        )
+    return tuple(results)
 
 
 def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float]:
@@ -72,40 +102,7 @@ def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[floa
     return [spans[key] / PIXELS or inf for key in keys]
 
 
-def _sample(data: Data, number: int, values: Values, failed: int, how: IntervalOptions) -> SampleResult:
-    plain = t_interval(values, how.confidence)
-    bca = {ties: _bca(values, ties, how) for ties in (MID, STRICT)}
-    known = values.size > 0
-    return SampleResult(
-        treatment=number,
-        name=data.label(number),
-        questionable=data.questionable.get(number),
-        n=int(values.size),
-        failed=failed,
-        mean=float(values.mean()) if known else None,
-        sd=deviation(values),
-        median=float(np.median(values)) if known else None,
-        min=float(values.min()) if known else None,
-        max=float(values.max()) if known else None,
-        alike=bool(known and values.min() == values.max()),
-        bca_mid=ends(bca[MID]),
-        bca_strict=ends(bca[STRICT]),
-        t=ends(plain),
-        replicates=bca[MID].replicates,
-        why=bca[MID].why or plain.why,
-        first_run=_first(first_run(values, how.first_alpha)),
-    )
-
-
-def _bca(values: Values, ties: str, how: IntervalOptions) -> Interval:
-    """Of few values by all their resamples: nothing is left to chance."""
-    if values.size <= MOST_EXACT:
-        return bca_exact(values, how.confidence, ties=ties)
-    return adaptive_bca(values, how.confidence, how.delta, how.seed, ties)
-
-
-def ends(interval: Interval) -> Ends | None:
-    """Both ends; None where there is no interval."""
+def _ends(interval: Interval) -> Ends | None:
     return None if interval.low is None or interval.high is None else (interval.low, interval.high)
 
 

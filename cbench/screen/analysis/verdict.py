@@ -24,7 +24,7 @@ def verdict(made: ScreenResult) -> list[str]:
 
 def nothing_told(made: ScreenResult) -> bool:
     """Whether there is no answer at all: no test, or none that could have come out significant."""
-    every = [(row.blocks_used, each.test) for row in made.responses.values() for _, each in row.every_effect]
+    every = [(row.blocks_used, each.test) for _, row, _, each in made.every_effect]
     return all(test.by == RANKS and made.tests * smallest_p(blocks) >= made.alpha for blocks, test in every if test)
 
 
@@ -41,10 +41,9 @@ def _matters(made: ScreenResult) -> str:
     if not tests:
         return f"{NOTHING}: {_why_nothing(made)}"
     found: dict[str, list[tuple[float, str]]] = {}
-    for name, row in made.responses.items():
-        for effect, each in row.every_effect:
-            if each.significant:
-                found.setdefault(effect, []).append((each.p_adjusted or 0.0, _by(name, row, each, made)))
+    for name, row, effect, each in made.every_effect:
+        if each.significant:
+            found.setdefault(effect, []).append((each.p_adjusted or 0.0, _by(name, row, each, made)))
     if nothing_told(made):
         return UNTOLD
     many = f"{counted(tests, 'effect')} tested in {counted(len(made.responses), 'response')}"
@@ -67,7 +66,7 @@ def _by(name: str, row: ResponseResult, each: EffectResult, made: ScreenResult) 
 
 
 def _why_nothing(made: ScreenResult) -> str:
-    why = [each.why for row in made.responses.values() for _, each in row.every_effect if each.why]
+    why = [each.why for *_, each in made.every_effect if each.why]
     why += [row.why for row in made.responses.values() if row.why]
     return some(list(dict.fromkeys(why))) or "there are no effects"
 
@@ -136,22 +135,17 @@ def _same_everywhere(made: ScreenResult) -> list[str]:
 
 
 def _whole_plots(made: ScreenResult) -> list[str]:
+    """What the batches cannot test; and what was told from chance within them, and not from their differences."""
     refused = [each for row in made.responses.values() if row.split_plot for each in row.split_plot.refused]
-    return [*dict.fromkeys(refused), *_not_alike(made)]
-
-
-def _not_alike(made: ScreenResult) -> list[str]:
-    """What was told from chance within the batches that there are, and not from their differences."""
-    lines = []
-    for name, row in made.responses.items():
-        for effect, each in row.every_effect:
-            within = each.test.p_within if each.test else None
-            if within is not None and within * made.tests < made.alpha and not each.significant:
-                prefix = f"{name}: " if len(made.responses) > 1 else ""
-                lines.append(
-                    f"{prefix}{effect} differs within these batches (p {within:.2g}), but not alike in all of them "
-                    f"(against the batches p {each.p:.2g}): nothing is told of others; take more batches"
-                )
+    lines = list(dict.fromkeys(refused))
+    for name, _, effect, each in made.every_effect:
+        within = each.test.p_within if each.test else None
+        if within is not None and within * made.tests < made.alpha and not each.significant:
+            prefix = f"{name}: " if len(made.responses) > 1 else ""
+            lines.append(
+                f"{prefix}{effect} differs within these batches (p {within:.2g}), but not alike in all of them "
+                f"(against the batches p {each.p:.2g}): nothing is told of others; take more batches"
+            )
     return lines
 
 
@@ -224,5 +218,5 @@ def _too_few(made: ScreenResult) -> list[str]:
         for name, row in made.responses.items()
         if any(each.test and each.test.by == RANKS for _, each in row.every_effect)
     ]
-    told = sum(each.significant for row in made.responses.values() for _, each in row.every_effect)
+    told = sum(each.significant for *_, each in made.every_effect)
     return too_few_words(made.tests, made.alpha, by_ranks, told)

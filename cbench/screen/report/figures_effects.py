@@ -12,8 +12,7 @@ from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, shortened
 from cbench.screen.analysis.result import InteractionResult, NoMateriality, ResponseResult
 from cbench.screen.report.figures import LEVELS, RED, SHAPES, figure, legend, panel_grid, plain, ticks
 from cbench.screen.stats.blockplot import BlockPlot, Box
-from cbench.screen.stats.practical_significance import Materiality
-from cbench.screen.stats.subsampling import StudiedSize
+from cbench.screen.stats.practical_significance import Materiality, StudiedSize
 
 MOST_PAIRS = 9
 MOST_FACTORS = 6

@@ -29,8 +29,7 @@ EffectRow = tuple[str, ResponseResult, str, EffectResult]
 
 def every_effect(made: ScreenResult) -> list[EffectRow]:
     """Of every response, the smallest p first."""
-    rows = [(name, row, effect, each) for name, row in made.responses.items() for effect, each in row.every_effect]
-    return sorted(rows, key=lambda item: 2.0 if item[3].p_adjusted is None else item[3].p_adjusted)
+    return sorted(made.every_effect, key=lambda item: 2.0 if item[3].p_adjusted is None else item[3].p_adjusted)
 
 
 def effects(rows: Sequence[EffectRow]) -> list[Table]:

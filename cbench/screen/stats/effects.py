@@ -111,17 +111,13 @@ def _size(means: Values) -> float:
 
 def _adjusted(levels: Levels, means: Values, factor: int) -> float | None:
     """Least squares with each factor's levels as columns less the first one's."""
-    parts, ours = [np.ones((means.size, 1))], None
-    for each in range(levels.shape[1]):
-        found = np.unique(levels[:, each])[1:]
-        start = sum(part.shape[1] for part in parts)
-        parts.append((levels[:, [each]] == found).astype(np.float64))
-        if each == factor:
-            ours = slice(start, start + found.size)
-    matrix = np.hstack(parts)
-    assert ours is not None
-    others = np.delete(matrix, ours, axis=1)
-    if np.linalg.matrix_rank(matrix) < np.linalg.matrix_rank(others) + ours.stop - ours.start:
+    columns = [
+        (levels[:, [each]] == np.unique(levels[:, each])[1:]).astype(np.float64) for each in range(levels.shape[1])
+    ]
+    ours = columns.pop(factor)
+    others = np.hstack([np.ones((means.size, 1)), *columns])
+    matrix = np.hstack([others, ours])
+    if np.linalg.matrix_rank(matrix) < np.linalg.matrix_rank(others) + ours.shape[1]:
         return None
     solved, *_ = np.linalg.lstsq(matrix, means, rcond=None)
-    return _size(np.concatenate([[0.0], solved[ours]]))
+    return _size(np.concatenate([[0.0], solved[others.shape[1] :]]))
