@@ -69,13 +69,12 @@ class StartScreen:
             raise UsageError(f"{self._target}: is the experiment's file; choose another name for its store (-o)")
         self._planned = Planned(self._screen)
         self._planned.check()
-        study = study_of(self._screen, self._planned.treatments)
-        inside(study, ["run", path, "--output", str(self._target)], SCREEN)
+        self._study = study_of(self._screen, self._planned.treatments)
+        inside(self._study, ["run", path, "--output", str(self._target)], SCREEN)
 
     def run(self, show: Show) -> StudyStatus:
         """Store its plan and run it. Raises QuietError."""
-        screen, planned, target = self._screen, self._planned, self._target
-        study = study_of(screen, planned.treatments)
+        screen, planned, target, study = self._screen, self._planned, self._target, self._study
         check(study, str(self._path), SCREEN)
         _preflight(screen, str(self._path))
         for words in planned.words():
@@ -177,18 +176,14 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
 
 def study_of(screen: Screen, found: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
     """`builds`: whose folders the workloads that are built are in, once they are made."""
-    tests = treatments.study_tests(screen, found)
-    if builds is not None:
-        owners = [found[each.treatment] for each in treatments.tests(screen, found)]
-        tests = tuple(
-            replace(test, workload=test.workload.replace(BUILT, str(made.folder)))
-            if (made := builds.of(owner)) is not None
-            else test
-            for test, owner in zip(tests, owners, strict=True)
-        )
+
+    def folder_of(treatment: Treatment) -> str:
+        built = builds.of(treatment) if builds is not None else None
+        return str(built.folder) if built is not None else BUILT
+
     return Study(
         name=screen.name,
-        tests=tests,
+        tests=treatments.study_tests(screen, found, folder_of),
         repetitions=screen.iterations,
         design=ALL_RANDOM,
         seed=screen.seed,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from cbench.screen.config.model import (
+    BUILT,
     EXCLUDED,
     FRACTION,
     FULL,
@@ -111,8 +113,10 @@ def tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[ScreenTest, ...
     )
 
 
-def study_tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[study.Test, ...]:
-    """The same as a study runs them."""
+def study_tests(
+    screen: Screen, found: tuple[Treatment, ...], folder_of: Callable[[Treatment], str]
+) -> tuple[study.Test, ...]:
+    """The same as a study runs them; `folder_of`: where what is built for a treatment is."""
     made = []
     for each in tests(screen, found):
         workload = {one.name: one for one in screen.workloads}[each.workload]
@@ -121,7 +125,7 @@ def study_tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[study.Tes
             study.Test(
                 name=each.name,
                 command=workload.command,
-                workload=workload.workload,
+                workload=workload.workload.replace(BUILT, folder_of(treatment)),
                 params=workload.params,
                 metrics=tuple(one.metric for one in obtainable(screen, treatment, workload)),
                 timeout_s=workload.timeout_s,
