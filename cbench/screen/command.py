@@ -165,12 +165,12 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.screen import run
     from cbench.study import table
 
-    made = run.status(data)
+    reached = run.status(data)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
+        sys.stdout.write(json.dumps(to_json(reached)) + "\n")
     else:
-        table.print_status(made, "screen")
+        table.print_status(reached, "screen")
 
 
 @screen.command("analyze")
@@ -238,9 +238,9 @@ def end(data: str, result: ScreenResult) -> None:
         raise typer.Exit(1)
 
 
-def _say(made: object, as_json: bool, line: str) -> None:
+def _say(result: object, as_json: bool, line: str) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
         sys.stderr.write(f"cbench: {line}\n")
 

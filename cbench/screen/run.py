@@ -51,11 +51,11 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
             tests, trials = store.header().tests, store.trials()
     except QuietError:
         return {}
-    found: dict[int, list[int]] = {}
+    durations: dict[int, list[int]] = {}
     for (run, _, test, _, begun, _), (later, _, _, _, next_begun, _) in pairwise(trials):
         if run == later and tests[test] in names:
-            found.setdefault(names[tests[test]], []).append(next_begun - begun)
-    return {number: median(each) / 1e9 for number, each in found.items()}
+            durations.setdefault(names[tests[test]], []).append(next_begun - begun)
+    return {number: median(each) / 1e9 for number, each in durations.items()}
 
 
 class StartScreen:
@@ -128,8 +128,8 @@ def _set_now(data: Path) -> list[str]:
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:
-        found = [each.name for each in pending_restores.read(pending_restores.place(data))]
-        return [*found, *([quiet_levels.WHAT] if quiet_levels.ours(Reader(), source) else [])]
+        names = [each.name for each in pending_restores.read(pending_restores.place(data))]
+        return [*names, *([quiet_levels.WHAT] if quiet_levels.ours(Reader(), source) else [])]
     except QuietError as error:
         return [str(error)]
 
@@ -138,13 +138,13 @@ def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show
     plan = plan_of(store.header(), str(store.path))
     every = store.runs()
     identity = store.identity()
-    found = ProcessTags(identity, len(every), tuple(test.name for test in plan[1]))
+    tags = ProcessTags(identity, len(every), tuple(test.name for test in plan[1]))
     environment = {**os.environ, **screen.environment}
-    builds = Builds(screen, plan[0], store.path, {**environment, **found.of_step(process_tags.SETUP)})
+    builds = Builds(screen, plan[0], store.path, {**environment, **tags.of_step(process_tags.SETUP)})
     if not all(run.over for run in every):
-        found.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # a build that was cut short
+        tags.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # a build that was cut short
         builds.make(anew, tell)
-    of_level = {**environment, **found.of_step(LEVEL)}
+    of_level = {**environment, **tags.of_step(LEVEL)}
     host = HostLevels(screen, store.path, identity, of_level)
     levels = Levels(screen, plan, every, host, builds, of_level, tell)
     return go_on(study_of(screen, plan[0], builds), store, counter, show, levels, SCREEN)
@@ -174,7 +174,7 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
         pass
 
 
-def study_of(screen: Screen, found: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
+def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
     """`builds`: whose folders the workloads that are built are in, once they are made."""
 
     def folder_of(treatment: Treatment) -> str:
@@ -183,7 +183,7 @@ def study_of(screen: Screen, found: tuple[Treatment, ...], builds: Builds | None
 
     return Study(
         name=screen.name,
-        tests=treatments.study_tests(screen, found, folder_of),
+        tests=treatments.study_tests(screen, planned, folder_of),
         repetitions=screen.iterations,
         design=ALL_RANDOM,
         seed=screen.seed,

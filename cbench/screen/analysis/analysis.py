@@ -201,25 +201,25 @@ def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, 
 
 def _material_effects(row: ResponseResult) -> dict[str, float]:
     """Main effects that can be told from all others; 0 where all values are one, whatever rounding makes of it."""
-    told = {name: each for name, each in row.effects.items() if each.testable and each.effect is not None}
+    testable = {name: each for name, each in row.effects.items() if each.testable and each.effect is not None}
     known = [each for each in row.treatments if each.min is not None and each.max is not None]
     values: Sequence[float] = [end for each in known for end in (each.min or 0.0, each.max or 0.0)]
     if values and min(values) == max(values):
-        return dict.fromkeys(told, 0.0)
-    return {name: each.fair for name, each in told.items()}
+        return dict.fromkeys(testable, 0.0)
+    return {name: each.fair for name, each in testable.items()}
 
 
 def finite_only(value: T) -> T:
     """The same with None in place of numbers that are none."""
-    made: Any = value
+    converted: Any = value
     if is_dataclass(value) and not isinstance(value, type):
         changed = {each.name: finite_only(getattr(value, each.name)) for each in fields(value)}
-        made = type(value)(**changed)
+        converted = type(value)(**changed)
     elif isinstance(value, Mapping):
-        made = {key: finite_only(each) for key, each in value.items()}
+        converted = {key: finite_only(each) for key, each in value.items()}
     elif isinstance(value, (list, tuple)):
-        made = tuple(finite_only(each) for each in value)
+        converted = tuple(finite_only(each) for each in value)
     elif isinstance(value, float) and not isfinite(value):
-        made = None
-    result: T = made
+        converted = None
+    result: T = converted
     return result

@@ -94,10 +94,10 @@ def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[floa
     spans: dict[tuple[str, str, str], float] = {}
     keys = [(each.workload, each.unit, "" if each.unit else each.name) for each in series]
     for each, key in zip(series, keys, strict=True):
-        found = [each.of(number) for number in np.unique(each.treatment).tolist()]
-        ends = [float(mine.mean()) for mine in found if mine.size]
-        intervals = [t_interval(mine, confidence) for mine in found]
-        ends += [end for one in intervals for end in (one.low, one.high) if end is not None]
+        values = [each.of(number) for number in np.unique(each.treatment).tolist()]
+        ends = [float(mine.mean()) for mine in values if mine.size]
+        intervals = [t_interval(mine, confidence) for mine in values]
+        ends += [end for interval in intervals for end in (interval.low, interval.high) if end is not None]
         spans[key] = max(spans.get(key, 0.0), max(ends) - min(ends) if ends else 0.0)
     return [spans[key] / PIXELS or inf for key in keys]
 
@@ -106,10 +106,10 @@ def _ends(interval: Interval) -> Ends | None:
     return None if interval.low is None or interval.high is None else (interval.low, interval.high)
 
 
-def _first(found: FirstRun) -> FirstRunResult | None:
-    if found.ratio is None or found.sd is None:
+def _first(run: FirstRun) -> FirstRunResult | None:
+    if run.ratio is None or run.sd is None:
         return None
-    return FirstRunResult(found.sd, found.sd_without, found.ratio, found.threshold, found.p, found.flagged)
+    return FirstRunResult(run.sd, run.sd_without, run.ratio, run.threshold, run.p, run.flagged)
 
 
 def studies(

@@ -50,17 +50,17 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
     _batches(screen, whole)
     _design(screen, whole)
     try:
-        found = treatments.treatments(screen)
+        planned = treatments.treatments(screen)
     except UsageError as error:
         raise whole.error("factor", str(error)) from None
-    tests = len(found) * len(screen.workloads)
+    tests = len(planned) * len(screen.workloads)
     if tests > MOST_TESTS:
         raise whole.error("factor", f"{tests:,} treatments of workloads: at most {MOST_TESTS:,}")
-    if screen.runs is not None and screen.runs != len(found):
-        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(found)} treatments")
-    _constraints(screen, found, whole)
-    _samples(screen, found, whole)
-    _abridgments(screen, found, whole)
+    if screen.runs is not None and screen.runs != len(planned):
+        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(planned)} treatments")
+    _constraints(screen, planned, whole)
+    _samples(screen, planned, whole)
+    _abridgments(screen, planned, whole)
     if (trials := tests * screen.iterations * screen.batches) > MOST_TRIALS:
         raise whole.error_at(("screen", "iterations"), f"{trials:,} trials: at most {MOST_TRIALS:,}")
 
@@ -77,17 +77,17 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
     """No two factors set the same thing, or the one that is set last would win."""
-    for (_, one), (number, other) in combinations(enumerate(screen.factors), 2):
+    for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:
-            if any(map(has, one.levels)) and any(map(has, other.levels)):
-                raise whole.error_at(place, f"{one.name} and {other.name} both set {key}: that is one factor")
+            if any(map(has, earlier.levels)) and any(map(has, later.levels)):
+                raise whole.error_at(place, f"{earlier.name} and {later.name} both set {key}: that is one factor")
         for what, names in NAMED:
-            if both := _named(one, names) & _named(other, names):
+            if both := _named(earlier, names) & _named(later, names):
                 raise whole.error_at(
-                    place, f"{one.name} and {other.name} both set {what} {min(both)}: that is one factor"
+                    place, f"{earlier.name} and {later.name} both set {what} {min(both)}: that is one factor"
                 )
-        for first, second in ((one, other), (other, one)):
+        for first, second in ((earlier, later), (later, earlier)):
             if any(level.profile for level in first.levels) and _named(second, _knobs):
                 raise whole.error_at(place, f"{first.name} applies a profile, which {second.name}'s knobs would change")
     for number, factor in enumerate(screen.factors):
@@ -206,39 +206,41 @@ def _design(screen: Screen, whole: TomlTable) -> None:
         raise whole.error_at(("screen", "generators"), f"are for {model.FRACTION!r}")
 
 
-def _constraints(screen: Screen, found: Sequence[model.Treatment], whole: TomlTable) -> None:
+def _constraints(screen: Screen, planned: Sequence[model.Treatment], whole: TomlTable) -> None:
     for number, each in enumerate(screen.constraints):
-        if each.kind != model.EXCLUDED and not any(model.matches(each.where, one.levels) for one in found):
+        if each.kind != model.EXCLUDED and not any(
+            model.matches(each.where, treatment.levels) for treatment in planned
+        ):
             raise whole.error_at(("constraint", number, "where"), "means no treatment that is run")
     for factor in screen.factors:
-        left = {treatment.levels[factor.name] for treatment in found}
+        left = {treatment.levels[factor.name] for treatment in planned}
         if missing := [name for name in factor.names if name not in left]:
             raise whole.error(
                 "constraint", f"every treatment with {factor.name}={missing[0]} is excluded: leave the level out"
             )
-    for one in found:
+    for treatment in planned:
         for workload in screen.workloads:
-            if not treatments.obtainable(screen, one, workload):
+            if not treatments.obtainable(screen, treatment, workload):
                 raise whole.error(
-                    "constraint", f"{one.name} has no response left of {workload.name!r}: exclude it instead"
+                    "constraint", f"{treatment.name} has no response left of {workload.name!r}: exclude it instead"
                 )
 
 
-def _abridgments(screen: Screen, found: Sequence[model.Treatment], whole: TomlTable) -> None:
+def _abridgments(screen: Screen, planned: Sequence[model.Treatment], whole: TomlTable) -> None:
     for number, each in enumerate(screen.abridgments):
-        kept = [one for one in found if each.keeps(one.levels)]
+        kept = [treatment for treatment in planned if each.keeps(treatment.levels)]
         if not kept:
             raise whole.error_at(("abridgment", number), f"{each.name!r} keeps no treatment")
-        if len(kept) == len(found):
+        if len(kept) == len(planned):
             raise whole.error_at(("abridgment", number), f"{each.name!r} leaves out no treatment")
 
 
-def _samples(screen: Screen, found: Sequence[Treatment], whole: TomlTable) -> None:
+def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> None:
     """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
     if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}
-    for treatment in found:
+    for treatment in planned:
         for workload in screen.workloads:
             counted = [
                 each for each in treatments.obtainable(screen, treatment, workload) if each.metric.source == SAMPLES
@@ -268,10 +270,10 @@ def _contradiction(response: Response, how: Sampling | None) -> str:
     if how is None:
         return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} asks for: leave its call graph out'
     said = perf_record.named(response.metric.detail)
-    asked = perf_record.parse(response.metric.detail)
-    event = "event" in said and asked.event != how.event
-    rate = "rate" in said and (asked.hz, asked.period) != (how.hz, how.period)
-    return f"samples {_counts(how)} and {response.name} asks for {_counts(asked)}" if event or rate else ""
+    wanted = perf_record.parse(response.metric.detail)
+    event = "event" in said and wanted.event != how.event
+    rate = "rate" in said and (wanted.hz, wanted.period) != (how.hz, how.period)
+    return f"samples {_counts(how)} and {response.name} asks for {_counts(wanted)}" if event or rate else ""
 
 
 def _counts(how: Sampling) -> str:

@@ -25,10 +25,10 @@ SETS = "is set by nothing: write one of " + ", ".join(WAYS[1:]) + ", or found = 
 
 def word(table: TomlTable, key: str) -> str:
     """A name that can stand in a filter. Raises UsageError."""
-    found = table.text(key)
-    if not WORD.fullmatch(found):
-        raise table.error(key, f"{found!r}: a text without spaces and without = , * : and control characters")
-    return found
+    text = table.text(key)
+    if not WORD.fullmatch(text):
+        raise table.error(key, f"{text!r}: a text without spaces and without = , * : and control characters")
+    return text
 
 
 def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
@@ -36,13 +36,13 @@ def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
     tables = whole.tables("factor")
     if not tables:
         raise whole.error("factor", "is missing: an experiment needs at least one [[factor]]")
-    found: dict[str, ScreenFactor] = {}
+    factors: dict[str, ScreenFactor] = {}
     for table in tables:
         factor = _factor(table, check)
-        if factor.name in found:
+        if factor.name in factors:
             raise table.error("name", f"{factor.name!r} is there twice")
-        found[factor.name] = factor
-    return tuple(found.values())
+        factors[factor.name] = factor
+    return tuple(factors.values())
 
 
 def _factor(table: TomlTable, check: bool) -> ScreenFactor:
@@ -61,10 +61,10 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
         raise table.error(
             "level", f"{name!r} has {len(levels)}: a factor has two levels or more; what is held is [[controlled]]"
         )
-    made = _profiled(tuple(levels.values()))
-    _check_levels(tables, made)
+    profiled = _profiled(tuple(levels.values()))
+    _check_levels(tables, profiled)
     table.end()
-    return ScreenFactor(name, made, hard)
+    return ScreenFactor(name, profiled, hard)
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
@@ -96,7 +96,7 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
 def _level(table: TomlTable, check: bool) -> Level:
     name = word(table, "name")
     ways = [way for way in WAYS if table.has(way)]
-    made = Level(
+    level = Level(
         name=name,
         found=table.flag("found", False),
         environment=table.variables("environment", OURS, check),
@@ -113,37 +113,37 @@ def _level(table: TomlTable, check: bool) -> Level:
         check=_text(table, "check"),
         kernel=table.texts("kernel") if table.has("kernel") else None,
     )
-    if made.restore is not None and not made.command:
+    if level.restore is not None and not level.command:
         raise table.error("restore", f"the level {name!r} has no command to undo")
-    _check_way(table, made, ways)
+    _check_way(table, level, ways)
     table.end()
-    return made
+    return level
 
 
-def _check_way(table: TomlTable, made: Level, ways: list[str]) -> None:
-    name = made.name
-    if made.found and len(ways) > 1:
+def _check_way(table: TomlTable, level: Level, ways: list[str]) -> None:
+    name = level.name
+    if level.found and len(ways) > 1:
         raise table.error("found", f"the level {name!r} is what is found, and {ways[1]} sets it: write one of both")
-    if not ways or (ways == ["found"] and not made.found):
+    if not ways or (ways == ["found"] and not level.found):
         raise table.error("", f"the level {name!r} {SETS}")
-    if "environment" in ways and not made.environment:
+    if "environment" in ways and not level.environment:
         raise table.error("environment", "names no variable")
-    for variable in made.environment:
+    for variable in level.environment:
         if not VARIABLE.fullmatch(variable):
             raise table.error("environment", f"{variable!r} is no variable's name")
-    if made.profile and made.knobs:
+    if level.profile and level.knobs:
         raise table.error(
             "profile", f"the level {name!r} has knobs too, which a profile of yours can have: one of both"
         )
-    if made.kernel and (wrong := [each for each in made.kernel if not each or any(c.isspace() for c in each)]):
+    if level.kernel and (wrong := [each for each in level.kernel if not each or any(c.isspace() for c in each)]):
         raise table.error("kernel", f'{wrong[0]!r}: one word of the command line, such as "nosmt"')
 
 
 def _text(table: TomlTable, key: str) -> str:
-    there, found = table.has(key), table.text(key, "")
-    if there and not found.strip():
+    there, text = table.has(key), table.text(key, "")
+    if there and not text.strip():
         raise table.error(key, "is empty")
-    return found
+    return text
 
 
 def _cpus(table: TomlTable) -> str:
@@ -151,12 +151,12 @@ def _cpus(table: TomlTable) -> str:
         return ""
     text = table.text("cpus")
     try:
-        found = parse_cpus(text)
+        cpus = parse_cpus(text)
     except UsageError as error:
         raise table.error("cpus", str(error)) from None
-    if not found:
+    if not cpus:
         raise table.error("cpus", "names no CPU; write a list such as 2-3")
-    return format_cpus(found)
+    return format_cpus(cpus)
 
 
 def _profiler(table: TomlTable) -> str:
@@ -166,29 +166,29 @@ def _profiler(table: TomlTable) -> str:
     if text == NO_PROFILER:
         return text
     try:
-        asked = perf_record.parse(text)
+        sampling = perf_record.parse(text)
     except ValueError as error:
         shown = str(error).replace(f" {perf_record.SUCH_AS}", " fp,")
         raise table.error("profiler", f"{text!r}: {shown}") from None
-    if not asked.call_graph:
+    if not sampling.call_graph:
         raise table.error("profiler", f"{text!r}: begin with the call graph: {', '.join(perf_record.CALL_GRAPHS)}")
     return text
 
 
 def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
     """Names and values, as "timer_migration" (its quiet value) or "smt=off"."""
-    there, found = table.has("knob"), dict[str, str]()
+    there, knobs = table.has("knob"), dict[str, str]()
     for text in table.texts("knob"):
         name, _, value = text.partition("=")
-        if name in found:
+        if name in knobs:
             raise table.error("knob", f"{name!r} is there twice")
-        found[name] = value or QUIET
-    if there and not found:
+        knobs[name] = value or QUIET
+    if there and not knobs:
         raise table.error("knob", "names no knob; `quiet explain` lists them")
-    if check and found:
+    if check and knobs:
         from quiet import KNOBS
 
-        for name, value in found.items():
+        for name, value in knobs.items():
             knob = KNOBS.get(name)
             if knob is None:
                 raise table.error("knob", f"{name!r}: unknown; `quiet explain` lists the knobs")
@@ -197,7 +197,7 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
             if value not in choices and not number:
                 more = " or a number from 1" if knob.numeric else ""
                 raise table.error("knob", f"{name}={value}: write {name}={f' or {name}='.join(choices)}{more}")
-    return found
+    return knobs
 
 
 def _profile(table: TomlTable, check: bool) -> str:

@@ -253,26 +253,26 @@ class Planned:
         return PlannedAbridgment(abridgment.name, len(kept), judged.balanced, judged.orthogonal, judged.words)
 
 
-def lines(made: ScreenPlan, most: int = SHOWN) -> list[str]:
+def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
     """The same for people."""
-    found = [_first(made), *made.words]
-    for each in made.treatments[:most]:
+    shown = [_first(plan), *plan.words]
+    for each in plan.treatments[:most]:
         notes = [f"questionable: {each.questionable}"] if each.questionable else []
         notes += [f"no {response}: {reason}" for response, reason in each.unobtainable.items()]
-        found.append(f"  {each.name}{'; ' if notes else ''}{'; '.join(notes)}")
-    if (more := len(made.treatments) - most) > 0:
-        found.append(f"  and {more:,} more")
-    if len(made.batches) > 1:
-        names = [" ".join(f"{factor}={level}" for factor, level in each.items()) for each in made.batches]
+        shown.append(f"  {each.name}{'; ' if notes else ''}{'; '.join(notes)}")
+    if (more := len(plan.treatments) - most) > 0:
+        shown.append(f"  and {more:,} more")
+    if len(plan.batches) > 1:
+        names = [" ".join(f"{factor}={level}" for factor, level in each.items()) for each in plan.batches]
         listed = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-        found.append(f"batches: {listed}" if any(names) else f"batches: {len(names)}")
-    for one in made.abridgments:
-        balance = "balanced" if one.balanced else "not balanced"
-        found.append(f"abridgment {one.name}: {one.treatments} treatments, {balance}")
-        found += [f"  {words}" for words in one.words]
-    if made.left_s is not None:
-        found.append(f"will take about {timedelta(seconds=round(made.left_s))}, by the trials of an earlier run")
-    return found
+        shown.append(f"batches: {listed}" if any(names) else f"batches: {len(names)}")
+    for abridgment in plan.abridgments:
+        balance = "balanced" if abridgment.balanced else "not balanced"
+        shown.append(f"abridgment {abridgment.name}: {abridgment.treatments} treatments, {balance}")
+        shown += [f"  {words}" for words in abridgment.words]
+    if plan.left_s is not None:
+        shown.append(f"will take about {timedelta(seconds=round(plan.left_s))}, by the trials of an earlier run")
+    return shown
 
 
 def _interactions(judged: Assessment) -> list[str]:
@@ -284,24 +284,26 @@ def _interactions(judged: Assessment) -> list[str]:
     return [f"{can} of {len(every)} interactions can be tested" if can else "no interaction can be tested"]
 
 
-def _first(made: ScreenPlan) -> str:
-    batches, before = len(made.batches), made.reset
-    parts = [f"{len(made.treatments):,} treatments"]
-    if len(made.workloads) > 1:
-        parts.append(f"{len(made.workloads)} workloads")
-    parts.append(f"{made.iterations:,} iterations")
+def _first(plan: ScreenPlan) -> str:
+    batches, before = len(plan.batches), plan.reset
+    parts = [f"{len(plan.treatments):,} treatments"]
+    if len(plan.workloads) > 1:
+        parts.append(f"{len(plan.workloads)} workloads")
+    parts.append(f"{plan.iterations:,} iterations")
     if batches > 1:
         parts.append(
             f"{batches} batches, each after a {before}" if before == RebootReset.kind else f"{batches} batches"
         )
-    return f"{made.name}: {' x '.join(parts)}: {made.trials:,} trials"
+    return f"{plan.name}: {' x '.join(parts)}: {plan.trials:,} trials"
 
 
 def _sentences(judged: Assessment) -> list[str]:
     """Everything about some of the treatments, with each main effect that cannot be told from others."""
-    told = [names.split(", ") for each in judged.words for names, found, _ in [each.partition(TOGETHER)] if found]
+    aliased = [
+        names.split(", ") for each in judged.words for names, together, _ in [each.partition(TOGETHER)] if together
+    ]
     mains = [each for each in judged.effects if each.why == ALIASED and len(each.factors) == 1]
-    return [*(each.words for each in mains if not any(each.name in names for names in told)), *judged.words]
+    return [*(each.words for each in mains if not any(each.name in names for names in aliased)), *judged.words]
 
 
 def _planned_effects(judged: Assessment) -> tuple[PlannedEffect, ...]:

@@ -51,8 +51,8 @@ class ResponseSeries:
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""
-        found = self.value[self.treatment == treatment]
-        return np.asarray(found[~np.isnan(found)])
+        values = self.value[self.treatment == treatment]
+        return np.asarray(values[~np.isnan(values)])
 
     def timed(self, treatment: int) -> tuple[Codes, Values]:
         """The same values with the numbers of their trials in the whole screen. Two of shape (n,)."""

@@ -157,12 +157,12 @@ def plan_of(
 def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
     """Batch and iteration of each run."""
     counts: dict[int, int] = {}
-    found = {}
+    places = {}
     for run in runs:
         batch = batch_number(run)
-        found[run.number] = (batch, counts.setdefault(batch, 0))
+        places[run.number] = (batch, counts.setdefault(batch, 0))
         counts[batch] += 1
-    return found
+    return places
 
 
 def _facts(
@@ -189,18 +189,18 @@ def _set(path: Path) -> list[str]:
     if lock.held(path):
         return []
     try:
-        found = pending_restores.read(pending_restores.place(path))
+        pending = pending_restores.read(pending_restores.place(path))
     except QuietError as error:
         return [str(error)]
-    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in found]
+    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in pending]
 
 
 def _warnings(trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:
-    found = []
+    warnings = []
     if failed := sum(each.failure is not None for each in trials):
-        found.append(f"{failed:,} of {len(trials):,} trials failed")
+        warnings.append(f"{failed:,} of {len(trials):,} trials failed")
     if lost := [run for run in runs if run.failure]:
-        found.append(f"{len(lost):,} of {len(runs):,} iterations were left out: {lost[0].failure}")
+        warnings.append(f"{len(lost):,} of {len(runs):,} iterations were left out: {lost[0].failure}")
     if left := sum(not run.over for run in runs):
-        found.append(f"the experiment is not finished: {left:,} of {len(runs):,} iterations are left")
-    return found
+        warnings.append(f"the experiment is not finished: {left:,} of {len(runs):,} iterations are left")
+    return warnings

@@ -47,7 +47,7 @@ def _large(value: float) -> str:
 
 
 def series(
-    found: Columns,
+    columns: Columns,
     values: Sequence[str],
     treatment: Codes,
     iteration: Codes | None,
@@ -56,14 +56,14 @@ def series(
     workload: Coded | None,
 ) -> tuple[ResponseSeries, ...]:
     wanted = list(dict.fromkeys(values or ("value",)))
-    kinds = coded("response", found["response"], blank=True) if "response" in found and not values else None
+    kinds = coded("response", columns["response"], blank=True) if "response" in columns and not values else None
     several = workload is not None and len(workload.names) > 1
-    units = coded("unit", found["unit"], blank=True) if "unit" in found else None
+    units = coded("unit", columns["unit"], blank=True) if "unit" in columns else None
     every = np.ones(treatment.size, dtype=bool)
     absent = frozenset(range(int(treatment.max(initial=-1)) + 1))
-    parts = {column: numbers(column, found[column]) for column in wanted}
+    parts = {column: numbers(column, columns[column]) for column in wanted}
     known = np.any([~np.isnan(each) for each in parts.values()], axis=0)
-    made = []  # a treatment without a row of a response cannot have it, one with empty ones has failed
+    responses = []  # a treatment without a row of a response cannot have it, one with empty ones has failed
     for column, value in parts.items():
         there = _obtained(treatment, value, known)
         for work_code, work in enumerate(workload.names) if workload else [(0, "")]:
@@ -78,7 +78,7 @@ def series(
                 _check_once(treatment[rows], batch[rows], nth, rows)
                 order = np.lexsort((np.arange(rows.size) if position is None else position[rows], nth, batch[rows]))
                 ordered = rows[order]
-                made.append(
+                responses.append(
                     ResponseSeries(
                         name=name,
                         workload=work,
@@ -93,10 +93,10 @@ def series(
                         unobtainable=absent - set(treatment[rows].tolist()),
                     )
                 )
-    names = [each.name for each in made]
+    names = [each.name for each in responses]
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise ColumnError("response", None, f"{twice[0]!r} comes from several columns")
-    return tuple(made)
+    return tuple(responses)
 
 
 def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:

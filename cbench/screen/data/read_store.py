@@ -20,23 +20,23 @@ from cbench.screen.design.factorial import Factor
 
 def read(path: Path) -> Data:
     """The trials that have ended; a failed one has no value of any response. Raises UsageError and QuietError."""
-    found = load_store.read(path)
-    screen = found.screen
+    stored = load_store.read(path)
+    screen = stored.screen
     planned = prod(len(factor.levels) for factor in screen.factors)
     return Data(
         screen.name or path.stem,
         tuple(Factor(factor.name, factor.names, factor.hard) for factor in screen.factors),
-        tuple(treatment.numbers for treatment in found.treatments),
-        tuple(_series(found)),
-        tuple(_batch(number, levels) for number, levels in enumerate(found.batches)) or ("",),
-        {each.number: each.questionable for each in found.treatments if each.questionable},
-        tuple(_filter(each, found.treatments) for each in screen.abridgments),
+        tuple(treatment.numbers for treatment in stored.treatments),
+        tuple(_series(stored)),
+        tuple(_batch(number, levels) for number, levels in enumerate(stored.batches)) or ("",),
+        {each.number: each.questionable for each in stored.treatments if each.questionable},
+        tuple(_filter(each, stored.treatments) for each in screen.abridgments),
         screen.alpha,
         screen.confidence,
         screen.seed,
-        tuple(_about(found)),
-        (*found.warnings, *_failures(found)),
-        planned - len(found.treatments) if screen.design == "full" else 0,
+        tuple(_about(stored)),
+        (*stored.warnings, *_failures(stored)),
+        planned - len(stored.treatments) if screen.design == "full" else 0,
     )
 
 
@@ -57,29 +57,29 @@ def _words(where: Where) -> str:
     return " ".join(f"{factor}={'|'.join(levels)}" for factor, levels in where.items())
 
 
-def _series(found: StoredScreen) -> list[ResponseSeries]:
-    screen, several = found.screen, len(found.screen.workloads) > 1
-    made = []
+def _series(stored: StoredScreen) -> list[ResponseSeries]:
+    screen, several = stored.screen, len(stored.screen.workloads) > 1
+    series = []
     for workload in screen.workloads:
         for response in screen.responses:
             if response.workloads and workload.name not in response.workloads:
                 continue
-            missing = frozenset(each.number for each in found.treatments if response.name in each.unobtainable)
+            missing = frozenset(each.number for each in stored.treatments if response.name in each.unobtainable)
             rows = [
                 (at, trial)
-                for at, trial in enumerate(found.trials)
+                for at, trial in enumerate(stored.trials)
                 if trial.workload == workload.name and trial.treatment not in missing
             ]
             if not any(response.name in trial.values for _, trial in rows if trial.failure is None):
                 continue
             columns = [(trial.treatment, trial.iteration, trial.batch, at) for at, trial in rows]
             treatment, iteration, batch, sequence = np.array(columns, dtype=np.int32).T.copy()
-            made.append(
+            series.append(
                 ResponseSeries(
                     name=f"{workload.name}:{response.name}" if several else response.name,
                     workload=workload.name if several else "",
                     response=response.name,
-                    unit=found.units[response.name],
+                    unit=stored.units[response.name],
                     better=response.metric.better,
                     treatment=treatment,
                     iteration=iteration,
@@ -89,20 +89,20 @@ def _series(found: StoredScreen) -> list[ResponseSeries]:
                     unobtainable=missing,
                 )
             )
-    return made
+    return series
 
 
-def _failures(found: StoredScreen) -> list[str]:
-    failures = [(trial.test, trial.failure) for trial in found.trials if trial.failure is not None]
+def _failures(stored: StoredScreen) -> list[str]:
+    failures = [(trial.test, trial.failure) for trial in stored.trials if trial.failure is not None]
     if not failures:
         return []
     counts = Counter(test for test, _ in failures)
-    named = [f"{found.tests[test].name} ({count:,})" for test, count in counts.items()]
+    named = [f"{stored.tests[test].name} ({count:,})" for test, count in counts.items()]
     return [f"trials of these failed: {some(named)}; the first one: {failures[0][1]}"]
 
 
-def _about(found: StoredScreen) -> list[tuple[str, str]]:
-    header, screen = found.header, found.screen
+def _about(stored: StoredScreen) -> list[tuple[str, str]]:
+    header, screen = stored.header, stored.screen
     begin = datetime.fromtimestamp(header.made_ns // 10**9, UTC)
     took = "not finished"
     if header.ended_ns is not None:
@@ -111,7 +111,7 @@ def _about(found: StoredScreen) -> list[tuple[str, str]]:
     host = header.host
     machine = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
     machine += ["virtual machine"] if host.get("virtual") else []
-    many = len(found.batches)
+    many = len(stored.batches)
     batches = "1 batch" if many == 1 else f"{many:,} batches"
     rows = [
         ("design", f"{screen.design}, {screen.iterations:,} iterations in each of {batches}"),
@@ -121,9 +121,9 @@ def _about(found: StoredScreen) -> list[tuple[str, str]]:
         ("reset before each batch", screen.reset.kind),
         ("quiet", f"profile {screen.profile}" if screen.profile else "no profile: the host as it was"),
     ]
-    boots = {boot for each in found.facts for boot in each.boot_ids}
+    boots = {boot for each in stored.facts for boot in each.boot_ids}
     rows += [("boots", f"the batches lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
-    return [*rows, *_controlled(screen, found.facts)]
+    return [*rows, *_controlled(screen, stored.facts)]
 
 
 def _controlled(screen: Screen, facts: Sequence[BatchFacts]) -> list[tuple[str, str]]:

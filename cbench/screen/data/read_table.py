@@ -98,12 +98,12 @@ def exported(names: Sequence[str]) -> Chosen | None:
     return Chosen(tuple(names[: places[0]]), tuple(values)) if values else None
 
 
-def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
-    chosen = chosen or exported(list(found)) or chosen
-    factors = _factors(path, found, chosen)
-    if not _rows(found):
+def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
+    chosen = chosen or exported(list(columns)) or chosen
+    factors = _factors(path, columns, chosen)
+    if not _rows(columns):
         raise UsageError(f"{path}: no trials in it")
-    levels = {name: _levels(name, found[name]) for name in factors}
+    levels = {name: _levels(name, columns[name]) for name in factors}
     if not chosen.factors:
         _not_measured(levels)
     if wrong := [name for name in chosen.hard if name not in factors]:
@@ -115,49 +115,51 @@ def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
         of = f"{len(treatments):,} treatments of {', '.join(factors)}"
         raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: is every one of these a factor?")
     treatment = rows.reshape(-1).astype(np.int32)
-    batch_name = next((name for name in BATCHES if name in found), "")
-    batch = _levels(batch_name, found[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
+    batch_name = next((name for name in BATCHES if name in columns), "")
+    batch = _levels(batch_name, columns[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
     varied = {name: _varied_within(levels[name].codes, batch) for name in factors}
     if wrong := [name for name in chosen.hard if varied[name] is not None]:
         name = wrong[0]
         raise UsageError(f"--hard {name}: {name} changes within batch {varied[name]}, so it is not hard to change")
     plots = {name for name in factors if len(batch.names) > 1 and len(levels[name].names) > 1 and varied[name] is None}
-    made = tuple(Factor(name, levels[name].names, name in plots or name in chosen.hard) for name in factors)
-    workload = coded("workload", found["workload"], blank=True) if "workload" in found else None
-    iteration = _whole("iteration", numbers("iteration", found["iteration"])) if "iteration" in found else None
+    typed_factors = tuple(Factor(name, levels[name].names, name in plots or name in chosen.hard) for name in factors)
+    workload = coded("workload", columns["workload"], blank=True) if "workload" in columns else None
+    iteration = _whole("iteration", numbers("iteration", columns["iteration"])) if "iteration" in columns else None
     warnings: tuple[str, ...] = ()
     if iteration is None and np.bincount(treatment).max(initial=0) > 1:
         warnings = ("no column iteration: the n-th trials of all treatments are taken for the n-th iteration",)
-    position = _whole("position", numbers("position", found["position"])) if "position" in found else None
-    made_series = series(found, chosen.values, treatment, iteration, batch.codes, position, workload)
+    position = _whole("position", numbers("position", columns["position"])) if "position" in columns else None
+    made_series = series(columns, chosen.values, treatment, iteration, batch.codes, position, workload)
     return Data(
         path.stem,
-        made,
+        typed_factors,
         treatments,
         made_series,
         batch.names,
-        _questionable(found, treatment),
+        _questionable(columns, treatment),
         warnings=warnings,
-        excluded=int(np.prod([len(each.levels) for each in made])) - len(treatments),
+        excluded=int(np.prod([len(each.levels) for each in typed_factors])) - len(treatments),
     )
 
 
-def _rows(found: Columns) -> int:
-    first = next(iter(found.values()))
+def _rows(columns: Columns) -> int:
+    first = next(iter(columns.values()))
     return len(first.codes) if isinstance(first, Coded) else len(first)
 
 
-def _factors(path: Path, found: Columns, chosen: Chosen) -> list[str]:
+def _factors(path: Path, columns: Columns, chosen: Chosen) -> list[str]:
     """The factors' columns. Raises UsageError where they or the values are not there."""
-    there = ", ".join(list(found)[:20])
+    there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
         for name in names:
-            if name not in found:
+            if name not in columns:
                 hint = "; name the columns of the responses by --value" if not chosen.values and name == "value" else ""
                 said = f"{option} {name}: " if option == "--factor" or chosen.values else ""
                 raise UsageError(f"{path}: {said}no column {name}; it has {there or 'none'}{hint}")
-    factors = list(dict.fromkeys(chosen.factors)) or [name for name in found if name not in (*KNOWN, *IGNORED, *values)]
+    factors = list(dict.fromkeys(chosen.factors)) or [
+        name for name in columns if name not in (*KNOWN, *IGNORED, *values)
+    ]
     if both := [name for name in factors if name in values]:
         raise UsageError(f"--factor {both[0]}: is a response as well")
     if not factors:
@@ -169,22 +171,20 @@ def _levels(name: str, column: Column) -> Coded:
     """Names of levels in their natural order: numbers by size, other names by their letters. Raises ColumnError."""
     if isinstance(column, np.ndarray):
         column = [f"{each:g}" if isinstance(each, float) else str(each) for each in column.tolist()]
-    found = coded(name, column)
-    if len(found.names) > MOST_LEVELS and name not in BATCHES:
-        why = (
-            f"{len(found.names):,} levels: too many for a factor; name the factors by --factor, or responses by --value"
-        )
-        raise ColumnError(name, None, why)
-    order = sorted(range(len(found.names)), key=lambda at: _natural(found.names[at]))
+    levels = coded(name, column)
+    if len(levels.names) > MOST_LEVELS and name not in BATCHES:
+        many = f"{len(levels.names):,} levels: too many for a factor"
+        raise ColumnError(name, None, f"{many}; name the factors by --factor, or responses by --value")
+    order = sorted(range(len(levels.names)), key=lambda at: _natural(levels.names[at]))
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return Coded(rank[found.codes], tuple(found.names[at] for at in order))
+    return Coded(rank[levels.codes], tuple(levels.names[at] for at in order))
 
 
 def _not_measured(levels: Mapping[str, Coded]) -> None:
     """Raises ColumnError for a column that nobody called a factor and that looks like one of a response."""
-    for name, found in levels.items():
-        many, rows = len(found.names), len(found.codes)
+    for name, column in levels.items():
+        many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:
             why = f"{many:,} levels in {rows:,} rows: is it a response? taken for factors are {', '.join(levels)}"
             raise ColumnError(name, None, f"{why}; name the factors by --factor, or responses by --value")
@@ -220,16 +220,16 @@ def _whole(name: str, value: Values) -> Codes:
     return (value - value.min() if value.size else value).astype(np.int32)
 
 
-def _questionable(found: Columns, treatment: Codes) -> dict[int, str]:
-    if "questionable" not in found:
+def _questionable(columns: Columns, treatment: Codes) -> dict[int, str]:
+    if "questionable" not in columns:
         return {}
-    marks = coded("questionable", found["questionable"], blank=True)
-    made: dict[int, str] = {}
+    marks = coded("questionable", columns["questionable"], blank=True)
+    reasons: dict[int, str] = {}
     for code, reason in enumerate(marks.names):
         if reason.strip().lower() not in ("", "0", "no", "false", "none", "nan", "0.0"):
             for each in np.unique(treatment[marks.codes == code]).tolist():
-                made.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
-    return made
+                reasons.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
+    return reasons
 
 
 def _parquet(path: Path) -> Columns:

@@ -103,5 +103,5 @@ def sequence_words(sequence: Sequence[int], names: Sequence[str], what: str = "b
     changes, (low, high) = transitions(sequence), bounds(sequence)
     wrong = ["not balanced"] if len({counts[level] for level in range(len(names))}) > 1 else []
     wrong += ["nearly in blocks"] * (changes < low) + ["nearly alternating"] * (changes > high)
-    told = f"{len(sequence)} {what}, {each}; the level changes {changes} times ({low} to {high} are neither alternating"
-    return f"{told} nor in blocks){': ' if wrong else ''}{' and '.join(wrong)}"
+    text = f"{len(sequence)} {what}, {each}; the level changes {changes} times ({low} to {high} are neither alternating"
+    return f"{text} nor in blocks){': ' if wrong else ''}{' and '.join(wrong)}"

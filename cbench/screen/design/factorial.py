@@ -38,10 +38,12 @@ def full_factorial(
     """
     if (many := prod(len(factor.levels) for factor in factors)) > MOST:
         raise ValueError(f"{many} treatments; at most {MOST}: fewer factors or levels, or a fraction of them")
-    found = tuple(each for each in product(*(range(len(factor.levels)) for factor in factors)) if not excluded(each))
-    if not found:
+    treatments = tuple(
+        each for each in product(*(range(len(factor.levels)) for factor in factors)) if not excluded(each)
+    )
+    if not treatments:
         raise ValueError("every treatment is excluded")
-    return found
+    return treatments
 
 
 def named(factors: Sequence[Factor], treatment: Treatment) -> str:

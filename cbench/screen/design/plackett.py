@@ -32,13 +32,13 @@ class PlackettBurman:
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
         """(main effect, first, second, share): so much of that two-factor interaction is added to the main effect."""
         columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
-        found = []
+        shares = []
         for main, column in enumerate(columns):
             for one, two in combinations([each for each in range(len(columns)) if each != main], 2):
                 total = sum(a * b * c for a, b, c in zip(column, columns[one], columns[two], strict=True))
                 if total:
-                    found.append((main, one, two, Fraction(total, len(column))))
-        return tuple(found)
+                    shares.append((main, one, two, Fraction(total, len(column))))
+        return tuple(shares)
 
     def words(self) -> tuple[str, ...]:
         """The design in sentences: size, and which two-factor interactions are added to which main effect."""
@@ -58,8 +58,8 @@ class PlackettBurman:
             return f"{self.names[main]}: what is seen includes {', '.join(parts)}"
         counts = Counter(abs(share) for share, _ in ours)
         parts = [f"{'' if size == 1 else f'{size} of '}{count}" for size, count in sorted(counts.items(), reverse=True)]
-        told = f"what is seen includes, added or subtracted, {' and '.join(parts)} interactions of others"
-        return f"{self.names[main]}: {told}"
+        text = f"what is seen includes, added or subtracted, {' and '.join(parts)} interactions of others"
+        return f"{self.names[main]}: {text}"
 
 
 def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
@@ -80,8 +80,8 @@ def signs(runs: int) -> Signs:
         squares = _squares(prime)
         first = [1 if place == 0 or place in squares else -1 for place in range(prime)]
         return [first[-shift:] + first[:-shift] for shift in range(prime)] + [[-1] * prime]
-    made = _doubled_conference(runs // 2 - 1) if _prime(runs // 2 - 1) and runs % 8 == 4 else _doubled(runs // 2)
-    return [[sign * row[0] for sign in row[1:]] for row in made]
+    rows = _doubled_conference(runs // 2 - 1) if _prime(runs // 2 - 1) and runs % 8 == 4 else _doubled(runs // 2)
+    return [[sign * row[0] for sign in row[1:]] for row in rows]
 
 
 def _doubled(half: int) -> Signs:

@@ -103,21 +103,21 @@ class _Model:
 
     def aliases(self, effect: Effect) -> list[Effect]:
         """Effects that can make up for a change of this one's coefficients."""
-        found = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
-        return [other for other in self._places if other in found]
+        partners = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
+        return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
         """Those of them without its factors that are seen as it where it is estimated as if they were none."""
         start, end = self._places[effect]
-        found = []
+        visible = []
         for other in self.aliases(effect):
             first, last = self._places[other]
             products = (
                 sum(row[a] * row[b] for row in self._rows) for a in range(start, end) for b in range(first, last)
             )
             if not set(other) & set(effect) and len(other) > 1 and any(products):
-                found.append(other)
-        return found
+                visible.append(other)
+        return visible
 
 
 def _judged(
@@ -218,14 +218,14 @@ SEVERAL = (
 
 def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], balanced: Sequence[bool]) -> list[str]:
     """Levels without treatments, and factors out of balance."""
-    found = []
+    words = []
     for factor, ours, even in zip(factors, counts, balanced, strict=True):
         absent = [f"{factor.name}={name}" for name, count in zip(factor.levels, ours, strict=True) if not count]
-        found += [f"{each} is in no treatment" for each in absent]
+        words += [f"{each} is in no treatment" for each in absent]
         if not even:
             parts = [f"{count} with {name}" for name, count in zip(factor.levels, ours, strict=True) if count]
-            found.append(f"{factor.name} is not balanced: treatments {', '.join(parts)}")
-    return found
+            words.append(f"{factor.name} is not balanced: treatments {', '.join(parts)}")
+    return words
 
 
 def orthogonality_words(
@@ -234,7 +234,7 @@ def orthogonality_words(
     empty: Mapping[tuple[int, int], Sequence[tuple[int, int]]],
 ) -> list[str]:
     """Pairs of factors whose main effects depend on each other."""
-    found = []
+    words = []
     for one, two in skew:
         cells = [
             f"{factors[one].name}={factors[one].levels[a]} {factors[two].name}={factors[two].levels[b]}"
@@ -242,16 +242,16 @@ def orthogonality_words(
         ]
         why = f": no treatment has {listed(cells)}" if cells else ": their levels do not come together equally often"
         both = f"{factors[one].name} and {factors[two].name}"
-        found.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
-    return found
+        words.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
+    return words
 
 
 def no_plots_words(factors: Sequence[Factor], effects: Sequence[Effect]) -> str:
     """For effects of factors that are hard to change, with one batch of each of their levels."""
     names = [factor.name for factor in factors]
     hard = sorted({each for effect in effects for each in effect if factors[each].hard})
-    told = listed([effect_name(names, effect) for effect in effects])
-    return f"{told} cannot be tested: one batch per level of {listed([names[each] for each in hard])}; {SEVERAL}"
+    text = listed([effect_name(names, effect) for effect in effects])
+    return f"{text} cannot be tested: one batch per level of {listed([names[each] for each in hard])}; {SEVERAL}"
 
 
 def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
@@ -266,8 +266,8 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
     """What is to be said of all effects: one sentence for those that go together."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
-    found = [no_plots_words(factors, plots)] if plots else []
-    found += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
+    words = [no_plots_words(factors, plots)] if plots else []
+    words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
     groups: dict[frozenset[str], list[str]] = {}
     for each in judged:
         if each.why == ALIASED:
@@ -275,12 +275,12 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     alone = 0
     for every, names in groups.items():
         if len(every) == len(names) <= LISTED:
-            found.append(f"{listed(names)}{TOGETHER}")
+            words.append(f"{listed(names)}{TOGETHER}")
         else:  # with main effects, of which that is said
             alone += len(names)
     if alone:
-        found.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
-    return found
+        words.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
+    return words
 
 
 def listed(names: Sequence[str]) -> str:
@@ -298,14 +298,14 @@ def iterations_needed(tests: int, alpha: float) -> int:
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 
-def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]], told: int = 0) -> list[str]:
+def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]], known: int = 0) -> list[str]:
     """A sentence where there are too few. `blocks`: iterations of each response that is tested so, and its name.
 
-    `told`: effects that were told already (by the split plot, in other responses): Holm then asks for less.
+    `known`: effects that are significant already (by the split plot, in other responses): Holm then asks for less.
     """
-    fewest = iterations_needed(tests - told, alpha) if blocks and tests > told else 0
+    fewest = iterations_needed(tests - known, alpha) if blocks and tests > known else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
     many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
-    rest = f" {told:,} {'is' if told == 1 else 'are'} told, for the next" if told else ""
+    rest = f" {known:,} {'is' if known == 1 else 'are'} told, for the next" if known else ""
     said = f"too few iterations to tell any effect within them from chance: of {many}{rest} it takes {fewest:,}"
     return [f"{said}, {some(few)}"] if few else []

@@ -140,17 +140,17 @@ class Builds:
 
 def digest(folder: Path) -> str:
     """Of the names, modes and contents of all files in a folder. Raises Refused where one cannot be read."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     try:
         for path in sorted(folder.rglob("*")):
             status = path.lstat()
-            found.update(f"{path.relative_to(folder)}\0{status.st_mode:o}\0".encode(errors="surrogateescape"))
+            hashed.update(f"{path.relative_to(folder)}\0{status.st_mode:o}\0".encode(errors="surrogateescape"))
             if path.is_symlink():
-                found.update(os.fsencode(os.readlink(path)))
+                hashed.update(os.fsencode(os.readlink(path)))
             elif path.is_file():
                 with path.open("rb") as file:
                     while more := file.read(CHUNK):
-                        found.update(more)
+                        hashed.update(more)
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror}") from None
-    return found.hexdigest()
+    return hashed.hexdigest()

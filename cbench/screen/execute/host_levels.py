@@ -67,17 +67,17 @@ class HostLevels:
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
-            found = self._quiet(wanted)
+            confirmed = self._quiet(wanted)
             for factor, level in wanted:
                 if level.command:
                     self._set.append(PendingRestore(factor, level.name, level.restore or ""))
                     self._write_down()
                     self._run(f"{factor}={level.name}", level.command, "set")
-                found.texts.update(self._checked(factor, level))
+                confirmed.texts.update(self._checked(factor, level))
         except BaseException:
             self.restore(kept)
             raise
-        return found
+        return confirmed
 
     def confirm(self, levels: Levels) -> Confirmed:
         """Read back what was set before. Raises Refused where it is so no more."""
@@ -133,15 +133,15 @@ class HostLevels:
         return Confirmed({factor: text for (factor, _), text in zip(ours, applied.texts, strict=True)}, applied)
 
     def _checked(self, factor: str, level: Level) -> dict[str, str]:
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         if level.kernel is not None:
-            found[factor] = self._kernel(factor, level)
+            texts[factor] = self._kernel(factor, level)
         if level.check:
             said = self._run(f"{factor}={level.name}", level.check, "confirmed")
-            found[factor] = said or "its check succeeded"
+            texts[factor] = said or "its check succeeded"
         elif level.command:
-            found[factor] = "its command succeeded"
-        return found
+            texts[factor] = "its command succeeded"
+        return texts
 
     def _kernel(self, factor: str, level: Level) -> str:
         """The words of this level are on the running kernel's command line, and those of its other levels are not."""

@@ -45,8 +45,8 @@ class Levels(TrialHooks):
 
     def start(self) -> None:
         """Put back what an earlier process of this experiment was killed with. Raises Incomplete."""
-        if found := self._host.left_behind():
-            self._tell(f"put back what was left behind: {', '.join(found)}")
+        if left := self._host.left_behind():
+            self._tell(f"put back what was left behind: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
         """Only before the first iteration of a batch; ResetError for the others of one that could not be reset."""
@@ -69,8 +69,8 @@ class Levels(TrialHooks):
         """The batch's levels, for a reset that sets them."""
         levels = self._batches[batch_number(run)]
         words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]
-        found = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
-        return {**found, KERNEL: " ".join(words)} if levels else {}
+        variables = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
+        return {**variables, KERNEL: " ".join(words)} if levels else {}
 
     def begin(self, run: StoredRun) -> Facts:
         """Set the batch's levels, or look whether they still are. Raises Refused where they are not."""
@@ -123,11 +123,11 @@ class Levels(TrialHooks):
             if level.aslr is not None:
                 aslr = level.aslr
                 facts[factor] = f"addresses {'random' if aslr else 'fixed'}"
-        made: Facts = {"confirmed": facts | host.texts} if facts or host.texts else {}
+        stored: Facts = {"confirmed": facts | host.texts} if facts or host.texts else {}
         if built := self._builds.of(treatment):
             environment[VARIABLE] = str(built.folder)
-            made["build"] = built.digest
-        return Held(environment, cpus, aslr, partition, made)
+            stored["build"] = built.digest
+        return Held(environment, cpus, aslr, partition, stored)
 
     def _value(self, each: Controlled) -> str:
         """A controlled variable as it is now; one that cannot be read is no reason to end."""

@@ -56,16 +56,16 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
     """As svg.drawn(), with pictures fine enough for paper."""
-    with drawn(key, rows, columns, width, height) as (found, axes):
+    with drawn(key, rows, columns, width, height) as (svg, axes):
         axes[0].figure.set_dpi(DPI)
-        yield found, axes
+        yield svg, axes
 
 
 def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
     """Hybrid violin-scatter of each treatment. `rows`: of the analysis; `label`: what names axes."""
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)
-    with figure(key, 1, 1, 3.3) as (found, axes):
+    with figure(key, 1, 1, 3.3) as (svg, axes):
         colors = [RED if row.questionable is not None else FIXED for row, _ in shown]
         _violins(axes[0], [each for _, each in shown], colors, seed, rasterise=many > MOST_VECTORS)
         for place, (row, _) in enumerate(shown):
@@ -73,7 +73,7 @@ def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], la
                 axes[0].plot([place - 0.22, place + 0.22], [row.mean] * 2, color=DARK, linewidth=1.2)
         treatments(axes[0], [row for row, _ in shown], label)
         plain(axes[0], label.value)
-    return str(found[0])
+    return str(svg[0])
 
 
 def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: int, rasterise: bool) -> None:
@@ -137,7 +137,7 @@ def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label
 def means(key: str, panels: Sequence[Panel]) -> str:
     """Means with intervals, a panel for each response: name, rows, label. See spans()."""
     down = len(panels)
-    with figure(key, down, 1, 0.7 + 2.2 * down) as (found, every):
+    with figure(key, down, 1, 0.7 + 2.2 * down) as (svg, every):
         for axes, (name, rows, label), extent in zip(every, panels, spans(panels), strict=True):
             low, high = _extent(rows)
             span = 1.12 * extent or abs(low) * 0.02 or 1.0
@@ -149,7 +149,7 @@ def means(key: str, panels: Sequence[Panel]) -> str:
             axes.set_title(shortened(name, 60))
             plain(axes, label.value)
         legend(every[0])
-    return str(found[0])
+    return str(svg[0])
 
 
 def spans(panels: Sequence[Panel]) -> list[float]:
@@ -231,9 +231,9 @@ def panel_grid(key: str, many: int, draw: Callable[[Any, int], None], across: in
     across = min(across, max(1, many))
     down = max(1, -(-many // across))
     width = BROAD if across > 1 else 5.6
-    with figure(key, down, across, 0.3 + height * down, width) as (found, every):
+    with figure(key, down, across, 0.3 + height * down, width) as (svg, every):
         for number, axes in enumerate(every):
             axes.set_visible(number < many)
             if number < many:
                 draw(axes, number)
-    return str(found[0])
+    return str(svg[0])

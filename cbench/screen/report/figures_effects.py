@@ -27,7 +27,7 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
     """The mean at each level of each factor on one axis; a level without values is left blank."""
     names = list(row.effects)
     every = [each.mean for name in names for each in row.effects[name].levels if each.mean is not None]
-    with figure(key, 1, 1, 2.9) as (found, axes):
+    with figure(key, 1, 1, 2.9) as (svg, axes):
         places: list[float] = []
         labels: list[list[str]] = []
         place = 0.0
@@ -55,7 +55,7 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
             axes[0].margins(y=0.15)
         plain(axes[0], unit)
         axes[0].grid(axis="y", color=FAINT, linewidth=0.5)
-    return str(found[0])
+    return str(svg[0])
 
 
 def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
@@ -219,7 +219,7 @@ def _widths(axes: Any, mine: Sequence[StudiedSize], how: tuple[str, str, str], s
 def _lines(material: Materiality | NoMateriality | None) -> list[tuple[float, str, str]]:
     if not isinstance(material, Materiality) or not material.largest_effect:
         return []
-    made = [(material.largest_effect, "largest main effect", ":")]
+    lines = [(material.largest_effect, "largest main effect", ":")]
     if material.median_effect:
-        made.append((material.median_effect, "median main effect", "--"))
-    return made
+        lines.append((material.median_effect, "median main effect", "--"))
+    return lines

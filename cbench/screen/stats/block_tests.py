@@ -165,26 +165,26 @@ class Differences:
 def differences(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> Differences | None:
     """`levels`: shape (treatments, factors); `effect`: one factor or two; `batch`: treatments with another number here
     are never in one block. None where nothing shows the effect."""
-    found = _matched(levels, effect, batch)
-    return _contrast(levels, effect) if found is None and np.unique(batch).size == 1 else found
+    matched = _matched(levels, effect, batch)
+    return _contrast(levels, effect) if matched is None and np.unique(batch).size == 1 else matched
 
 
 def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> Differences | None:
     codes = [np.unique(levels[:, each], return_inverse=True) for each in effect]
-    shape = [found.size for found, _ in codes]
+    shape = [parts.size for parts, _ in codes]
     places = np.column_stack([at for _, at in codes])
     others = np.column_stack([np.delete(levels, list(effect), axis=1), batch])
     _, groups = np.unique(others, axis=0, return_inverse=True)
     table = np.full((int(groups.max()) + 1, int(np.prod(shape))), -1)
     table[groups.ravel(), np.ravel_multi_index(tuple(places.T), shape)] = np.arange(levels.shape[0])
-    found, cells = [], []
+    parts, cells = [], []
     for corners in _corners(shape):
         at = np.column_stack([table[:, int(np.ravel_multi_index(corner, shape))] for corner, _ in corners])
         at = at[(at >= 0).all(axis=1)]
         cell = np.zeros(shape)
         for corner, sign in corners:
             cell[corner] = sign
-        found.append(at)
+        parts.append(at)
         cells.append(np.tile(cell.ravel(), (at.shape[0], 1)))
     every = np.concatenate(cells)
     if not every.size:
@@ -192,7 +192,7 @@ def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> 
     # An orthonormal basis of what the cells' signs span: as many columns as there are degrees of freedom.
     _, sizes, right = np.linalg.svd(np.unique(every, axis=0), full_matrices=False)
     signs = np.array([sign for _, sign in _corners(shape)[0]], dtype=np.float64)
-    return Differences(np.concatenate(found), signs, every @ right[sizes > 1e-8 * sizes[0]].T)
+    return Differences(np.concatenate(parts), signs, every @ right[sizes > 1e-8 * sizes[0]].T)
 
 
 def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
@@ -211,11 +211,11 @@ def _contrast(levels: Levels, effect: Sequence[int]) -> Differences | None:
     other effects of as many factors or fewer."""
     mains: dict[int, Values] = {}
     for factor in range(levels.shape[1]):
-        found = np.unique(levels[:, factor])
-        if found.size > 2:
+        present = np.unique(levels[:, factor])
+        if present.size > 2:
             return None
-        if found.size == 2:
-            mains[factor] = np.where(levels[:, factor] == found[1], 1.0, -1.0)
+        if present.size == 2:
+            mains[factor] = np.where(levels[:, factor] == present[1], 1.0, -1.0)
     every: dict[tuple[int, ...], Values] = {(each,): column for each, column in mains.items()}
     if len(effect) == 2:
         every |= {(a, b): mains[a] * mains[b] for a, b in combinations(mains, 2)}

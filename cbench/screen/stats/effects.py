@@ -53,14 +53,14 @@ class Interaction:
 def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None:
     """`means`: shape (treatments,); NaN is a treatment without values. None with fewer than two levels."""
     levels, means = _known(levels, means)
-    found, places = np.unique(levels[:, factor], return_inverse=True)
-    if found.size < 2:
+    present, places = np.unique(levels[:, factor], return_inverse=True)
+    if present.size < 2:
         return None
     counts = np.bincount(places)
     each = np.bincount(places, weights=means) / counts
-    signed = found.size == 2
+    signed = present.size == 2
     return MainEffect(
-        levels=tuple(found.tolist()),
+        levels=tuple(present.tolist()),
         means=each,
         counts=tuple(counts.tolist()),
         effect=_size(each),

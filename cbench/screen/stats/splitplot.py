@@ -192,19 +192,19 @@ def _means(levels: Levels, plots: NDArray[np.intp], values: Values) -> tuple[Lev
 
 def _incomplete(levels: Levels, plots: NDArray[np.intp], hard: Sequence[int]) -> tuple[int, ...]:
     combos = _codes(levels[:, list(hard)])
-    found = []
+    labels = []
     for combo in np.unique(combos):
         ours = combos == combo
         wanted = np.unique(levels[ours], axis=0).shape[0]
         sizes = Counter(plots[ours].tolist())
-        found += [int(plot) for plot, size in sizes.items() if size < wanted]
-    return tuple(sorted(found))
+        labels += [int(plot) for plot, size in sizes.items() if size < wanted]
+    return tuple(sorted(labels))
 
 
 def _columns(codes: NDArray[np.intp]) -> Values:
     """1 where a row has the column's code."""
-    found, at = np.unique(codes, return_inverse=True)
-    columns = np.zeros((at.size, found.size))
+    values, at = np.unique(codes, return_inverse=True)
+    columns = np.zeros((at.size, values.size))
     columns[np.arange(at.size), at] = 1.0
     return columns
 
