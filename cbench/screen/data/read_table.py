@@ -17,7 +17,6 @@ from cbench.screen.design.factorial import Factor
 from cbench.store.kind import is_store
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, ColumnError, coded
-from cbench.tables.read import NO_PYARROW, arrow_columns, arrow_module, frugal
 from quiet import UsageError
 
 BATCHES = ("batch", "boot")
@@ -69,22 +68,18 @@ def _table(path: Path, chosen: Chosen) -> Data:
     try:
         return _data(path, columns(path, parquet), chosen)
     except ColumnError as error:
-        place, first = (
-            "" if row is None else f"row {row + 1}" if parquet else f"line {table.line_of(path, row)}"
-            for row in (error.row, error.first)
-        )
-        why = f"{error.why} in {first}" if first else error.why
-        raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
+        raise table.placed(path, parquet, error) from None
 
 
 def columns(path: Path, parquet: bool) -> Columns:
     """Every column of a file. Raises UsageError."""
-    if parquet:
-        return _parquet(path)
-    names = table.header(path)
-    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-        raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
-    return table.plain(path, names)
+
+    def once(names: list[str]) -> list[str]:
+        if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+            raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
+        return names
+
+    return table.parquet_columns(path, once) if parquet else table.plain(path, once(table.header(path)))
 
 
 def exported(names: Sequence[str]) -> Chosen | None:
@@ -223,29 +218,11 @@ def _whole(name: str, value: Values) -> Codes:
 def _questionable(columns: Columns, treatment: Codes) -> dict[int, str]:
     if "questionable" not in columns:
         return {}
-    marks = coded("questionable", columns["questionable"], blank=True)
+    column = columns["questionable"]
+    marks = column if isinstance(column, Coded) else coded("questionable", column, blank=True)
     reasons: dict[int, str] = {}
     for code, reason in enumerate(marks.names):
         if reason.strip().lower() not in ("", "0", "no", "false", "none", "nan", "0.0"):
             for each in np.unique(treatment[marks.codes == code]).tolist():
                 reasons.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
     return reasons
-
-
-def _parquet(path: Path) -> Columns:
-    """Names as encode.Coded, numbers as arrays. Raises UsageError."""
-    arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
-    if arrow is None or parquet is None:
-        raise UsageError(f"{path}: {NO_PYARROW}")
-    try:
-        schema = parquet.read_schema(path)
-        if nested := [name for name in schema.names if arrow.types.is_nested(schema.field(name).type)]:
-            raise ColumnError(nested[0], None, "has neither names nor numbers")
-        if twice := [name for at, name in enumerate(schema.names) if name in schema.names[:at]]:
-            raise UsageError(f"{path}: column {twice[0]} is there twice")
-        with frugal(arrow), parquet.ParquetFile(path) as file:
-            return arrow_columns(file.read(), arrow)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
-    except arrow.ArrowException as error:
-        raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
