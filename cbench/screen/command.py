@@ -50,7 +50,7 @@ def _option(name: str, metavar: str, words: str) -> Any:
     return typer.Option(name, metavar=metavar, help=words, show_default=False)
 
 
-OPTIONS: dict[str, Any] = {
+OPTIONS = {
     "alpha": Annotated[
         float | None,
         _option("--alpha", "A", "Chance of a false alarm in the whole screen (the screen's own, 0.05)."),
@@ -84,8 +84,8 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**given: object) -> None:
-        options: dict[str, Any] = {name: given.pop(name) for name in OPTIONS}
-        command(options=ScreenOptions(**options), **given)
+        options = {name: given.pop(name) for name in OPTIONS}
+        command(options=ScreenOptions(**options), **given)  # type: ignore[arg-type]
 
     every = [*own[:-1], *shared, own[-1]]
     vars(called)["__signature__"] = Signature(every)
