@@ -119,7 +119,7 @@ def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
 
 def _screen(path: Path) -> ExportSource:
     """A row a trial: the levels of its factors, its place, its responses."""
-    from cbench.screen.data.export_rows import trial_rows
+    from cbench.screen.data.load_store import trial_rows
 
     columns, responses, rows = trial_rows(path)
     types = {name: WHOLE if name in SCREEN_WHOLE else REAL if name in responses else TEXT for name in columns}

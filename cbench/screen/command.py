@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cbench.command import Json
 from cbench.results import to_json
-from cbench.screen import command_analyze
+from cbench.screen.analysis.options import ScreenOptions
+from quiet import UsageError, save
+
+if TYPE_CHECKING:
+    from cbench.screen.analysis.result import ScreenResult
+    from cbench.screen.data.data import Data as ScreenData
+    from cbench.screen.run import ResumeScreen, StartScreen
 
 screen = typer.Typer(
     no_args_is_help=True,
@@ -19,31 +30,102 @@ screen = typer.Typer(
     help="Screening experiments: which factors matter, and does it matter in practice?",
 )
 
+NEEDED = "cbench screen analyze needs numpy: pip install 'quiet-cbench[order]'"
+
 File = Annotated[str, typer.Argument(metavar="SCREEN.toml")]
 Data = Annotated[str, typer.Argument(metavar="DATA")]
+
+Trials = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A screen's store, or a CSV or Parquet file with a column for each factor, iteration, the responses' "
+        "columns (or response and value) and, where they are known, batch (or boot), position, workload, unit and "
+        "questionable.",
+    ),
+]
+
+
+def _option(name: str, metavar: str, words: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=words, show_default=False)
+
+
+OPTIONS = {
+    "alpha": Annotated[
+        float | None,
+        _option("--alpha", "A", "Chance of a false alarm in the whole screen (the screen's own, 0.05)."),
+    ],
+    "confidence": Annotated[float | None, _option("--ci-level", "PERCENT", "Of the intervals (95).")],
+    "seed": Annotated[int | None, _option("--seed", "N", "Of the bootstrap and the subsamples (the screen's own, 1).")],
+    "abridgment": Annotated[str | None, _option("--abridgment", "NAME", "Use this choice of treatments.")],
+    "only": Annotated[list[str], _option("--only", '"F=L G=M|N"', "Use these treatments only; repeatable.")],
+    "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave these out; repeatable.")],
+    "exclude": Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")],
+    "subsamples": Annotated[
+        int, _option("--subsamples", "N", "Of each size in the study of intervals (1000); 0: no such study.")
+    ],
+    "factors": Annotated[list[str], _option("--factor", "COLUMN", "Of a table: these are the factors; repeatable.")],
+    "values": Annotated[list[str], _option("--value", "COLUMN", "Of a table: a response's column; repeatable.")],
+    "hard": Annotated[
+        list[str], _option("--hard", "COLUMN", "Of a table: this factor changes between batches only; repeatable.")
+    ],
+}
+"""Of both commands, by the field of ScreenOptions."""
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with OPTIONS in place of its parameter `options`, before its last one."""
+    own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]
+    defaults = {each.name: each.default for each in fields(ScreenOptions)}
+    shared = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=option)
+        for name, option in OPTIONS.items()
+    ]
+
+    @wraps(command)
+    def called(**given: object) -> None:
+        options = {name: given.pop(name) for name in OPTIONS}
+        command(options=ScreenOptions(**options), **given)  # type: ignore[arg-type]
+
+    every = [*own[:-1], *shared, own[-1]]
+    vars(called)["__signature__"] = Signature(every)
+    called.__annotations__ = {each.name: each.annotation for each in every}
+    return called
+
+
+class AnalysisProgress:
+    """On a terminal one line that says what is being looked at; nothing else where."""
+
+    def __enter__(self) -> Callable[[str], None]:
+        return self._say if sys.stderr.isatty() else lambda words: None
+
+    def _say(self, words: str) -> None:
+        sys.stderr.write(f"\r\x1b[Kcbench: {words} ...")
+        sys.stderr.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
 
 
 @screen.command("init")
 def init_command(path: Annotated[str, typer.Argument(metavar="FILE")] = "screen.toml") -> None:
     """Write an example of an experiment's file, with every key explained."""
-    from cbench.screen import run
+    from cbench.screen.config.example import EXAMPLE
+    from cbench.study.lifecycle import write_example
 
-    run.init(path)
+    write_example(path, EXAMPLE, f"cbench screen plan {path}, then: cbench screen run {path}")
 
 
 @screen.command("plan")
 def plan_command(path: File, *, as_json: Json = False) -> None:
     """What would run, and what that could test. Runs nothing."""
     from cbench.screen import run
+    from cbench.screen.config.plan import lines
 
-    made = run.plan(path)
+    plan = run.plan(path)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
-    else:
-        from cbench.screen.table import plan
-
-        plan(made)
+    sys.stdout.write((json.dumps(to_json(plan)) if as_json else "\n".join(lines(plan))) + "\n")
 
 
 @screen.command("run")
@@ -57,24 +139,24 @@ def run_command(
 ) -> None:
     """Run an experiment: every trial is stored before the next begins, and `resume` goes on after whatever ends it."""
     from cbench.screen import run
-    from cbench.study import table
 
-    start = run.StartScreen(path, output)
-    with table.StudyBar() as bar:
-        made = start.run(bar.show)
-    _say(made, as_json, table.finished(made, "screen"))
+    _run(run.StartScreen(path, output), as_json)
 
 
 @screen.command("resume")
 def resume_command(data: Data, *, as_json: Json = False) -> None:
     """Go on with an experiment that was interrupted, at its next trial."""
     from cbench.screen import run
+
+    _run(run.ResumeScreen(data), as_json)
+
+
+def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
     from cbench.study import table
 
-    resume = run.ResumeScreen(data)
     with table.StudyBar() as bar:
-        made = resume.run(bar.show)
-    _say(made, as_json, table.finished(made, "screen"))
+        reached = experiment.run(bar.show)
+    _say(reached, as_json, table.finished(reached, "screen"))
 
 
 @screen.command("status")
@@ -83,22 +165,86 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.screen import run
     from cbench.study import table
 
-    made = run.status(data)
+    reached = run.status(data)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
+        sys.stdout.write(json.dumps(to_json(reached)) + "\n")
     else:
-        table.print_status(made, "screen")
+        table.print_status(reached, "screen")
 
 
-def _say(made: object, as_json: bool, line: str) -> None:
+@screen.command("analyze")
+@_with_options
+def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = False) -> None:
+    """Which factors matter, and does it matter in practice? Ends with 1 when some factor matters."""
+    with AnalysisProgress() as progress:
+        result, _ = _analyzed(data, options, progress)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if as_json:
-        sys.stdout.write(json.dumps(to_json(made)) + "\n")
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
+    else:
+        from cbench.screen import table
+
+        table.analysis(result)
+    sys.stdout.flush()
+    end(data, result)
+
+
+@screen.command("report")
+@_with_options
+def report_command(
+    data: Trials,
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
+    options: ScreenOptions,
+    as_json: Json = False,
+) -> None:
+    """The analysis as one HTML page that opens offline and prints. Ends with 1 when some factor matters."""
+    from cbench.report import figures
+    from cbench.report.page import NEEDED_BY_PAGES, check_page
+
+    check_page(data, output)
+    figures.pyplot(NEEDED_BY_PAGES)
+    with AnalysisProgress() as progress:
+        result, read = _analyzed(data, options, progress)
+        from cbench.screen.report import page
+
+        progress("the page")
+        save(output, page.page(result, read), "-o")
+    _say(result, as_json, f"{output} written: {result.verdict[0]}")
+    end(data, result)
+
+
+def _analyzed(path: str, options: ScreenOptions, progress: Callable[[str], None]) -> tuple[ScreenResult, ScreenData]:
+    """The analysis of a file. Raises UsageError."""
+    try:
+        from cbench.screen.analysis.analysis import analyse
+        from cbench.screen.data.read_table import Chosen, read
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        raise UsageError(NEEDED) from None
+    data = read(Path(path), Chosen(options.factors, options.values, options.hard))
+    return analyse(data, options, progress), data
+
+
+def end(data: str, result: ScreenResult) -> None:
+    """Raises UsageError for an analysis without an answer, and Exit with 1 where some factor matters."""
+    from cbench.screen.analysis.verdict import nothing_told
+
+    if nothing_told(result):
+        raise UsageError(f"{data}: {result.verdict[0]}")
+    if result.factors_matter:
+        raise typer.Exit(1)
+
+
+def _say(result: object, as_json: bool, line: str) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(to_json(result)) + "\n")
     else:
         sys.stderr.write(f"cbench: {line}\n")
 
 
 def add_to(app: typer.Typer) -> None:
     """Give the application these commands."""
-    command_analyze.add_to(screen)
     app.add_typer(screen, name="screen")

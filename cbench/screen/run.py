@@ -9,9 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from cbench.console import tell
-from cbench.results import to_json
 from cbench.screen.config import file, treatments
-from cbench.screen.config.example import EXAMPLE
 from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
 from cbench.screen.config.plan import Planned, ScreenPlan
 from cbench.screen.config.treatments import runs
@@ -22,7 +20,7 @@ from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.study import lock
 from cbench.study.host_check import counter_of, described, inside
-from cbench.study.lifecycle import Show, check, go_on, say_if_changed, write_example
+from cbench.study.lifecycle import Show, check, go_on, say_if_changed
 from cbench.study.lifecycle import status as study_status
 from cbench.study.model import Study, StudyCounter
 from cbench.study.orders import ALL_RANDOM
@@ -36,20 +34,14 @@ from quiet import QuietError, Reader, Refused, UsageError, applied_state, parse_
 LEVEL = "level"
 
 
-def init(path: str) -> None:
-    """Write the commented example of an experiment. Raises UsageError where the file exists."""
-    write_example(path, EXAMPLE, f"cbench screen plan {path}, then: cbench screen run {path}")
-
-
 def plan(path: str) -> ScreenPlan:
     """What would run, and what that could test. Raises UsageError for what is wrong with the file.
 
     How long it takes is told where the store beside the file has trials of the same tests.
     """
     planned = Planned(file.load(Path(path)))
-    judged = planned.judged()
-    planned.check(judged)
-    return planned.result(judged, _seconds(Path(path).with_suffix(".db"), planned))
+    planned.check()
+    return planned.result(_seconds(Path(path).with_suffix(".db"), planned))
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
@@ -60,11 +52,11 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
             tests, trials = store.header().tests, store.trials()
     except QuietError:
         return {}
-    found: dict[int, list[int]] = {}
+    durations: dict[int, list[int]] = {}
     for (run, _, test, _, begun, _), (later, _, _, _, next_begun, _) in pairwise(trials):
         if run == later and tests[test] in names:
-            found.setdefault(names[tests[test]], []).append(next_begun - begun)
-    return {number: median(each) / 1e9 for number, each in found.items()}
+            durations.setdefault(names[tests[test]], []).append(next_begun - begun)
+    return {number: median(each) / 1e9 for number, each in durations.items()}
 
 
 class StartScreen:
@@ -77,21 +69,19 @@ class StartScreen:
         if self._target.exists() and self._target.samefile(self._path):
             raise UsageError(f"{self._target}: is the experiment's file; choose another name for its store (-o)")
         self._planned = Planned(self._screen)
-        self._judged = self._planned.judged()
-        self._planned.check(self._judged)
-        study = study_of(self._screen, self._planned.treatments)
-        inside(study, ["run", path, "--output", str(self._target)], SCREEN)
+        self._planned.check()
+        self._study = study_of(self._screen, self._planned.treatments)
+        inside(self._study, ["run", path, "--output", str(self._target)], SCREEN)
 
     def run(self, show: Show) -> StudyStatus:
         """Store its plan and run it. Raises QuietError."""
-        screen, planned, target = self._screen, self._planned, self._target
-        study = study_of(screen, planned.treatments)
+        screen, planned, target, study = self._screen, self._planned, self._target, self._study
         check(study, str(self._path), SCREEN)
         _preflight(screen, str(self._path))
-        for words in self._planned.words(self._judged):
+        for words in planned.words():
             tell(words)
         counter = counter_of(study, screen.counter)
-        known = described(counter) | {"file": str(self._path.absolute()), "screen": to_json(planned.stored())}
+        known = described(counter) | {"file": str(self._path.absolute()), "screen": planned.stored()}
         names = tuple(test.name for test in planned.tests)
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)
@@ -139,8 +129,8 @@ def _set_now(data: Path) -> list[str]:
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:
-        found = [each.name for each in pending_restores.read(pending_restores.place(data))]
-        return [*found, *([quiet_levels.WHAT] if quiet_levels.ours(Reader(), source) else [])]
+        names = [each.name for each in pending_restores.read(pending_restores.place(data))]
+        return [*names, *([quiet_levels.WHAT] if quiet_levels.ours(Reader(), source) else [])]
     except QuietError as error:
         return [str(error)]
 
@@ -149,13 +139,13 @@ def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show
     plan = plan_of(store.header(), str(store.path))
     every = store.runs()
     identity = store.identity()
-    found = ProcessTags(identity, len(every), tuple(test.name for test in plan[1]))
+    tags = ProcessTags(identity, len(every), tuple(test.name for test in plan[1]))
     environment = {**os.environ, **screen.environment}
-    builds = Builds(screen, plan[0], store.path, {**environment, **found.of_step(process_tags.SETUP)})
+    builds = Builds(screen, plan[0], store.path, {**environment, **tags.of_step(process_tags.SETUP)})
     if not all(run.over for run in every):
-        found.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # a build that was cut short
+        tags.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # a build that was cut short
         builds.make(anew, tell)
-    of_level = {**environment, **found.of_step(LEVEL)}
+    of_level = {**environment, **tags.of_step(LEVEL)}
     host = HostLevels(screen, store.path, identity, of_level)
     levels = Levels(screen, plan, every, host, builds, of_level, tell)
     return go_on(study_of(screen, plan[0], builds), store, counter, show, levels, SCREEN)
@@ -166,41 +156,35 @@ def _preflight(screen: Screen, label: str) -> None:
     reader = Reader()
     for factor in screen.factors:
         for level in factor.levels:
-            if why := _why(reader, screen, level):
-                raise Refused(f"{label}: {factor.name}={level.name} cannot be set here: {why}")
+            try:
+                _check_level(reader, screen, level)
+            except Refused as error:
+                raise Refused(f"{label}: {factor.name}={level.name} cannot be set here: {error}") from None
 
 
-def _why(reader: Reader, screen: Screen, level: Level) -> str:
-    if quiet_levels.applies(level):
+def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
+    if level.by_quiet:
         record = applied_state(reader)
         if record is not None:
-            return f"'{record.profile}' is applied to this host; run `quiet restore` first"
+            raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
         if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
-            return why
+            raise Refused(why)
         if os.geteuid() != 0:
-            return "it changes the host, which only root may: run it with sudo"
-    try:
-        with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
-            pass
-    except Refused as error:
-        return str(error)
-    return ""
+            raise Refused("it changes the host, which only root may: run it with sudo")
+    with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
+        pass
 
 
-def study_of(screen: Screen, found: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
+def study_of(screen: Screen, planned: tuple[Treatment, ...], builds: Builds | None = None) -> Study:
     """`builds`: whose folders the workloads that are built are in, once they are made."""
-    tests = treatments.study_tests(screen, found)
-    if builds is not None:
-        owners = [found[each.treatment] for each in treatments.tests(screen, found)]
-        tests = tuple(
-            replace(test, workload=test.workload.replace(BUILT, str(made.folder)))
-            if (made := builds.of(owner)) is not None
-            else test
-            for test, owner in zip(tests, owners, strict=True)
-        )
+
+    def folder_of(treatment: Treatment) -> str:
+        built = builds.of(treatment) if builds is not None else None
+        return str(built.folder) if built is not None else BUILT
+
     return Study(
         name=screen.name,
-        tests=tests,
+        tests=treatments.study_tests(screen, planned, folder_of),
         repetitions=screen.iterations,
         design=ALL_RANDOM,
         seed=screen.seed,

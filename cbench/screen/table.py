@@ -1,9 +1,8 @@
-"""What `cbench screen plan` and `analyze` print on a terminal or in a file."""
+"""What `cbench screen analyze` prints on a terminal or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -12,54 +11,37 @@ from rich.table import Table
 
 from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
-from cbench.screen.analysis.result import (
-    BlockPlotResult,
-    EffectSize,
-    MainEffectResult,
-    ResponseResult,
-    ScreenResult,
-)
-
-if TYPE_CHECKING:
-    from cbench.screen.config.plan import ScreenPlan
+from cbench.screen.analysis.result import EffectSize, MainEffectResult, ResponseResult, ScreenResult
+from cbench.screen.stats.blockplot import BlockPlot
 
 MOST_TREATMENTS = 40
 MOST_EFFECTS = 60
 LONGEST_NAME = 48
 
 
-def analysis(made: ScreenResult) -> None:
+def analysis(result: ScreenResult) -> None:
     """The verdict, then for each response its treatments and effects, and the choices of treatments."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 400
-    for at, line in enumerate(made.verdict):
+    for at, line in enumerate(result.verdict):
         console.print(escape(line), style=None if at else "bold", soft_wrap=not console.is_terminal)
-    for name, row in made.responses.items():
+    for name, row in result.responses.items():
         unit = f" ({row.unit})" if row.unit else ""
         console.print(f"\n[bold]{escape(name)}{escape(unit)}[/bold]: {row.n:,} values, {row.failed:,} failed")
         console.print(_effects(row))
-        console.print(_treatments(row, made.confidence))
+        console.print(_treatments(row, result.confidence))
         if len(row.treatments) > MOST_TREATMENTS:
             console.print(f"{MOST_TREATMENTS} of {len(row.treatments):,} treatments; all of them with --json")
-    if len(made.design.sets) > 1:
+    if len(result.design.sets) > 1:
         console.print()
-        console.print(_sets(made))
+        console.print(_sets(result))
     console.print(
-        f"● significant: p after Holm over {made.tests:,} effects is below {made.alpha:g}; ○ not. p: signed "
+        f"● significant: p after Holm over {result.tests:,} effects is below {result.alpha:g}; ○ not. p: signed "
         "ranks of the differences within iterations; hard factors, and with several batches all, by the split-plot "
         "analysis of variance. adj.: by least squares with all main effects, where treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
-
-
-def plan(made: ScreenPlan) -> None:
-    """An experiment before it runs."""
-    from cbench.screen.config.plan import lines
-
-    console = Console(highlight=False)
-    for line in lines(made):
-        console.print(escape(line), soft_wrap=True)
 
 
 def _table(head: Sequence[str]) -> Table:
@@ -94,12 +76,12 @@ def size(each: EffectSize) -> str:
     return f"{number(each.fair, shown)} adj."
 
 
-def boxes(plot: BlockPlotResult | None) -> str:
+def boxes(plot: BlockPlot | None) -> str:
     """`6 of 6 (chance 0.031)`."""
     if not plot or not plot.n:
         return "-"
-    told = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no")
-    return f"{plot.agreeing} of {plot.n} ({told})"
+    words = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no")
+    return f"{plot.agreeing} of {plot.n} ({words})"
 
 
 def _treatments(row: ResponseResult, confidence: float) -> Table:
@@ -124,11 +106,11 @@ def interval(ends: Sequence[float] | None) -> str:
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
 
 
-def _sets(made: ScreenResult) -> Table:
+def _sets(result: ScreenResult) -> Table:
     table = _table(("choice of treatments", "treatments", "balanced", "what it cannot tell"))
-    for each in made.design.sets:
-        said = [f"{one.effect} from {', '.join(one.aliases)}" for one in each.aliased]
-        said += [one.effect for one in each.untestable or () if one.effect not in " ".join(said)]
+    for each in result.design.sets:
+        said = [f"{effect.effect} from {', '.join(effect.aliases)}" for effect in each.aliased]
+        said += [effect.effect for effect in each.untestable or () if effect.effect not in " ".join(said)]
         balanced = {True: "yes", False: "no", None: "-"}[each.balanced]
         table.add_row(
             escape(each.name), f"{each.treatments:,}", balanced, escape(shortened("; ".join(said), 80)) or "-"

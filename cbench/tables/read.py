@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -36,19 +36,24 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     wanted = metrics or ("value",)
     parquet = path.suffix.lower() in PARQUET
     try:
-        columns = (_parquet if parquet else _csv)(path, wanted)
+        columns = parquet_columns(path, lambda names: _present(path, names, wanted)) if parquet else _csv(path, wanted)
         found, warnings = trials(columns, metrics)
     except ColumnError as error:
-        place, first = (
-            "" if row is None else f"row {row + 1}" if parquet else f"line {line_of(path, row)}"
-            for row in (error.row, error.first)
-        )
-        why = f"{error.why} in {first}" if first else error.why
-        raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
+        raise placed(path, parquet, error) from None
     if missing := int(np.isnan(found.value).sum()):
         what = "results are missing" if found.metrics else "trials failed"
         warnings.append(f"{missing:,} of {found.value.size:,} {what}")
     return found, warnings
+
+
+def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
+    """For raising: the error with its row or line."""
+    place, first = (
+        "" if row is None else f"row {row + 1}" if parquet else f"line {line_of(path, row)}"
+        for row in (error.row, error.first)
+    )
+    why = f"{error.why} in {first}" if first else error.why
+    return UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}")
 
 
 def line_of(path: Path, row: int) -> int:
@@ -85,33 +90,35 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
         raise UsageError(f"{path}: column {twice[0]} is there twice")
 
 
-def _parquet(path: Path, values: Sequence[str]) -> dict[str, Any]:
+def _present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str]:
+    """The columns of trials that a file has. Raises UsageError."""
+    check(path, names, values)
+    return [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+
+
+def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> dict[str, Any]:
+    """The columns of a Parquet file that `select` takes of its names. Raises UsageError and ColumnError."""
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:
         raise UsageError(f"{path}: {NO_PYARROW}")
     try:
         schema = parquet.read_schema(path)
-        names = schema.names
-        check(path, names, values)
-        present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+        present = select(schema.names)
         for name in present:
             if arrow.types.is_nested(schema.field(name).type):
                 raise ColumnError(name, None, "has neither names nor numbers")
         # not read_table(), which loads pandas where it is installed
         dictionaries = [name for name in NAMES if name in present]
         with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
-            table = file.read(columns=present)
+            return arrow_columns(file.read(columns=present), arrow)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
     except arrow.ArrowException as error:
         raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
-    return arrow_columns(table, arrow)
 
 
 def _csv(path: Path, values: Sequence[str]) -> Mapping[str, Any]:
-    names = header(path)
-    check(path, names, values)
-    present = [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
+    present = _present(path, header(path), values)
     arrow = arrow_module("pyarrow")
     fast = arrow_module("pyarrow.csv")
     if arrow is None or fast is None:

@@ -41,6 +41,10 @@ class Root:
         """Whether this is the running machine, not a recorded one."""
         return not self.root
 
+    def named(self, path: str) -> str:
+        """The path as a message names it."""
+        return self.root + path
+
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
         """Open a file (open(2)); with O_CREAT a link in its place is not followed. Raises OSError."""
         flags |= os.O_CLOEXEC
@@ -51,14 +55,14 @@ class Root:
             fd = self._inside(path)
             try:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise OSError(errno.EINVAL, "not a regular file", self.root + path)
+                    raise OSError(errno.EINVAL, "not a regular file", self.named(path))
                 return os.open(f"/proc/self/fd/{fd}", flags)
             finally:
                 os.close(fd)
         with self.place(path, follow=False) as place:
             with contextlib.suppress(FileNotFoundError):
                 if not stat.S_ISREG(os.lstat(place).st_mode):
-                    raise OSError(errno.EINVAL, "not a regular file", self.root + path)
+                    raise OSError(errno.EINVAL, "not a regular file", self.named(path))
             return os.open(place, flags | os.O_NOFOLLOW, mode)
 
     def stat(self, path: str, follow: bool = True) -> os.stat_result:
@@ -94,7 +98,7 @@ class Root:
             return
         folder, _, name = path.rstrip("/").rpartition("/")
         if not follow and name in ("", ".", ".."):
-            raise OSError(errno.EINVAL, "not the path of a file", self.root + path)
+            raise OSError(errno.EINVAL, "not the path of a file", self.named(path))
         fd = self._inside(path if follow else folder or "/")
         try:
             yield f"/proc/self/fd/{fd}" if follow else f"/proc/self/fd/{fd}/{name}"
@@ -112,7 +116,7 @@ class Root:
         number = last_error() or errno.EINVAL
         if number == errno.ENOSYS:
             raise UsageError("--root: needs openat2(2), which this kernel (before Linux 5.6) or sandbox does not have")
-        raise OSError(number, os.strerror(number), self.root + path)
+        raise OSError(number, os.strerror(number), self.named(path))
 
 
 @functools.cache

@@ -56,7 +56,7 @@ def load(reader: Reader) -> AppliedState | None:
 def damaged(reader: Reader, state: AppliedState) -> str:
     """In one line what is damaged."""
     more = f" and {len(state.damage) - 1} more" if len(state.damage) > 1 else ""
-    return f"the journal {reader.root}{FILE} is damaged: {state.damage[0]}{more}"
+    return f"the journal {reader.named(FILE)} is damaged: {state.damage[0]}{more}"
 
 
 def read(reader: Reader) -> AppliedState | None:

@@ -55,7 +55,7 @@ def preserve(reader: Reader) -> str:
         if name.startswith(prefix):
             with contextlib.suppress(OSError):
                 if reader.data(f"{folder}/{name}") == data:
-                    return f"{reader.root}{folder}/{name}"
+                    return reader.named(f"{folder}/{name}")
     path = _aside(reader)
     try:
         with reader.place(path, follow=False) as place:
@@ -69,7 +69,7 @@ def preserve(reader: Reader) -> str:
                 raise
     except OSError:
         return ""
-    return f"{reader.root}{path}"
+    return reader.named(path)
 
 
 def _aside(reader: Reader) -> str:
@@ -88,7 +88,7 @@ def discard(reader: Reader, copy: str) -> str:
             return copy
         aside = _aside(reader)
         os.rename(place, f"{os.path.dirname(place)}/{os.path.basename(aside)}")
-    return f"{reader.root}{aside}"
+    return reader.named(aside)
 
 
 def allocate(fd: int, start: int, size: int) -> None:

@@ -89,7 +89,7 @@ class Journal:
         try:
             journal_file.allocate(self._fd, self._tail.end, size)
         except OSError as error:
-            folder, kib = f"{self._reader.root}{FOLDER}", -(-size // 1024)
+            folder, kib = self._reader.named(FOLDER), -(-size // 1024)
             raise Refused(
                 f"{folder}: {error.strerror}: the journal needs {kib} KiB; nothing was changed; free space there"
             ) from None

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cbench.screen.stats.block_tests import Blocked, blocked
+from cbench.screen.stats.block_tests import Blocked, Effect, blocked
 from cbench.stats.distributions import f_sf
 from cbench.stats.multiple_testing import HOLM, adjusted
 from tests.cbench.screen.planted import ALIGN, CACHE, FULL, INERT, LEVELS, STRICT, Values, experiment
@@ -32,7 +32,13 @@ REAL = {(ALIGN,), (CACHE,), (ALIGN, CACHE)}
 
 def each(count: int, blocks: int, sizes: tuple[float, float, float], kind: str) -> Iterator[Blocked]:
     for seed in range(count):
-        yield blocked(LEVELS, experiment(seed, blocks, sizes, kind), alpha=0.05)
+        yield blocked(LEVELS, experiment(seed, blocks, sizes, kind))
+
+
+def holm(found: Blocked) -> dict[Effect, float]:
+    """The p-values, corrected by Holm."""
+    p = adjusted([test.p for test in found.effects.values()], HOLM)
+    return dict(zip(found.effects, p.tolist(), strict=True))
 
 
 def false_alarms(count: int) -> None:
@@ -45,7 +51,7 @@ def false_alarms(count: int) -> None:
             lowest = {
                 blocks: np.array(
                     [
-                        min(test.p_holm for test in found.effects if test.factors not in real)
+                        min(p for effect, p in holm(found).items() if effect not in real)
                         for found in each(count, blocks, sizes, kind)
                     ]
                 )
@@ -65,9 +71,9 @@ def power(count: int) -> None:
             for blocks in BLOCKS:
                 ranks, means = 0, 0
                 for found in each(count, blocks, (size, 0.0, 0.0), kind):
-                    at = [test.factors for test in found.effects].index((ALIGN,))
-                    ranks += found.effects[at].significant
-                    means += adjusted([test.p_plain for test in found.effects], HOLM)[at] < 0.05
+                    at = list(found.effects).index((ALIGN,))
+                    ranks += holm(found)[ALIGN,] < 0.05
+                    means += adjusted([test.p_plain for test in found.effects.values()], HOLM)[at] < 0.05
                 cells.append(f"{100 * ranks / count:.0f} ({100 * means / count:.0f})")
             print(f"| {kind} | {size} | {' | '.join(cells)} |")
 
@@ -76,7 +82,7 @@ def planted(count: int) -> None:
     for blocks in (40, 60):
         everything, wrong = 0, 0
         for found in each(count, blocks, FULL, "long-tailed"):
-            seen = {test.factors for test in found.effects if test.p_holm < STRICT}
+            seen = {effect for effect, p in holm(found).items() if p < STRICT}
             everything += seen >= REAL
             wrong += any(INERT in factors for factors in seen)
         print(f"{blocks} blocks: all three found in {everything} of {count}, anything else in {wrong}")

@@ -26,7 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cbench.screen.stats.subsampling import subsampling
+from cbench.screen.stats.practical_significance import subsampling
 from cbench.stats.bca import bca
 
 VALUES, REPLICATES = 5000, 50_000
@@ -80,11 +80,12 @@ def study() -> None:
     total = time.process_time()
     for n in SIZES:
         clock, start = time.perf_counter(), time.process_time()
-        t, bca_entry = subsampling(values, [n], seed=SEED).sizes
+        t, bca_entry = subsampling(values, [n], seed=SEED)
         used = time.process_time() - start
         print(
             f"n = {n}: {time.perf_counter() - clock:.0f} s ({used:.0f} s of CPUs); coverage t {t.coverage:.3f}, "
-            f"BCa {bca_entry.coverage:.3f}; median width t {t.q2:.3f}, BCa {bca_entry.q2:.3f}",
+            f"BCa {bca_entry.coverage:.3f}; median width t {t.width_quartiles[1]:.3f}, "
+            f"BCa {bca_entry.width_quartiles[1]:.3f}",
             flush=True,
         )
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

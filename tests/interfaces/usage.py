@@ -208,7 +208,6 @@ cbench screen analyze stores/screen.db --alpha 2
 cbench screen analyze stores/screen.db --abridgment bogus
 cbench screen analyze stores/screen.db --only bogus
 cbench screen analyze stores/screen.db --minus bogus=1
-cbench screen analyze stores/screen.db --digits 5
 cbench screen analyze stores/screen.db --subsamples -1
 cbench screen analyze stores/screen.db --factor x
 cbench screen analyze files/screen-table.csv --factor bogus

@@ -8,30 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from math import isfinite, nan
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbench.screen.analysis import effects, filters, plots, samples, verdict
 from cbench.screen.analysis.effects import ResponseSlice
-from cbench.screen.analysis.options import ScreenOptions, Studying
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import (
     AdjustedSize,
     DesignResult,
     EffectResult,
-    FactorResult,
     FilterResult,
     ResponseResult,
+    SampleResult,
     ScreenResult,
     TreatmentResult,
 )
-from cbench.screen.analysis.samples import IntervalOptions
-from cbench.screen.data.data import COMPLETE, Data, Filter, ResponseSeries, Values
+from cbench.screen.data.data import Data, Filter, ResponseSeries, Values
+from cbench.screen.stats.block_tests import blocked
 from cbench.stats import multiple_testing
 from cbench.stats.etalon import FIRST_ALPHA
 
 Progress = Callable[[str], None]
+Intervals = Callable[[ResponseSeries, NDArray[np.bool_]], tuple[SampleResult, ...]]
+"""Of the treatments of a response that are kept."""
 T = TypeVar("T")
 E = TypeVar("E", bound=EffectResult)
 
@@ -42,7 +46,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     alpha = data.alpha if options.alpha is None else options.alpha
     confidence = data.confidence if options.confidence is None else options.confidence
     seed = data.seed if options.seed is None else options.seed
-    chosen = _filter(data, options)
+    chosen = filters.chosen(data, options)
     treatments = int(chosen.keep.sum())
     first_alpha = min(FIRST_ALPHA, alpha / (treatments * len(data.series)))
     responses: dict[str, ResponseResult] = {}
@@ -50,18 +54,18 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     deltas = samples.tolerances([each.kept(chosen.keep) for each in data.series], confidence)
     for series, delta in zip(data.series, deltas, strict=True):
         progress(series.name)
-        how = IntervalOptions(confidence, seed, options.digits, delta, first_alpha)
-        responses[series.name], part = _response(data, series, chosen, alpha, how, options.exclude)
+        intervals = partial(samples.samples, data, confidence, seed, delta, first_alpha)
+        responses[series.name], part = _response(data, series, chosen, alpha, intervals, options.exclude)
         if part is not None:
             slices[series.name] = part
     responses = _decide(responses, alpha)
-    studying = options.studying
-    if studying.treatments is None:
-        share = samples.MOST_STUDIED // max(len(slices), 1)
-        studying = replace(studying, treatments=min(3, max(1, share)))
+    most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
         progress(f"{name}: samples of other sizes")
-        responses[name] = _studied(responses[name], part, confidence, seed, studying)
+        row, numbers = responses[name], part.numbers.tolist()
+        studies = samples.studies(data, part.series, numbers, confidence, seed, options.subsamples, most)
+        material = samples.material(_material_effects(row), row.treatments, studies)
+        responses[name] = replace(row, studies=studies, material=material)
     every = [each for row in responses.values() for _, each in row.every_effect]
     result = finite_only(
         ScreenResult(
@@ -79,17 +83,6 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     return replace(result, verdict=tuple(verdict.verdict(result)))
 
 
-def _filter(data: Data, options: ScreenOptions) -> Filter:
-    chosen = filters.chosen(data, options.abridgment, options.exclude)
-    for option, texts in (("--only", options.only), ("--minus", options.minus)):
-        if texts:
-            more = filters.ad_hoc(data, option, texts)
-            name = more.name if chosen.name == COMPLETE else f"{chosen.name}; {more.name}"
-            chosen = Filter(name, name, chosen.keep & more.keep)
-            filters.check(chosen)
-    return chosen
-
-
 def _design(data: Data, chosen: Filter) -> DesignResult:
     known = filters.every_filter(data)
     if chosen.name not in [each.name for each in known]:
@@ -97,7 +90,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
     blocks = [np.unique(np.stack([each.batch, each.iteration]), axis=1).shape[1] for each in data.series]
     return DesignResult(
         name=data.name,
-        factors=tuple(FactorResult(factor.name, factor.levels, factor.hard) for factor in data.factors),
+        factors=data.factors,
         treatments=tuple(
             TreatmentResult(
                 number=number,
@@ -117,7 +110,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
 
 
 def _response(
-    data: Data, series: ResponseSeries, chosen: Filter, alpha: float, how: IntervalOptions, exclude: bool
+    data: Data, series: ResponseSeries, chosen: Filter, alpha: float, intervals: Intervals, exclude: bool
 ) -> tuple[ResponseResult, ResponseSlice | None]:
     """One response with the filter's treatments; no slice where it has no values."""
     many = len(data.treatments)
@@ -125,7 +118,6 @@ def _response(
     keep = chosen.keep & ~np.isin(np.arange(many), list(series.unobtainable))
     kept = series.kept(keep)
     means = np.where(keep, whole, nan)
-    missing = [number for number in np.flatnonzero(keep).tolist() if np.isnan(means[number])]
     result = ResponseResult(
         workload=series.workload,
         response=series.response,
@@ -134,8 +126,8 @@ def _response(
         n=int((~np.isnan(kept.value)).sum()),
         failed=int(np.isnan(kept.value).sum()),
         unobtainable=tuple(data.label(number) for number in sorted(series.unobtainable)),
-        missing=tuple(data.label(number) for number in missing),
-        treatments=samples.samples(data, kept, keep, how),
+        missing=tuple(data.label(number) for number in np.flatnonzero(keep & np.isnan(means)).tolist()),
+        treatments=intervals(kept, keep),
         sets=_effects_by_filter(data, series, whole),
         why="it has no values",
     )
@@ -164,11 +156,10 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
 
 def _with_effects(result: ResponseResult, part: ResponseSlice, exclude: bool) -> ResponseResult:
     """With the effects, each beside its test, or why there is none."""
-    split = plots.whole_plots(part)
-    blocked = effects.tested(part)
-    ranks = {each.factors: effects.test_result(each) for each in blocked.effects}
-    tests = ranks | plots.plot_tests(split, ranks, part.hard)
-    reasons = dict(blocked.untested) | plots.untested(split)
+    split, rows = plots.whole_plots(part)
+    ranked = blocked(part.levels, effects.matrix(part), part.hard)
+    tests = {**ranked.effects, **plots.plot_tests(rows, ranked.effects, part)}
+    reasons = {**ranked.untested, **plots.untested(split, rows)}
     numbers = {name: number for number, name in enumerate(part.names)}
 
     def with_test(each: E, *names: str) -> E:
@@ -182,10 +173,10 @@ def _with_effects(result: ResponseResult, part: ResponseSlice, exclude: bool) ->
         effects={name: with_test(each, name) for name, each in effects.effects(part).items()},
         interactions=tuple(with_test(each, *each.factors) for each in effects.interactions(part)),
         blocks=effects.block_plots(part, exclude),
-        split_plot=plots.split_plot_result(split),
+        split_plot=split,
         boots=plots.boots(part),
-        blocks_used=blocked.blocks,
-        blocks_dropped=blocked.dropped,
+        blocks_used=ranked.blocks,
+        blocks_dropped=ranked.dropped,
     )
 
 
@@ -208,39 +199,27 @@ def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, 
     }
 
 
-def _studied(
-    row: ResponseResult, part: ResponseSlice, confidence: float, seed: int, studying: Studying
-) -> ResponseResult:
-    """With what samples of other sizes would show of the effects."""
-    studies = samples.studies(part.series, part.numbers.tolist(), confidence, seed, studying)
-    return replace(
-        row,
-        studies=samples.study_results(part.data, studies),
-        material=samples.materiality(_material_effects(row), row.treatments, list(studies.values())),
-    )
-
-
 def _material_effects(row: ResponseResult) -> dict[str, float]:
     """Main effects that can be told from all others; 0 where all values are one, whatever rounding makes of it."""
-    told = {name: each for name, each in row.effects.items() if each.testable and each.effect is not None}
+    testable = {name: each for name, each in row.effects.items() if each.testable and each.effect is not None}
     known = [each for each in row.treatments if each.min is not None and each.max is not None]
     values: Sequence[float] = [end for each in known for end in (each.min or 0.0, each.max or 0.0)]
     if values and min(values) == max(values):
-        return dict.fromkeys(told, 0.0)
-    return {name: each.fair for name, each in told.items()}
+        return dict.fromkeys(testable, 0.0)
+    return {name: each.fair for name, each in testable.items()}
 
 
 def finite_only(value: T) -> T:
     """The same with None in place of numbers that are none."""
-    made: Any = value
+    converted: Any = value
     if is_dataclass(value) and not isinstance(value, type):
         changed = {each.name: finite_only(getattr(value, each.name)) for each in fields(value)}
-        made = type(value)(**changed)
+        converted = type(value)(**changed)
     elif isinstance(value, Mapping):
-        made = {key: finite_only(each) for key, each in value.items()}
+        converted = {key: finite_only(each) for key, each in value.items()}
     elif isinstance(value, (list, tuple)):
-        made = tuple(finite_only(each) for each in value)
+        converted = tuple(finite_only(each) for each in value)
     elif isinstance(value, float) and not isfinite(value):
-        made = None
-    result: T = made
+        converted = None
+    result: T = converted
     return result

@@ -8,19 +8,10 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis.result import (
-    RANKS,
-    BlockPlotResult,
-    BoxResult,
-    EffectTestResult,
-    InteractionResult,
-    LevelMean,
-    MainEffectResult,
-)
+from cbench.screen.analysis.result import InteractionResult, LevelMean, MainEffectResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.design.factorial import effect_name
 from cbench.screen.design.testability import Assessment
-from cbench.screen.stats.block_tests import Blocked, EffectTest, blocked
 from cbench.screen.stats.blockplot import BlockPlot, block_plot
 from cbench.screen.stats.effects import Interaction, MainEffect, interaction, main_effect
 
@@ -59,16 +50,16 @@ def part(data: Data, series: ResponseSeries, means: Values, alpha: float, assess
     return ResponseSlice(data, series, numbers, levels[numbers], means[numbers], alpha, assessed)
 
 
-def effects(found: ResponseSlice) -> dict[str, MainEffectResult]:
+def effects(part: ResponseSlice) -> dict[str, MainEffectResult]:
     """By the factors' names; those with one level only have a reason in place of numbers."""
     return {
-        name: _main(found, number, main_effect(found.levels, found.means, number))
-        for number, name in enumerate(found.names)
+        name: _main(part, number, main_effect(part.levels, part.means, number))
+        for number, name in enumerate(part.names)
     }
 
 
-def _main(found: ResponseSlice, number: int, each: MainEffect | None) -> MainEffectResult:
-    names, judged = found.data.factors[number].levels, found.assessed.effect(number)
+def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffectResult:
+    names, judged = part.data.factors[number].levels, part.assessed.effect(number)
     rows = zip(each.levels, each.means.tolist(), each.counts, strict=True) if each else ()
     return MainEffectResult(
         levels=tuple(LevelMean(names[level], mean, count) for level, mean, count in rows),
@@ -88,25 +79,23 @@ def _adjusted(each: MainEffect) -> float | None:
     return each.effect
 
 
-def interactions(found: ResponseSlice) -> list[InteractionResult]:
+def interactions(part: ResponseSlice) -> list[InteractionResult]:
     """Each two factors; at most MOST_INTERACTIONS of them."""
-    pairs = islice(combinations(range(len(found.names)), 2), MOST_INTERACTIONS)
-    return [
-        _pair(found, first, second, interaction(found.levels, found.means, first, second)) for first, second in pairs
-    ]
+    pairs = islice(combinations(range(len(part.names)), 2), MOST_INTERACTIONS)
+    return [_pair(part, first, second, interaction(part.levels, part.means, first, second)) for first, second in pairs]
 
 
-def _pair(found: ResponseSlice, first: int, second: int, each: Interaction | None) -> InteractionResult:
-    judged = found.assessed.effect(first, second)
-    one, two = found.data.factors[first], found.data.factors[second]
+def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None) -> InteractionResult:
+    judged = part.assessed.effect(first, second)
+    first_factor, second_factor = part.data.factors[first], part.data.factors[second]
     return InteractionResult(
-        name=effect_name(found.names, (first, second)),
-        factors=(one.name, two.name),
+        name=effect_name(part.names, (first, second)),
+        factors=(first_factor.name, second_factor.name),
         why=judged.words or None,
         testable=judged.ok,
         levels=(
-            tuple(one.levels[level] for level in (each.first_levels if each else ())),
-            tuple(two.levels[level] for level in (each.second_levels if each else ())),
+            tuple(first_factor.levels[level] for level in (each.first_levels if each else ())),
+            tuple(second_factor.levels[level] for level in (each.second_levels if each else ())),
         ),
         cells=each.cells.tolist() if each else (),
         residuals=each.residuals.tolist() if each else (),
@@ -116,75 +105,24 @@ def _pair(found: ResponseSlice, first: int, second: int, each: Interaction | Non
     )
 
 
-def matrix(found: ResponseSlice) -> Values:
+def matrix(part: ResponseSlice) -> Values:
     """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none."""
-    series = found.series
-    column = np.full(len(found.data.treatments), -1, dtype=np.intp)
-    column[found.numbers] = np.arange(found.numbers.size)
+    series = part.series
+    column = np.full(len(part.data.treatments), -1, dtype=np.intp)
+    column[part.numbers] = np.arange(part.numbers.size)
     rows = np.flatnonzero(column[series.treatment] >= 0)
     key = series.batch[rows].astype(np.int64) * (int(series.iteration.max(initial=0)) + 1) + series.iteration[rows]
     blocks, at = np.unique(key, return_inverse=True)
-    values = np.full((blocks.size, found.numbers.size), np.nan)
+    values = np.full((blocks.size, part.numbers.size), np.nan)
     values[at, column[series.treatment[rows]]] = series.value[rows]
     return values
 
 
-def tested(found: ResponseSlice) -> Blocked:
-    """Every effect against the blocks."""
-    return blocked(found.levels, matrix(found), found.hard, found.alpha)
-
-
-def test_result(each: EffectTest) -> EffectTestResult:
-    """The test of one effect by signed ranks."""
-    return EffectTestResult(RANKS, each.estimate, each.se, each.statistic, each.df, each.p, each.p_plain, each.p)
-
-
-def block_plots(found: ResponseSlice, exclude: bool) -> dict[str, BlockPlotResult | None]:
+def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:
     """By the primary factor's name; None with fewer than two of its levels."""
-    place = {int(number): at for at, number in enumerate(found.numbers)}
-    doubtful = [place[number] for number in found.data.questionable if number in place]
-    plots = {
-        name: block_plot(found.levels, found.means, number, doubtful, exclude, found.alpha)
-        for number, name in enumerate(found.names)
+    place = {int(number): at for at, number in enumerate(part.numbers)}
+    doubtful = [place[number] for number in part.data.questionable if number in place]
+    return {
+        name: block_plot(part.data.factors, part.levels, part.means, number, doubtful, exclude, part.alpha)
+        for number, name in enumerate(part.names)
     }
-    return {name: None if each is None else _block_plot(found, each) for name, each in plots.items()}
-
-
-def _block_plot(found: ResponseSlice, each: BlockPlot) -> BlockPlotResult:
-    factors = found.data.factors
-    names = factors[each.factor].levels
-
-    def ordered(levels: tuple[int, ...] | None) -> tuple[str, ...] | None:
-        return None if levels is None else tuple(names[level] for level in levels)
-
-    return BlockPlotResult(
-        levels=tuple(names[level] for level in each.levels),
-        boxes=tuple(
-            BoxResult(
-                others=" ".join(
-                    f"{factors[at].name}={factors[at].levels[level]}"
-                    for at, level in enumerate(box.others)
-                    if level >= 0
-                ),
-                means=box.means,
-                order=ordered(box.ordering),
-                tied=box.tied,
-                missing=box.missing,
-                questionable=box.questionable,
-            )
-            for box in each.boxes
-        ),
-        n=each.n,
-        tied=each.tied,
-        left_out=len(each.boxes) - each.n,
-        together=tuple(factors[at].name for at in each.together),
-        consistent=each.consistent,
-        order=ordered(each.ordering),
-        agreeing=each.agreeing,
-        chance=each.chance,
-        p_one=each.p_one,
-        p_two=each.p_two,
-        p=each.p,
-        needed=each.needed,
-        able=each.able,
-    )

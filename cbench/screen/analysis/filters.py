@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.plots import plots_of
 from cbench.screen.analysis.result import AliasedEffect, EmptyCells, TreatmentSet, UntestableEffect
 from cbench.screen.data.data import COMPLETE, UNQUESTIONED, Data, Filter
@@ -17,38 +18,38 @@ from quiet import UsageError
 def every_filter(data: Data) -> list[Filter]:
     """The complete design first, then that without questionable treatments, then the abridgments."""
     everything = np.ones(len(data.treatments), dtype=bool)
-    made = [Filter(COMPLETE, "all treatments", everything)]
+    known = [Filter(COMPLETE, "all treatments", everything)]
     if data.questionable:
         keep = everything.copy()
         keep[list(data.questionable)] = False
-        made.append(Filter(UNQUESTIONED, "minus the questionable ones", keep))
-    return [*made, *data.filters]
+        known.append(Filter(UNQUESTIONED, "minus the questionable ones", keep))
+    return [*known, *data.filters]
 
 
-def chosen(data: Data, name: str | None, exclude: bool) -> Filter:
+def chosen(data: Data, options: ScreenOptions) -> Filter:
     """The filter that an analysis uses. Raises UsageError for a name that is none, and where nothing is left."""
-    found = {each.name: each for each in every_filter(data)}
-    made = found[COMPLETE]
-    if name is not None:
-        if name not in found:
-            there = ", ".join(each.name for each in data.filters) or "none"
-            raise UsageError(f"--abridgment {name}: the data have {there}")
-        made = found[name]
-    if exclude and data.questionable and name != UNQUESTIONED:
-        keep = made.keep & found[UNQUESTIONED].keep
-        words = "minus the questionable ones" if name is None else f"{made.words}; minus the questionable ones"
-        made = Filter(UNQUESTIONED if name is None else f"{made.name}, {UNQUESTIONED}", words, keep)
-    check(made)
-    return made
+    known = {each.name: each for each in every_filter(data)}
+    name = options.abridgment
+    if name is not None and name not in known:
+        raise UsageError(
+            f"--abridgment {name}: the data have {', '.join(each.name for each in data.filters) or 'none'}"
+        )
+    used = known[name or COMPLETE]
+    if options.exclude and data.questionable and name != UNQUESTIONED:
+        keep = used.keep & known[UNQUESTIONED].keep
+        words = "minus the questionable ones" if name is None else f"{used.words}; minus the questionable ones"
+        used = Filter(UNQUESTIONED if name is None else f"{used.name}, {UNQUESTIONED}", words, keep)
+    for option, texts in (("--only", options.only), ("--minus", options.minus)):
+        if texts:
+            both = f"{option[2:]} {', '.join(texts)}"
+            both = both if used.name == COMPLETE else f"{used.name}; {both}"
+            used = Filter(both, both, used.keep & _keep(data, option, texts))
+        if not used.keep.any():
+            raise UsageError(f"{used.name}: leaves no treatment")
+    return used
 
 
-def check(found: Filter) -> None:
-    """Raises UsageError where nothing is left."""
-    if not found.keep.any():
-        raise UsageError(f"{found.name}: leaves no treatment")
-
-
-def ad_hoc(data: Data, option: str, texts: Sequence[str]) -> Filter:
+def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
     """A choice of treatments from the command line: `--only` or `--minus` with texts such as "fp=0 prf=1".
 
     Raises UsageError for a factor or level that does not exist.
@@ -63,13 +64,12 @@ def ad_hoc(data: Data, option: str, texts: Sequence[str]) -> Filter:
             if name not in factors:
                 raise UsageError(f"{option} {text}: no factor {name}; the factors are {', '.join(factors)}")
             number, names = factors[name]
-            asked = names if wanted == "*" else wanted.split("|")
-            if wrong := [each for each in asked if each not in names]:
+            meant = names if wanted == "*" else wanted.split("|")
+            if wrong := [each for each in meant if each not in names]:
                 raise UsageError(f"{option} {text}: {name} has no level {wrong[0]!r}; it has {', '.join(names)}")
-            mine &= np.isin(levels[:, number], [names.index(each) for each in asked])
+            mine &= np.isin(levels[:, number], [names.index(each) for each in meant])
         hit |= mine
-    keep = hit if option == "--only" else ~hit
-    return Filter(f"{option[2:]} {', '.join(texts)}", f"{option[2:]} {', '.join(texts)}", keep)
+    return hit if option == "--only" else ~hit
 
 
 def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:
@@ -81,10 +81,10 @@ def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:
     return assess(data.factors, treatments, plots if any(factor.hard for factor in data.factors) else 1)
 
 
-def treatment_set(data: Data, each: Filter, found: Assessment | None) -> TreatmentSet:
+def treatment_set(data: Data, each: Filter, assessment: Assessment | None) -> TreatmentSet:
     """A filter with its balance and aliasing."""
     many = int(each.keep.sum())
-    if found is None:
+    if assessment is None:
         return TreatmentSet(each.name, each.words, many, {}, None, None, (), ("it leaves nothing",))
     factors = data.factors
     return TreatmentSet(
@@ -93,20 +93,26 @@ def treatment_set(data: Data, each: Filter, found: Assessment | None) -> Treatme
         treatments=many,
         counts={
             factor.name: dict(zip(factor.levels, row, strict=True))
-            for factor, row in zip(factors, found.counts, strict=True)
+            for factor, row in zip(factors, assessment.counts, strict=True)
         },
-        balanced=found.balanced,
-        unbalanced=tuple(factor.name for factor, good in zip(factors, found.balanced_factors, strict=True) if not good),
-        orthogonal=found.orthogonal,
-        aliased=tuple(AliasedEffect(one.name, one.aliases) for one in found.effects if one.aliases and not one.ok),
-        untestable=tuple(UntestableEffect(one.name, one.words) for one in found.effects if not one.ok),
+        balanced=assessment.balanced,
+        unbalanced=tuple(
+            factor.name for factor, good in zip(factors, assessment.balanced_factors, strict=True) if not good
+        ),
+        orthogonal=assessment.orthogonal,
+        aliased=tuple(
+            AliasedEffect(effect.name, effect.aliases)
+            for effect in assessment.effects
+            if effect.aliases and not effect.ok
+        ),
+        untestable=tuple(UntestableEffect(effect.name, effect.words) for effect in assessment.effects if not effect.ok),
         empty_cells=tuple(
             EmptyCells(
                 (factors[first].name, factors[second].name),
                 tuple((factors[first].levels[a], factors[second].levels[b]) for a, b in cells),
             )
-            for (first, second), cells in found.empty.items()
+            for (first, second), cells in assessment.empty.items()
             if cells
         ),
-        says=found.words,
+        says=assessment.words,
     )

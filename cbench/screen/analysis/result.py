@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cbench.results import KEY, LEFT_OUT
-from cbench.screen.stats.practical_significance import PracticalSignificance
-
-RANKS = "signed ranks in blocks"
-PLOTS = "split-plot analysis of variance"
-"""How an effect was tested."""
+from cbench.screen.design.factorial import Factor
+from cbench.screen.stats.batch_effects import BootCheck
+from cbench.screen.stats.block_tests import EffectTest
+from cbench.screen.stats.blockplot import BlockPlot
+from cbench.screen.stats.practical_significance import Materiality, StudiedSize
+from cbench.screen.stats.splitplot import SplitPlot
 
 Ends = tuple[float, float]
 """Of an interval."""
@@ -27,13 +28,6 @@ class FilterResult:
     name: str
     words: str
     treatments: int
-
-
-@dataclass(frozen=True, slots=True)
-class FactorResult:
-    name: str
-    levels: tuple[str, ...]
-    hard: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,7 @@ class TreatmentSet:
 @dataclass(frozen=True, slots=True)
 class DesignResult:
     name: str
-    factors: tuple[FactorResult, ...]
+    factors: tuple[Factor, ...]
     treatments: tuple[TreatmentResult, ...]
     excluded: int
     batches: tuple[str, ...]
@@ -129,20 +123,6 @@ class SampleResult:
     replicates: int
     why: str | None
     first_run: FirstRunResult | None
-
-
-@dataclass(frozen=True, slots=True)
-class EffectTestResult:
-    """How one effect was tested."""
-
-    by: str
-    estimate: float | None
-    se: float | None
-    statistic: float | None
-    df: int
-    p: float
-    p_plain: float
-    p_within: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +174,7 @@ class EffectResult(EffectSize):
 
     magnitude: float | None
     why: str | None
-    test: EffectTestResult | None = None
+    test: EffectTest | None = None
     p: float | None = None
     p_adjusted: float | None = None
     significant: bool = False
@@ -222,91 +202,8 @@ class InteractionResult(EffectResult):
 
 
 @dataclass(frozen=True, slots=True)
-class BoxResult:
-    """One combination of the other factors; `means`: None where there is no value."""
-
-    others: str
-    means: tuple[float | None, ...]
-    order: tuple[str, ...] | None
-    tied: bool
-    missing: bool
-    questionable: tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BlockPlotResult:
-    """See cbench/screen/stats/blockplot.py:BlockPlot."""
-
-    levels: tuple[str, ...]
-    boxes: tuple[BoxResult, ...]
-    n: int
-    tied: int
-    left_out: int
-    together: tuple[str, ...]
-    consistent: bool
-    order: tuple[str, ...] | None
-    agreeing: int
-    chance: float
-    p_one: float | None
-    p_two: float | None
-    p: float | None
-    needed: int
-    able: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AnovaLine:
-    source: str
-    stratum: str | None
-    ss: float
-    df: int
-    ms: float | None
-    f: float | None
-    p: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class SplitPlotResult:
-    rows: tuple[AnovaLine, ...]
-    refused: tuple[str, ...]
-    batches: int
-    dropped: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BootResult:
-    """The batches of one combination of hard levels; see cbench/screen/stats/batch_effects.py:BootCheck."""
-
-    level: str
-    batches: tuple[str, ...]
-    n: tuple[int, ...]
-    means: tuple[float, ...]
-    h: float = field(metadata={KEY: "H"})
-    p: float
-    f: float | None
-    p_f: float | None
-    ms_between: float
-    ms_within: float
-    var_boot: float
-    icc: float | None
-    p_holm: float
-    depends: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StudiedSize:
-    n: int
-    method: str
-    width_quartiles: tuple[float | None, float | None, float | None]
-    coverage: float
-    coverage_error: float
-    subsamples: int
-    without: int
-
-
-@dataclass(frozen=True, slots=True)
 class StudyResult:
-    """Intervals from samples of other sizes of one treatment; see cbench/screen/stats/subsampling.py:Subsampling."""
+    """Intervals from samples of other sizes of one treatment, its `population`."""
 
     treatment: int
     name: str
@@ -317,22 +214,6 @@ class StudyResult:
     replicates: int
     why: str | None
     sizes: tuple[StudiedSize, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OwnWidths:
-    """The median widths of the intervals that the data have, and of how many values."""
-
-    n: int
-    bca: float | None = field(metadata={KEY: "BCa"})
-    t: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Materiality(PracticalSignificance):
-    """Effects beside the widths of intervals."""
-
-    own: OwnWidths
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,9 +240,9 @@ class ResponseResult:
     why: str | None
     effects: Mapping[str, MainEffectResult] = field(default_factory=dict)
     interactions: tuple[InteractionResult, ...] = ()
-    blocks: Mapping[str, BlockPlotResult | None] = field(default_factory=dict)
-    split_plot: SplitPlotResult | None = None
-    boots: tuple[BootResult, ...] = ()
+    blocks: Mapping[str, BlockPlot | None] = field(default_factory=dict)
+    split_plot: SplitPlot | None = None
+    boots: tuple[BootCheck, ...] = ()
     blocks_used: int = 0
     blocks_dropped: int = 0
     material: Materiality | NoMateriality | None = None
@@ -387,3 +268,8 @@ class ScreenResult:
     responses: Mapping[str, ResponseResult]
     tests: int
     verdict: tuple[str, ...] = ()
+
+    @property
+    def every_effect(self) -> list[tuple[str, ResponseResult, str, EffectResult]]:
+        """Each with its response's name, its response, and its name."""
+        return [(name, row, effect, each) for name, row in self.responses.items() for effect, each in row.every_effect]

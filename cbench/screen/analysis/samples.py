@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis.options import Studying
-from cbench.screen.analysis.result import (
-    Ends,
-    FirstRunResult,
-    Materiality,
-    NoMateriality,
-    OwnWidths,
-    SampleResult,
-    StudiedSize,
-    StudyResult,
-)
+from cbench.screen.analysis.result import Ends, FirstRunResult, NoMateriality, SampleResult, StudyResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
-from cbench.screen.stats.adaptive import adaptive_bca, pixel
-from cbench.screen.stats.practical_significance import material
-from cbench.screen.stats.subsampling import Subsampling, subsampling
+from cbench.screen.stats.adaptive import adaptive_bca
+from cbench.screen.stats.practical_significance import Materiality, OwnWidths, materiality, subsampling
 from cbench.stats.bca import MOST_EXACT, bca_exact
-from cbench.stats.etalon import FIRST_ALPHA, FirstRun, first_run
-from cbench.stats.interval import METHODS, MID, STRICT, Interval, deviation, t_interval
+from cbench.stats.etalon import FirstRun, first_run
+from cbench.stats.interval import MID, STRICT, Interval, deviation, t_interval
 
 PIXELS = 200
 """Height in pixels of a panel of the plot of means: one of them is the tolerance of the intervals' ends."""
 MOST_STUDIED = 6
 SMALLEST_POPULATION = 20
 """Values below which a treatment's sample says too little of others."""
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalOptions:
-    """Of intervals. `digits`: of the standard uncertainty, 1 or 2, that the ends have to be stable in; None: `delta`,
-    in the values' unit, a pixel of the plot. `first_alpha`: level of the rule of the first run, for one sample."""
-
-    confidence: float
-    seed: int
-    digits: int | None = None
-    delta: float | None = None
-    first_alpha: float = FIRST_ALPHA
-    most: int = 200_000
+SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
+REPLICATES = 1000
+"""Of each sample in the study of intervals."""
 
 
 def means(series: ResponseSeries, treatments: int) -> Values:
@@ -58,152 +37,126 @@ def means(series: ResponseSeries, treatments: int) -> Values:
 
 
 def samples(
-    data: Data, series: ResponseSeries, keep: NDArray[np.bool_], how: IntervalOptions
+    data: Data,
+    confidence: float,
+    seed: int,
+    delta: float,
+    first_alpha: float,
+    series: ResponseSeries,
+    keep: NDArray[np.bool_],
 ) -> tuple[SampleResult, ...]:
-    """One for each treatment that is kept and that the response can have."""
+    """One for each treatment that is kept and that the response can have.
+
+    `delta`: what the ends of intervals have to be stable in, in the values' unit: a pixel of the plot. `first_alpha`:
+    level of the rule of the first run, for one sample.
+    """
     failed = np.bincount(series.treatment[np.isnan(series.value)], minlength=len(data.treatments))
     wanted = [each for each in np.flatnonzero(keep).tolist() if each not in series.unobtainable]
-    return tuple(_sample(data, each, series.of(each), int(failed[each]), how) for each in wanted)
+    results = []
+    for number in wanted:
+        values = series.of(number)
+        known = values.size > 0
+        plain = t_interval(values, confidence)
+        # Of few values all resamples: nothing is left to chance.
+        mid, strict = (
+            bca_exact(values, confidence, ties=ties)
+            if values.size <= MOST_EXACT
+            else adaptive_bca(values, confidence, delta, seed, ties)
+            for ties in (MID, STRICT)
+        )
+        results.append(
+            SampleResult(
+                treatment=number,
+                name=data.label(number),
+                questionable=data.questionable.get(number),
+                n=int(values.size),
+                failed=int(failed[number]),
+                mean=float(values.mean()) if known else None,
+                sd=deviation(values),
+                median=float(np.median(values)) if known else None,
+                min=float(values.min()) if known else None,
+                max=float(values.max()) if known else None,
+                alike=bool(known and values.min() == values.max()),
+                bca_mid=_ends(mid),
+                bca_strict=_ends(strict),
+                t=_ends(plain),
+                replicates=mid.replicates,
+                why=mid.why or plain.why,
+                first_run=_first(first_run(values, first_alpha)),
+            )
+        )
+    return tuple(results)
 
 
-def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float | None]:
+def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[float]:
     """Of each response a pixel of the plot of means, whose panels have one scale for a workload and unit, without a
-    unit each its own; None where these have no extent."""
+    unit each its own; infinite where these have no extent."""
     spans: dict[tuple[str, str, str], float] = {}
     keys = [(each.workload, each.unit, "" if each.unit else each.name) for each in series]
     for each, key in zip(series, keys, strict=True):
-        found = [each.of(number) for number in np.unique(each.treatment).tolist()]
-        ends = [float(mine.mean()) for mine in found if mine.size]
-        intervals = [t_interval(mine, confidence) for mine in found]
-        ends += [end for one in intervals for end in (one.low, one.high) if end is not None]
+        values = [each.of(number) for number in np.unique(each.treatment).tolist()]
+        ends = [float(mine.mean()) for mine in values if mine.size]
+        intervals = [t_interval(mine, confidence) for mine in values]
+        ends += [end for interval in intervals for end in (interval.low, interval.high) if end is not None]
         spans[key] = max(spans.get(key, 0.0), max(ends) - min(ends) if ends else 0.0)
-    pixels = {key: pixel(span, PIXELS) if span > 0 and np.isfinite(span) else None for key, span in spans.items()}
-    return [pixels[key] for key in keys]
+    return [spans[key] / PIXELS or inf for key in keys]
 
 
-def _sample(data: Data, number: int, values: Values, failed: int, how: IntervalOptions) -> SampleResult:
-    plain = t_interval(values, how.confidence)
-    bca = {ties: _bca(values, ties, how) for ties in (MID, STRICT)}
-    known = values.size > 0
-    return SampleResult(
-        treatment=number,
-        name=data.label(number),
-        questionable=data.questionable.get(number),
-        n=int(values.size),
-        failed=failed,
-        mean=float(values.mean()) if known else None,
-        sd=deviation(values),
-        median=float(np.median(values)) if known else None,
-        min=float(values.min()) if known else None,
-        max=float(values.max()) if known else None,
-        alike=bool(known and values.min() == values.max()),
-        bca_mid=ends(bca[MID]),
-        bca_strict=ends(bca[STRICT]),
-        t=ends(plain),
-        replicates=bca[MID].replicates,
-        why=bca[MID].why or plain.why,
-        first_run=_first(first_run(values, how.first_alpha)),
-    )
-
-
-def _bca(values: Values, ties: str, how: IntervalOptions) -> Interval:
-    """Of few values by all their resamples: nothing is left to chance."""
-    if values.size <= MOST_EXACT:
-        return bca_exact(values, how.confidence, ties=ties)
-    return adaptive_bca(
-        values,
-        how.confidence,
-        digits=how.digits or 1,
-        delta=how.delta if how.digits is None else None,
-        seed=how.seed,
-        ties=ties,
-        most=how.most,
-    )
-
-
-def ends(interval: Interval) -> Ends | None:
-    """Both ends; None where there is no interval."""
+def _ends(interval: Interval) -> Ends | None:
     return None if interval.low is None or interval.high is None else (interval.low, interval.high)
 
 
-def _first(found: FirstRun) -> FirstRunResult | None:
-    if found.ratio is None or found.sd is None:
+def _first(run: FirstRun) -> FirstRunResult | None:
+    if run.ratio is None or run.sd is None:
         return None
-    return FirstRunResult(found.sd, found.sd_without, found.ratio, found.threshold, found.p, found.flagged)
+    return FirstRunResult(run.sd, run.sd_without, run.ratio, run.threshold, run.p, run.flagged)
 
 
 def studies(
-    series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, how: Studying
-) -> dict[int, Subsampling]:
-    """The subsampling study of some treatments: of small, middle and large spread, the first ones of equal ones."""
+    data: Data, series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, subsamples: int, most: int
+) -> tuple[StudyResult, ...]:
+    """The subsampling study of at most `most` treatments: of small, middle and large spread, the first ones of equal
+    ones."""
     values = {each: series.of(each) for each in wanted}
     able = [each for each in wanted if values[each].size >= SMALLEST_POPULATION and np.ptp(values[each]) > 0]
-    if not able or not how.subsamples:
-        return {}
+    if not able or not subsamples:
+        return ()
     able.sort(key=lambda each: (deviation(values[each]) or 0.0, each))
-    many = min(how.treatments or 3, len(able))
+    many = min(most, len(able))
     places = [len(able) // 2] if many == 1 else np.linspace(0, len(able) - 1, many).round().astype(int).tolist()
-    made = {}
+    results = []
     for number in (able[place] for place in places):
-        mine = values[number]
-        sizes = [size for size in how.sizes if size <= mine.size // 2 or how.replace]
-        if sizes:
-            made[number] = subsampling(
-                mine,
-                sizes,
-                how.subsamples,
-                level,
-                how.replicates,
-                replace=how.replace,
-                methods=METHODS,
-                seed=seed,
+        population = values[number]
+        sizes = [size for size in SIZES if size <= population.size // 2]
+        results.append(
+            StudyResult(
+                treatment=number,
+                name=data.label(number),
+                population=population.size,
+                mean=float((population / population.size).sum()),
+                level=level,
+                replace=False,
+                replicates=REPLICATES,
+                why=None,
+                sizes=subsampling(population, sizes, subsamples, level, REPLICATES, seed),
             )
-    return made
-
-
-def study_results(data: Data, found: Mapping[int, Subsampling]) -> tuple[StudyResult, ...]:
-    """Studies by treatment."""
-    return tuple(
-        StudyResult(
-            treatment=number,
-            name=data.label(number),
-            population=each.population,
-            mean=each.mean,
-            level=each.level,
-            replace=each.replace,
-            replicates=each.replicates,
-            why=each.why,
-            sizes=tuple(
-                StudiedSize(
-                    n=size.n,
-                    method=size.method,
-                    width_quartiles=(size.q1, size.q2, size.q3),
-                    coverage=size.coverage,
-                    coverage_error=size.error,
-                    subsamples=size.subsamples,
-                    without=size.without,
-                )
-                for size in each.sizes
-            ),
         )
-        for number, each in found.items()
-    )
+    return tuple(results)
 
 
-def materiality(
-    effects: Mapping[str, float], rows: Sequence[SampleResult], studies: Sequence[Subsampling]
+def material(
+    effects: Mapping[str, float], rows: Sequence[SampleResult], studied: Sequence[StudyResult]
 ) -> Materiality | NoMateriality:
     """Effects beside the ranges of the distributions and the widths of intervals by the sample's size."""
     spans = [each.max - each.min for each in rows if each.max is not None and each.min is not None]
     if not effects or not spans:
         return NoMateriality("no main effect that can be told" if not effects else "no values")
-    found = material(effects, spans, studies)
     own = OwnWidths(
         n=int(np.median([each.n for each in rows if each.n])),
         bca=_median_width([each.bca_mid for each in rows]),
         t=_median_width([each.t for each in rows]),
     )
-    return Materiality(**{each.name: getattr(found, each.name) for each in fields(found)}, own=own)
+    return materiality(effects, spans, [each.sizes for each in studied], own)
 
 
 def _median_width(intervals: Sequence[Ends | None]) -> float | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.report.text import MOST, counted, some
-from cbench.screen.analysis.result import RANKS, EffectResult, Materiality, ResponseResult, ScreenResult
+from cbench.screen.analysis.result import EffectResult, ResponseResult, ScreenResult
 from cbench.screen.design.testability import smallest_p, too_few_words
+from cbench.screen.stats.block_tests import RANKS
+from cbench.screen.stats.practical_significance import Materiality
 
 USUAL = 40
 """Values of a sample as people often take them, which TN 1855 finds not to be enough."""
@@ -14,16 +16,16 @@ NOTHING = "nothing could be tested"
 UNTOLD = "nothing could be told: too few iterations"
 
 
-def verdict(made: ScreenResult) -> list[str]:
+def verdict(result: ScreenResult) -> list[str]:
     """Some lines, the most important first."""
-    lines = [_matters(made), *_practice(made), *_same_everywhere(made), *_whole_plots(made), *_boots(made)]
-    return [*lines, *_first_runs(made), *(f"beware: {each}" for each in _beware(made))]
+    lines = [_matters(result), *_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result)]
+    return [*lines, *_first_runs(result), *(f"beware: {each}" for each in _beware(result))]
 
 
-def nothing_told(made: ScreenResult) -> bool:
+def nothing_told(result: ScreenResult) -> bool:
     """Whether there is no answer at all: no test, or none that could have come out significant."""
-    every = [(row.blocks_used, each.test) for row in made.responses.values() for _, each in row.every_effect]
-    return all(test.by == RANKS and made.tests * smallest_p(blocks) >= made.alpha for blocks, test in every if test)
+    every = [(row.blocks_used, each.test) for _, row, _, each in result.every_effect]
+    return all(test.by == RANKS and result.tests * smallest_p(blocks) >= result.alpha for blocks, test in every if test)
 
 
 def amount(value: float, unit: str, signed: bool = False) -> str:
@@ -34,46 +36,45 @@ def amount(value: float, unit: str, signed: bool = False) -> str:
     return f"{shown} {unit}".strip()
 
 
-def _matters(made: ScreenResult) -> str:
-    tests = made.tests
+def _matters(result: ScreenResult) -> str:
+    tests = result.tests
     if not tests:
-        return f"{NOTHING}: {_why_nothing(made)}"
-    found: dict[str, list[tuple[float, str]]] = {}
-    for name, row in made.responses.items():
-        for effect, each in row.every_effect:
-            if each.significant:
-                found.setdefault(effect, []).append((each.p_adjusted or 0.0, _by(name, row, each, made)))
-    if nothing_told(made):
+        return f"{NOTHING}: {_why_nothing(result)}"
+    by_effect: dict[str, list[tuple[float, str]]] = {}
+    for name, row, effect, each in result.every_effect:
+        if each.significant:
+            by_effect.setdefault(effect, []).append((each.p_adjusted or 0.0, _by(name, row, each, result)))
+    if nothing_told(result):
         return UNTOLD
-    many = f"{counted(tests, 'effect')} tested in {counted(len(made.responses), 'response')}"
-    if not found:
-        return f"what matters: nothing was found ({many}, family-wise error {made.alpha:g})"
+    many = f"{counted(tests, 'effect')} tested in {counted(len(result.responses), 'response')}"
+    if not by_effect:
+        return f"what matters: nothing was found ({many}, family-wise error {result.alpha:g})"
     said = [
         f"{effect} ({some([words for _, words in sorted(each)])})"
-        for effect, each in sorted(found.items(), key=lambda item: (min(item[1])[0], item[0]))
+        for effect, each in sorted(by_effect.items(), key=lambda item: (min(item[1])[0], item[0]))
     ]
-    return f"what matters: {some(said)}; {many}, family-wise error {made.alpha:g}"
+    return f"what matters: {some(said)}; {many}, family-wise error {result.alpha:g}"
 
 
-def _by(name: str, row: ResponseResult, each: EffectResult, made: ScreenResult) -> str:
+def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult) -> str:
     """`wall by 0.19 s`; `wall` where the response is the only one: without its name."""
-    prefix = f"{name} " if len(made.responses) > 1 else ""
+    prefix = f"{name} " if len(result.responses) > 1 else ""
     if each.effect is None:
         return prefix.strip() or "its size cannot be told"
     size = amount(each.fair, row.unit, signed=each.signed)
     return f"{prefix}{'' if each.signed else 'up to '}{size}{' adjusted' if each.is_adjusted else ''}"
 
 
-def _why_nothing(made: ScreenResult) -> str:
-    why = [each.why for row in made.responses.values() for _, each in row.every_effect if each.why]
-    why += [row.why for row in made.responses.values() if row.why]
+def _why_nothing(result: ScreenResult) -> str:
+    why = [each.why for *_, each in result.every_effect if each.why]
+    why += [row.why for row in result.responses.values() if row.why]
     return some(list(dict.fromkeys(why))) or "there are no effects"
 
 
-def _practice(made: ScreenResult) -> list[str]:
+def _practice(result: ScreenResult) -> list[str]:
     """Whether samples of usual sizes would show it."""
     lines = []
-    for name, row in made.responses.items():
+    for name, row in result.responses.items():
         material = row.material
         if not isinstance(material, Materiality) or material.median_effect is None or material.largest_effect is None:
             continue
@@ -119,62 +120,57 @@ def _shown(material: Materiality, median: float, n: int, width: float, unit: str
     return f"; intervals from {n:,} values are {amount(width, unit)} wide, {what}"
 
 
-def _same_everywhere(made: ScreenResult) -> list[str]:
+def _same_everywhere(result: ScreenResult) -> list[str]:
     """Block plots in which all boxes agree by less than chance."""
-    found: dict[str, list[str]] = {}
-    for name, row in made.responses.items():
+    by_factor: dict[str, list[str]] = {}
+    for name, row in result.responses.items():
         for factor, plot in row.blocks.items():
-            if plot and plot.consistent and plot.chance <= made.alpha:
+            if plot and plot.consistent and plot.chance <= result.alpha:
                 said = f"{name} in {plot.n} boxes, chance {plot.chance:.2g}"
-                found.setdefault(factor, []).append(said)
-    if not found:
+                by_factor.setdefault(factor, []).append(said)
+    if not by_factor:
         return []
-    named = [f"{factor} ({some(each)})" for factor, each in found.items()]
+    named = [f"{factor} ({some(each)})" for factor, each in by_factor.items()]
     return [f"the same order of levels whatever the other factors are: {some(named)}"]
 
 
-def _whole_plots(made: ScreenResult) -> list[str]:
-    refused = [each for row in made.responses.values() if row.split_plot for each in row.split_plot.refused]
-    return [*dict.fromkeys(refused), *_not_alike(made)]
-
-
-def _not_alike(made: ScreenResult) -> list[str]:
-    """What was told from chance within the batches that there are, and not from their differences."""
-    lines = []
-    for name, row in made.responses.items():
-        for effect, each in row.every_effect:
-            within = each.test.p_within if each.test else None
-            if within is not None and within * made.tests < made.alpha and not each.significant:
-                prefix = f"{name}: " if len(made.responses) > 1 else ""
-                lines.append(
-                    f"{prefix}{effect} differs within these batches (p {within:.2g}), but not alike in all of them "
-                    f"(against the batches p {each.p:.2g}): nothing is told of others; take more batches"
-                )
+def _whole_plots(result: ScreenResult) -> list[str]:
+    """What the batches cannot test; and what was told from chance within them, and not from their differences."""
+    refused = [each for row in result.responses.values() if row.split_plot for each in row.split_plot.refused]
+    lines = list(dict.fromkeys(refused))
+    for name, _, effect, each in result.every_effect:
+        within = each.test.p_within if each.test else None
+        if within is not None and within * result.tests < result.alpha and not each.significant:
+            prefix = f"{name}: " if len(result.responses) > 1 else ""
+            lines.append(
+                f"{prefix}{effect} differs within these batches (p {within:.2g}), but not alike in all of them "
+                f"(against the batches p {each.p:.2g}): nothing is told of others; take more batches"
+            )
     return lines
 
 
-def _boots(made: ScreenResult) -> list[str]:
-    found = [
+def _boots(result: ScreenResult) -> list[str]:
+    dependent = [
         f"{name}{' at ' + each.level if each.level else ''} ({100 * (each.icc or 0):.0f} % of the variance)"
-        for name, row in made.responses.items()
+        for name, row in result.responses.items()
         for each in row.boots
         if each.depends
     ]
-    return [f"values depend on the batch: {some(found)}"] if found else []
+    return [f"values depend on the batch: {some(dependent)}"] if dependent else []
 
 
-def _first_runs(made: ScreenResult) -> list[str]:
-    found = [
+def _first_runs(result: ScreenResult) -> list[str]:
+    flagged = [
         f"{name} {each.name}"
-        for name, row in made.responses.items()
+        for name, row in result.responses.items()
         for each in row.treatments
         if each.first_run and each.first_run.flagged
     ]
-    return [f"the first value stands out from all others of its treatment: {some(found)}"] if found else []
+    return [f"the first value stands out from all others of its treatment: {some(flagged)}"] if flagged else []
 
 
-def _beware(made: ScreenResult) -> list[str]:
-    design, chosen = made.design, made.filter
+def _beware(result: ScreenResult) -> list[str]:
+    design, chosen = result.design, result.filter
     lines = list(design.warnings)
     doubtful = [each.name for each in design.treatments if each.questionable is not None and each.kept]
     if doubtful:
@@ -189,8 +185,8 @@ def _beware(made: ScreenResult) -> list[str]:
     if pairs := [each.effect for each in used.aliased if each not in mains]:
         are = "is an interaction" if len(pairs) == 1 else "are interactions"
         lines.append(f"{chosen.name}: {some(pairs)} {are} that cannot be told from other effects")
-    lines += _too_few(made)
-    for name, row in made.responses.items():
+    lines += _too_few(result)
+    for name, row in result.responses.items():
         if row.missing:
             lines.append(f"{name} has no values of {some(row.missing)}")
         lines += _untestable(name, row, [each.effect for each in used.untestable or ()])
@@ -215,12 +211,12 @@ def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[st
     return [f"{name}: {why}" for why in lost[:MOST]] + (more if len(lost) > MOST else [])
 
 
-def _too_few(made: ScreenResult) -> list[str]:
+def _too_few(result: ScreenResult) -> list[str]:
     """Responses with so few iterations that Holm asks for less than any p within them."""
     by_ranks = [
         (row.blocks_used, name)
-        for name, row in made.responses.items()
+        for name, row in result.responses.items()
         if any(each.test and each.test.by == RANKS for _, each in row.every_effect)
     ]
-    told = sum(each.significant for row in made.responses.values() for _, each in row.every_effect)
-    return too_few_words(made.tests, made.alpha, by_ranks, told)
+    significant = sum(each.significant for *_, each in result.every_effect)
+    return too_few_words(result.tests, result.alpha, by_ranks, significant)

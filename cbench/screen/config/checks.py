@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 from cbench.screen.config import model, treatments
@@ -27,6 +27,19 @@ ONCE: tuple[tuple[str, Callable[[Level], bool]], ...] = (
 """What only one factor can set."""
 
 
+def _knobs(level: Level) -> list[str]:
+    """A governor is one too."""
+    return [*level.knobs, *([GOVERNOR] if level.governor else [])]
+
+
+NAMED: tuple[tuple[str, Callable[[Level], Iterable[str]]], ...] = (
+    ("the variable", lambda level: level.environment),
+    ("the knob", _knobs),
+    ("the kernel's", lambda level: [word.partition("=")[0] for word in level.kernel or ()]),
+)
+"""What several factors can set, if each sets others."""
+
+
 def check_screen(screen: Screen, whole: TomlTable) -> None:
     """Raises UsageError for the first contradiction, with the place in the file."""
     _names(screen, whole)
@@ -36,17 +49,17 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
     _batches(screen, whole)
     _design(screen, whole)
     try:
-        found = treatments.treatments(screen)
+        planned = treatments.treatments(screen)
     except UsageError as error:
         raise whole.error("factor", str(error)) from None
-    tests = len(found) * len(screen.workloads)
+    tests = len(planned) * len(screen.workloads)
     if tests > MOST_TESTS:
         raise whole.error("factor", f"{tests:,} treatments of workloads: at most {MOST_TESTS:,}")
-    if screen.runs is not None and screen.runs != len(found):
-        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(found)} treatments")
-    _constraints(screen, found, whole)
-    _samples(screen, found, whole)
-    _abridgments(screen, found, whole)
+    if screen.runs is not None and screen.runs != len(planned):
+        raise whole.error_at(("screen", "runs"), f"{screen.runs}: what is asked for has {len(planned)} treatments")
+    _constraints(screen, planned, whole)
+    _samples(screen, planned, whole)
+    _abridgments(screen, planned, whole)
     if (trials := tests * screen.iterations * screen.batches) > MOST_TRIALS:
         raise whole.error_at(("screen", "iterations"), f"{trials:,} trials: at most {MOST_TRIALS:,}")
 
@@ -63,20 +76,19 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
     """No two factors set the same thing, or the one that is set last would win."""
-    for number, (one, other) in _pairs(screen.factors):
+    for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:
-            if any(map(has, one.levels)) and any(map(has, other.levels)):
-                raise whole.error_at(place, f"{one.name} and {other.name} both set {key}: that is one factor")
-        for what, names in (("the variable", _variables), ("the knob", _knobs), ("the kernel's", _parameters)):
-            if both := names(one) & names(other):
+            if any(map(has, earlier.levels)) and any(map(has, later.levels)):
+                raise whole.error_at(place, f"{earlier.name} and {later.name} both set {key}: that is one factor")
+        for what, names in NAMED:
+            if both := _named(earlier, names) & _named(later, names):
                 raise whole.error_at(
-                    place, f"{one.name} and {other.name} both set {what} {min(both)}: that is one factor"
+                    place, f"{earlier.name} and {later.name} both set {what} {min(both)}: that is one factor"
                 )
-        if any(level.profile for level in one.levels) and _knobs(other):
-            raise whole.error_at(place, f"{one.name} applies a profile, which {other.name}'s knobs would change")
-        if any(level.profile for level in other.levels) and _knobs(one):
-            raise whole.error_at(place, f"{other.name} applies a profile, which {one.name}'s knobs would change")
+        for first, second in ((earlier, later), (later, earlier)):
+            if any(level.profile for level in first.levels) and _named(second, _knobs):
+                raise whole.error_at(place, f"{first.name} applies a profile, which {second.name}'s knobs would change")
     for number, factor in enumerate(screen.factors):
         for level in factor.levels:
             if both := set(level.environment) & set(screen.environment):
@@ -85,50 +97,28 @@ def _ways(screen: Screen, whole: TomlTable) -> None:
                 )
 
 
-def _pairs(factors: Sequence[ScreenFactor]) -> list[tuple[int, tuple[ScreenFactor, ScreenFactor]]]:
-    return [(second, (factors[first], factors[second])) for first, second in combinations(range(len(factors)), 2)]
-
-
-def _variables(factor: ScreenFactor) -> set[str]:
-    return {name for level in factor.levels for name in level.environment}
-
-
-def _parameters(factor: ScreenFactor) -> set[str]:
-    """Of the kernel's command line: what its words set."""
-    return {word.partition("=")[0] for level in factor.levels for word in level.kernel or ()}
-
-
-def _knobs(factor: ScreenFactor) -> set[str]:
-    """Those that its levels set; a governor is one too."""
-    found = {name for level in factor.levels for name in level.knobs}
-    return found | {GOVERNOR} if any(level.governor for level in factor.levels) else found
+def _named(factor: ScreenFactor, names: Callable[[Level], Iterable[str]]) -> set[str]:
+    return {name for level in factor.levels for name in names(level)}
 
 
 def _profile(screen: Screen, whole: TomlTable) -> None:
     for number, factor in enumerate(screen.factors):
-        if screen.profile and any(_quiet(level) for level in factor.levels):
+        if screen.profile and any(level.by_quiet for level in factor.levels):
             raise whole.error_at(
                 ("screen", "profile"),
                 f"{factor.name} (factor {number + 1}) applies settings of its own: one profile at a "
                 "time can be applied; name the profile in its levels instead",
             )
-    changing = [factor for factor in screen.factors if any(_quiet(level) for level in factor.levels)]
+    changing = [factor for factor in screen.factors if any(level.by_quiet for level in factor.levels)]
     if len({factor.hard for factor in changing}) > 1:
         easy, hard = (next(each for each in changing if each.hard is kind) for kind in (False, True))
         raise whole.error_at(
             ("factor", screen.factors.index(easy)),
             f"{easy.name} applies settings of quiet's for a trial and {hard.name} for a batch: hard = true in both",
         )
-    if screen.cpus and not screen.profile and not _applies(screen):
+    levels = [level for factor in screen.factors for level in factor.levels]
+    if screen.cpus and not screen.profile and not any(level.knobs or level.profile for level in levels):
         raise whole.error_at(("screen", "cpus"), 'needs a profile, such as profile = "bench"')
-
-
-def _quiet(level: Level) -> bool:
-    return bool(level.knobs or level.profile or level.governor)
-
-
-def _applies(screen: Screen) -> bool:
-    return any(level.knobs or level.profile for factor in screen.factors for level in factor.levels)
 
 
 def _workloads(screen: Screen, whole: TomlTable) -> None:
@@ -215,39 +205,41 @@ def _design(screen: Screen, whole: TomlTable) -> None:
         raise whole.error_at(("screen", "generators"), f"are for {model.FRACTION!r}")
 
 
-def _constraints(screen: Screen, found: Sequence[model.Treatment], whole: TomlTable) -> None:
+def _constraints(screen: Screen, planned: Sequence[model.Treatment], whole: TomlTable) -> None:
     for number, each in enumerate(screen.constraints):
-        if each.kind != model.EXCLUDED and not any(model.matches(each.where, one.levels) for one in found):
+        if each.kind != model.EXCLUDED and not any(
+            model.matches(each.where, treatment.levels) for treatment in planned
+        ):
             raise whole.error_at(("constraint", number, "where"), "means no treatment that is run")
     for factor in screen.factors:
-        left = {treatment.levels[factor.name] for treatment in found}
+        left = {treatment.levels[factor.name] for treatment in planned}
         if missing := [name for name in factor.names if name not in left]:
             raise whole.error(
                 "constraint", f"every treatment with {factor.name}={missing[0]} is excluded: leave the level out"
             )
-    for one in found:
+    for treatment in planned:
         for workload in screen.workloads:
-            if not treatments.obtainable(screen, one, workload):
+            if not treatments.obtainable(screen, treatment, workload):
                 raise whole.error(
-                    "constraint", f"{one.name} has no response left of {workload.name!r}: exclude it instead"
+                    "constraint", f"{treatment.name} has no response left of {workload.name!r}: exclude it instead"
                 )
 
 
-def _abridgments(screen: Screen, found: Sequence[model.Treatment], whole: TomlTable) -> None:
+def _abridgments(screen: Screen, planned: Sequence[model.Treatment], whole: TomlTable) -> None:
     for number, each in enumerate(screen.abridgments):
-        kept = [one for one in found if each.keeps(one.levels)]
+        kept = [treatment for treatment in planned if each.keeps(treatment.levels)]
         if not kept:
             raise whole.error_at(("abridgment", number), f"{each.name!r} keeps no treatment")
-        if len(kept) == len(found):
+        if len(kept) == len(planned):
             raise whole.error_at(("abridgment", number), f"{each.name!r} leaves out no treatment")
 
 
-def _samples(screen: Screen, found: Sequence[Treatment], whole: TomlTable) -> None:
+def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> None:
     """Raises UsageError where a level contradicts what a response asks for, or one treatment another."""
     if not any(each.metric.source == SAMPLES for each in screen.responses):
         return
     first: dict[str, tuple[Treatment, Sampling]] = {}
-    for treatment in found:
+    for treatment in planned:
         for workload in screen.workloads:
             counted = [
                 each for each in treatments.obtainable(screen, treatment, workload) if each.metric.source == SAMPLES
@@ -277,10 +269,10 @@ def _contradiction(response: Response, how: Sampling | None) -> str:
     if how is None:
         return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} asks for: leave its call graph out'
     said = perf_record.named(response.metric.detail)
-    asked = perf_record.parse(response.metric.detail)
-    event = "event" in said and asked.event != how.event
-    rate = "rate" in said and (asked.hz, asked.period) != (how.hz, how.period)
-    return f"samples {_counts(how)} and {response.name} asks for {_counts(asked)}" if event or rate else ""
+    wanted = perf_record.parse(response.metric.detail)
+    event = "event" in said and wanted.event != how.event
+    rate = "rate" in said and (wanted.hz, wanted.period) != (how.hz, how.period)
+    return f"samples {_counts(how)} and {response.name} asks for {_counts(wanted)}" if event or rate else ""
 
 
 def _counts(how: Sampling) -> str:

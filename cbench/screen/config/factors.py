@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cbench.screen.config.model import NO_PROFILER, Level, ScreenFactor
-from cbench.study.config import OURS
+from cbench.study.config import OURS, profile_of
 from cbench.study.instruments import perf_record
 from cbench.toml_table import TomlTable
 from quiet import UsageError, format_cpus, parse_cpus
 
-MOST_FACTORS, MOST_LEVELS = 32, 100
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")
 """Names that filters and the tests' names are made of."""
 WAYS = (
@@ -26,10 +25,10 @@ SETS = "is set by nothing: write one of " + ", ".join(WAYS[1:]) + ", or found = 
 
 def word(table: TomlTable, key: str) -> str:
     """A name that can stand in a filter. Raises UsageError."""
-    found = table.text(key)
-    if not WORD.fullmatch(found):
-        raise table.error(key, f"{found!r}: a text without spaces and without = , * : and control characters")
-    return found
+    text = table.text(key)
+    if not WORD.fullmatch(text):
+        raise table.error(key, f"{text!r}: a text without spaces and without = , * : and control characters")
+    return text
 
 
 def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
@@ -37,15 +36,13 @@ def factors_of(whole: TomlTable, check: bool) -> tuple[ScreenFactor, ...]:
     tables = whole.tables("factor")
     if not tables:
         raise whole.error("factor", "is missing: an experiment needs at least one [[factor]]")
-    if len(tables) > MOST_FACTORS:
-        raise whole.error("factor", f"{len(tables):,} factors: at most {MOST_FACTORS}")
-    found: dict[str, ScreenFactor] = {}
+    factors: dict[str, ScreenFactor] = {}
     for table in tables:
         factor = _factor(table, check)
-        if factor.name in found:
+        if factor.name in factors:
             raise table.error("name", f"{factor.name!r} is there twice")
-        found[factor.name] = factor
-    return tuple(found.values())
+        factors[factor.name] = factor
+    return tuple(factors.values())
 
 
 def _factor(table: TomlTable, check: bool) -> ScreenFactor:
@@ -53,7 +50,6 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
     hard = table.flag("hard", False)
     levels: dict[str, Level] = {}
     tables = table.tables("level")
-    undone = [each.has("restore") for each in tables]
     for each in tables:
         level = _level(each, check)
         if level.name in levels:
@@ -65,12 +61,10 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
         raise table.error(
             "level", f"{name!r} has {len(levels)}: a factor has two levels or more; what is held is [[controlled]]"
         )
-    if len(levels) > MOST_LEVELS:
-        raise table.error("level", f"{len(levels)} levels: at most {MOST_LEVELS}")
-    made = _profiled(tuple(levels.values()))
-    _check_levels(tables, made, undone)
+    profiled = _profiled(tuple(levels.values()))
+    _check_levels(tables, profiled)
     table.end()
-    return ScreenFactor(name, made, hard)
+    return ScreenFactor(name, profiled, hard)
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
@@ -80,18 +74,18 @@ def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)
 
 
-def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level], undone: Sequence[bool]) -> None:
-    """Levels that are told apart, and none that stays where another one is meant. `undone`: which have a `restore`."""
+def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
+    """Levels that are told apart, and none that stays where another one is meant."""
     seen: list[Level] = []
     for table, level in zip(tables, levels, strict=True):
-        bare = replace(level, name="", found=False, restore="", check="")
+        bare = replace(level, name="", found=False, restore=None, check="")
         if bare in seen:
             same = levels[seen.index(bare)].name
             raise table.error("", f"the level {level.name!r} sets the same as {same!r}: nothing tells them apart")
         seen.append(bare)
     without = next((level.name for level in levels if not level.command), None)
-    for table, level, restored in zip(tables, levels, undone, strict=True):
-        if level.command and not restored and without is not None:
+    for table, level in zip(tables, levels, strict=True):
+        if level.command and level.restore is None and without is not None:
             raise table.error(
                 "command",
                 f'stays set at the level {without!r}, which has none: write `restore`, or restore = "" where '
@@ -101,9 +95,8 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level], undone: 
 
 def _level(table: TomlTable, check: bool) -> Level:
     name = word(table, "name")
-    undone = table.has("restore")
     ways = [way for way in WAYS if table.has(way)]
-    made = Level(
+    level = Level(
         name=name,
         found=table.flag("found", False),
         environment=table.variables("environment", OURS, check),
@@ -116,41 +109,41 @@ def _level(table: TomlTable, check: bool) -> Level:
         profile=_profile(table, check),
         governor=_text(table, "governor"),
         command=_text(table, "command"),
-        restore=table.text("restore", "").strip(),
+        restore=table.text("restore").strip() if table.has("restore") else None,
         check=_text(table, "check"),
         kernel=table.texts("kernel") if table.has("kernel") else None,
     )
-    if undone and not made.command:
+    if level.restore is not None and not level.command:
         raise table.error("restore", f"the level {name!r} has no command to undo")
-    _check_way(table, made, ways)
+    _check_way(table, level, ways)
     table.end()
-    return made
+    return level
 
 
-def _check_way(table: TomlTable, made: Level, ways: list[str]) -> None:
-    name = made.name
-    if made.found and len(ways) > 1:
+def _check_way(table: TomlTable, level: Level, ways: list[str]) -> None:
+    name = level.name
+    if level.found and len(ways) > 1:
         raise table.error("found", f"the level {name!r} is what is found, and {ways[1]} sets it: write one of both")
-    if not ways or (ways == ["found"] and not made.found):
+    if not ways or (ways == ["found"] and not level.found):
         raise table.error("", f"the level {name!r} {SETS}")
-    if "environment" in ways and not made.environment:
+    if "environment" in ways and not level.environment:
         raise table.error("environment", "names no variable")
-    for variable in made.environment:
+    for variable in level.environment:
         if not VARIABLE.fullmatch(variable):
             raise table.error("environment", f"{variable!r} is no variable's name")
-    if made.profile and made.knobs:
+    if level.profile and level.knobs:
         raise table.error(
             "profile", f"the level {name!r} has knobs too, which a profile of yours can have: one of both"
         )
-    if made.kernel and (wrong := [each for each in made.kernel if not each or any(c.isspace() for c in each)]):
+    if level.kernel and (wrong := [each for each in level.kernel if not each or any(c.isspace() for c in each)]):
         raise table.error("kernel", f'{wrong[0]!r}: one word of the command line, such as "nosmt"')
 
 
 def _text(table: TomlTable, key: str) -> str:
-    there, found = table.has(key), table.text(key, "")
-    if there and not found.strip():
+    there, text = table.has(key), table.text(key, "")
+    if there and not text.strip():
         raise table.error(key, "is empty")
-    return found
+    return text
 
 
 def _cpus(table: TomlTable) -> str:
@@ -158,12 +151,12 @@ def _cpus(table: TomlTable) -> str:
         return ""
     text = table.text("cpus")
     try:
-        found = parse_cpus(text)
+        cpus = parse_cpus(text)
     except UsageError as error:
         raise table.error("cpus", str(error)) from None
-    if not found:
+    if not cpus:
         raise table.error("cpus", "names no CPU; write a list such as 2-3")
-    return format_cpus(found)
+    return format_cpus(cpus)
 
 
 def _profiler(table: TomlTable) -> str:
@@ -173,29 +166,29 @@ def _profiler(table: TomlTable) -> str:
     if text == NO_PROFILER:
         return text
     try:
-        asked = perf_record.parse(text)
+        sampling = perf_record.parse(text)
     except ValueError as error:
         shown = str(error).replace(f" {perf_record.SUCH_AS}", " fp,")
         raise table.error("profiler", f"{text!r}: {shown}") from None
-    if not asked.call_graph:
+    if not sampling.call_graph:
         raise table.error("profiler", f"{text!r}: begin with the call graph: {', '.join(perf_record.CALL_GRAPHS)}")
     return text
 
 
 def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
     """Names and values, as "timer_migration" (its quiet value) or "smt=off"."""
-    there, found = table.has("knob"), dict[str, str]()
+    there, knobs = table.has("knob"), dict[str, str]()
     for text in table.texts("knob"):
         name, _, value = text.partition("=")
-        if name in found:
+        if name in knobs:
             raise table.error("knob", f"{name!r} is there twice")
-        found[name] = value or QUIET
-    if there and not found:
+        knobs[name] = value or QUIET
+    if there and not knobs:
         raise table.error("knob", "names no knob; `quiet explain` lists them")
-    if check and found:
+    if check and knobs:
         from quiet import KNOBS
 
-        for name, value in found.items():
+        for name, value in knobs.items():
             knob = KNOBS.get(name)
             if knob is None:
                 raise table.error("knob", f"{name!r}: unknown; `quiet explain` lists the knobs")
@@ -204,12 +197,10 @@ def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
             if value not in choices and not number:
                 more = " or a number from 1" if knob.numeric else ""
                 raise table.error("knob", f"{name}={value}: write {name}={f' or {name}='.join(choices)}{more}")
-    return found
+    return knobs
 
 
 def _profile(table: TomlTable, check: bool) -> str:
-    from cbench.study.config import profile_of
-
     if table.has("profile") and not str(table.given("profile")).strip():
         raise table.error("profile", "is empty")
     return profile_of(table, check)

@@ -27,7 +27,7 @@ from cbench.study.resets import registry as resets
 from cbench.toml_table import TomlTable
 
 TABLES = ("screen", "factor", "workload", "response", "constraint", "abridgment", "controlled", "reset", "environment")
-MOST_ITERATIONS, MOST_BATCHES, MOST_WORKLOADS = 1_000_000, 10_000, 100
+MOST_ITERATIONS, MOST_BATCHES = 1_000_000, 10_000
 
 
 def load(path: Path) -> Screen:
@@ -43,7 +43,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
     factors = factors_of(whole, check)
     workloads = _workloads(whole, table.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
     responses = _responses(whole, workloads)
-    made = Screen(
+    screen = Screen(
         name=table.text("name", Path(file).stem),
         seed=table.whole("seed", 1, -(2**63), 2**63 - 1),
         iterations=table.whole("iterations", None, 1, MOST_ITERATIONS),
@@ -57,8 +57,8 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
         factors=factors,
         workloads=workloads,
         responses=responses,
-        constraints=constraints(whole, factors, tuple(each.name for each in responses)),
-        abridgments=abridgments(whole, factors),
+        constraints=tuple(_constraint(each, factors, responses) for each in whole.tables("constraint")),
+        abridgments=_abridgments(whole, factors),
         controlled=_controlled(whole),
         reset=resets.parse(whole.table("reset")),
         build=table.text("build", ""),
@@ -72,23 +72,21 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
     )
     table.end()
     whole.end()
-    check_screen(made, whole)
-    return made
+    check_screen(screen, whole)
+    return screen
 
 
 def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[ScreenWorkload, ...]:
     tables = whole.tables("workload")
     if not tables:
         raise whole.error("workload", "is missing: what every treatment runs, at least one [[workload]]")
-    if len(tables) > MOST_WORKLOADS:
-        raise whole.error("workload", f"{len(tables):,} workloads: at most {MOST_WORKLOADS:,}")
-    found: dict[str, ScreenWorkload] = {}
+    workloads: dict[str, ScreenWorkload] = {}
     for table in tables:
         name = word(table, "name") if table.has("name") or len(tables) > 1 else "workload"
-        if name in found:
+        if name in workloads:
             raise table.error("name", f"{name!r} is there twice")
         command, workload = config.what_of(table, "it is either a `command` or a `workload` of cbench's")
-        made = ScreenWorkload(
+        screen_workload = ScreenWorkload(
             name=name,
             command=command,
             workload=workload,
@@ -96,26 +94,26 @@ def _workloads(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Sc
             timeout_s=table.number("timeout", timeout, 0.1, 7 * DAY_S),
             directory=table.text("directory", ""),
         )
-        if made.params and command:
+        if screen_workload.params and command:
             raise table.error("params", "only a workload of cbench's has parameters")
-        if made.directory and workload:
+        if screen_workload.directory and workload:
             raise table.error("directory", "only a command runs in one")
         table.end()
-        _look(table, made, folder)
-        found[name] = made
-    return tuple(found.values())
+        _look(table, screen_workload, folder)
+        workloads[name] = screen_workload
+    return tuple(workloads.values())
 
 
-def _look(table: TomlTable, made: ScreenWorkload, folder: str | None) -> None:
+def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None) -> None:
     """Raises UsageError for what is not there; what is built is looked for when it has been."""
     if folder is None:
         return
-    if made.directory and Path(folder).is_dir() and not Path(folder, made.directory).is_dir():
-        raise table.error("directory", f"{Path(folder, made.directory)}: no such directory")
-    if made.workload and not made.built:
+    if screen_workload.directory and Path(folder).is_dir() and not Path(folder, screen_workload.directory).is_dir():
+        raise table.error("directory", f"{Path(folder, screen_workload.directory)}: no such directory")
+    if screen_workload.workload and not screen_workload.built:
         from cbench.study import workload
 
-        test = model.Test(made.name, workload=made.workload, params=made.params)
+        test = model.Test(screen_workload.name, workload=screen_workload.workload, params=screen_workload.params)
         if wrong := workload.check(test, folder):
             raise table.error(*wrong)
 
@@ -125,98 +123,91 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...]) -> tuple
     tables = whole.tables("response")
     if not tables:
         raise whole.error("response", "is missing: what is measured, at least one [[response]]")
-    found: dict[str, Response] = {}
+    responses: dict[str, Response] = {}
     names = {each.name: each for each in workloads}
     for table in tables:
         wanted = table.texts("workloads")
-        for each in wanted:
-            if each not in names:
-                raise table.error("workloads", f"{each!r}: one of {', '.join(names)}")
+        if unknown := [each for each in wanted if each not in names]:
+            raise table.error("workloads", f"{unknown[0]!r}: one of {', '.join(names)}")
         meant = [names[each] for each in wanted] if wanted else list(workloads)
         ours = [bool(each.workload) for each in meant]
         value = table.given("read") == model.VALUE if table.has("read") else all(ours)
         fitting = [each for each, own in zip(meant, ours, strict=True) if own == value]
         metric = config.metric_of(table, value, False)
-        if metric.name in found:
+        if metric.name in responses:
             raise table.error("name", f"{metric.name!r} is there twice")
         if not fitting or (wanted and len(fitting) < len(meant)):
             which = "commands" if value else "workloads of cbench's"
             raise table.error("read", f'cannot be read of {which}, whose own number is read = "value"')
-        found[metric.name] = Response(metric.name, metric, tuple(each.name for each in fitting))
+        responses[metric.name] = Response(metric.name, metric, tuple(each.name for each in fitting))
     for place, workload in enumerate(workloads):
-        if not any(workload.name in each.workloads for each in found.values()):
+        if not any(workload.name in each.workloads for each in responses.values()):
             raise whole.error_at(("workload", place), f"no [[response]] is read of {workload.name!r}")
-    return tuple(found.values())
+    return tuple(responses.values())
 
 
 def _controlled(whole: TomlTable) -> tuple[Controlled, ...]:
-    found: dict[str, Controlled] = {}
+    variables: dict[str, Controlled] = {}
     for table in whole.tables("controlled"):
-        made = Controlled(table.text("name"), table.text("value", ""), table.text("command", ""))
-        if bool(made.value) == bool(made.command):
+        variable = Controlled(table.text("name"), table.text("value", ""), table.text("command", ""))
+        if bool(variable.value) == bool(variable.command):
             raise table.error("value", "what it is held at in words, or a `command` that prints it: write one of both")
-        if made.name in found:
-            raise table.error("name", f"{made.name!r} is there twice")
+        if variable.name in variables:
+            raise table.error("name", f"{variable.name!r} is there twice")
         table.end()
-        found[made.name] = made
-    return tuple(found.values())
+        variables[variable.name] = variable
+    return tuple(variables.values())
 
 
-def constraints(whole: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[str]) -> tuple[Constraint, ...]:
-    """All of them. Raises UsageError."""
-    return tuple(_constraint(table, factors, responses) for table in whole.tables("constraint"))
-
-
-def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[str]) -> Constraint:
+def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Sequence[Response]) -> Constraint:
     kind = table.text("kind", None, CONSTRAINTS)
     where = filter_of(table, "where", table.text("where"), factors)
     named = table.texts("responses")
     if (kind == UNOBTAINABLE) != bool(named):
         why = "is missing: which ones cannot be had" if kind == UNOBTAINABLE else f"means nothing where kind = {kind!r}"
         raise table.error("responses", why)
-    for each in named:
-        if each not in responses:
-            raise table.error("responses", f"{each!r}: one of {', '.join(responses)}")
-    made = Constraint(kind, where, table.text("reason"), named)
-    if not made.reason.strip():
+    names = [each.name for each in responses]
+    if unknown := [each for each in named if each not in names]:
+        raise table.error("responses", f"{unknown[0]!r}: one of {', '.join(names)}")
+    reason = table.text("reason")
+    if not reason.strip():
         raise table.error("reason", "is empty")
     table.end()
-    return made
+    return Constraint(kind, where, reason, named)
 
 
-def abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abridgment, ...]:
-    """All of them. Raises UsageError."""
-    found: dict[str, Abridgment] = {}
+def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abridgment, ...]:
+    abridgments: dict[str, Abridgment] = {}
     for table in whole.tables("abridgment"):
         name = table.text("name")
-        if not name.strip() or name in found:
+        if not name.strip() or name in abridgments:
             raise table.error("name", "is empty" if not name.strip() else f"{name!r} is there twice")
-        lists = {
-            key: tuple(filter_of(table, key, each, factors) for each in table.texts(key)) for key in ("only", "minus")
-        }
-        if not any(lists.values()):
+        only, minus = (
+            tuple(filter_of(table, key, each, factors) for each in table.texts(key)) for key in ("only", "minus")
+        )
+        if not only and not minus:
             raise table.error("minus", "is missing: which treatments go, or `only`: which stay")
         table.end()
-        found[name] = Abridgment(name, lists["only"], lists["minus"])
-    return tuple(found.values())
+        abridgments[name] = Abridgment(name, only, minus)
+    return tuple(abridgments.values())
 
 
 def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFactor]) -> Where:
     """A filter from its text. Raises UsageError for an unknown factor or level."""
     known = {factor.name: factor for factor in factors}
-    found: dict[str, tuple[str, ...]] = {}
+    where: dict[str, tuple[str, ...]] = {}
     for part in text.split():
         name, equals, levels = part.partition("=")
         if not equals:
             raise table.error(key, f"{part!r}: write FACTOR=LEVEL, several levels with commas")
         if name not in known:
             raise table.error(key, f"unknown factor {name!r}; there are {', '.join(known)}")
-        if name in found:
+        if name in where:
             raise table.error(key, f"{name!r} is there twice; write its levels with commas")
         wanted = known[name].names if levels == "*" else tuple(levels.split(","))
         if wrong := [each for each in wanted if each not in known[name].names]:
             raise table.error(key, f"{name} has no level {wrong[0]!r}; there are {', '.join(known[name].names)}")
-        found[name] = wanted
-    if not found:
+        where[name] = wanted
+    if not where:
         raise table.error(key, 'is empty: write FACTOR=LEVEL, such as "fp=0 prf=1,2"')
-    return found
+    return where

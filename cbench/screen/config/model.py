@@ -62,14 +62,14 @@ class Level:
     profile: str = ""
     governor: str = ""
     command: str = ""
-    restore: str = ""
+    restore: str | None = None  # None: not given; "": nothing is to be restored
     check: str = ""  # a command that has to succeed while the level is set
     kernel: tuple[str, ...] | None = None  # () means: none of the words of the factor's other levels
 
     @property
-    def on_host(self) -> bool:
-        """Whether it changes more than the processes of its own trials."""
-        return bool(self.knobs or self.profile or self.governor or self.command or self.kernel is not None)
+    def by_quiet(self) -> bool:
+        """Whether quiet sets it."""
+        return bool(self.knobs or self.profile or self.governor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +169,6 @@ class ScreenTest:
     treatment: int
     workload: str
     name: str  # that of the treatment, after the workload's where there are several
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedBatch:
-    """Iterations between two resets, all at the same levels of the hard factors (which `levels` has)."""
-
-    number: int
-    levels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

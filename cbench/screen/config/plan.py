@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 
 from cbench.screen.config import treatments
-from cbench.screen.config.model import PLACKETT_BURMAN, Abridgment, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.model import PLACKETT_BURMAN, Abridgment, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import UNSAMPLED
 from cbench.screen.design import batches, testability
-from cbench.screen.design.factorial import Factor
 from cbench.screen.design.testability import ALIASED, TOGETHER, Assessment
+from cbench.study.records import StoredFacts
 from cbench.study.resets.reboot import RebootReset
 from quiet import UsageError
 
@@ -45,17 +45,13 @@ class PlannedResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTreatment:
+class PlannedTreatment:
     """`unobtainable`: responses that cannot be had of it, each with the reason."""
 
     numbers: tuple[int, ...]
     levels: Mapping[str, str]
     questionable: str | None
     unobtainable: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedTreatment(StoredTreatment):
     name: str
 
 
@@ -90,30 +86,17 @@ class ScreenPlan:
     abridgments: tuple[PlannedAbridgment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTest:
-    treatment: int
-    workload: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
-    """What a store keeps of a plan, in the header's host facts under "screen"."""
-
-    treatments: tuple[StoredTreatment, ...]
-    tests: tuple[StoredTest, ...]
-    batches: tuple[Mapping[str, str], ...]
-
-
 class Planned:
-    """Treatments, tests and batches of an experiment. Raises UsageError where there are none."""
+    """Treatments, tests and batches of an experiment, and what they can test: all treatments together, and of each
+    response those that it can be had of. Raises UsageError where there are none."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
         self.treatments: tuple[Treatment, ...] = treatments.treatments(screen)
         self.tests: tuple[ScreenTest, ...] = treatments.tests(screen, self.treatments)
         self._batches = treatments.batches(screen, self.treatments)
-        self.batches: tuple[PlannedBatch, ...] = tuple(treatments.batch_of(screen, each) for each in self._batches)
+        self._batch_levels = tuple(treatments.levels_of(screen, each) for each in self._batches)
+        self._hard = [number for number, factor in enumerate(screen.factors) if factor.hard]
 
     @property
     def trials(self) -> int:
@@ -121,35 +104,64 @@ class Planned:
         each = sum(len(batch.treatments) for batch in self._batches)
         return each * len(self.screen.workloads) * self.screen.iterations
 
-    def stored(self) -> StoredPlan:
-        """What a store keeps of it."""
-        return StoredPlan(
-            treatments=tuple(
-                StoredTreatment(each.numbers, each.levels, each.questionable, each.unobtainable)
+    def stored(self) -> StoredFacts:
+        """What a store keeps of it, in the header's host facts under "screen"; load_store.plan_of() reads it."""
+        return {
+            "treatments": [
+                {
+                    "numbers": [*each.numbers],
+                    "levels": {**each.levels},
+                    "questionable": each.questionable,
+                    "unobtainable": {**each.unobtainable},
+                }
                 for each in self.treatments
-            ),
-            tests=tuple(StoredTest(each.treatment, each.workload) for each in self.tests),
-            batches=tuple(each.levels for each in self.batches),
-        )
-
-    def judged(self) -> Assessment:
-        """What all treatments together can test."""
-        return self._foreseen.whole
+            ],
+            "tests": [{"treatment": each.treatment, "workload": each.workload} for each in self.tests],
+            "batches": [{**levels} for levels in self._batch_levels],
+        }
 
     @cached_property
-    def _foreseen(self) -> Foreseen:
-        factors, numbers = treatments.factors(self.screen), [each.numbers for each in self.treatments]
-        plots = Counter(batch.levels for batch in self._batches)
-        return Foreseen(self.screen, factors, self.treatments, plots, testability.assess(factors, numbers, plots))
+    def _plots(self) -> Counter[tuple[int, ...]]:
+        """Batches of each combination of the hard factors' levels."""
+        return Counter(batch.levels for batch in self._batches)
 
-    def check(self, judged: Assessment) -> None:
-        """Raises UsageError for an experiment that can test nothing, or a response that can."""
-        if not any(each.ok for each in judged.effects):
-            why = judged.effects[0].words if judged.effects else "there are no effects"
-            raise UsageError(f"{self.screen.name}: this design can test nothing: {why}")
-        self._foreseen.check()
+    @cached_property
+    def _whole(self) -> Assessment:
+        numbers = [each.numbers for each in self.treatments]
+        return testability.assess(treatments.factors(self.screen), numbers, self._plots)
 
-    def result(self, judged: Assessment, seconds: Mapping[int, float] | None = None) -> ScreenPlan:
+    @cached_property
+    def _by_response(self) -> dict[str, Assessment]:
+        known = {tuple(each.numbers for each in self.treatments): self._whole}
+        assessed = {}
+        for response in self.screen.responses:
+            mine = self._of(response.name)
+            if mine not in known and mine:
+                known[mine] = testability.assess(treatments.factors(self.screen), mine, self._plots)
+            if mine:
+                assessed[response.name] = known[mine]
+        return assessed
+
+    def _of(self, response: str) -> tuple[tuple[int, ...], ...]:
+        """The treatments that a response can be had of."""
+        return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
+
+    def check(self) -> None:
+        """Raises UsageError for an experiment that can test nothing, or a response that can, unless that is for want of
+        a profiler."""
+        name = self.screen.name
+        if not any(each.ok for each in self._whole.effects):
+            why = self._whole.effects[0].words if self._whole.effects else "there are no effects"
+            raise UsageError(f"{name}: this design can test nothing: {why}")
+        for response in self.screen.responses:
+            judged = self._by_response.get(response.name)
+            if judged is None:
+                raise UsageError(f"{name}: the response {response.name} cannot be had of any treatment")
+            reasons = {each.unobtainable.get(response.name) for each in self.treatments} - {None}
+            if reasons != {UNSAMPLED} and not any(each.ok for each in judged.effects):
+                raise UsageError(f"{name}: the response {response.name} can test nothing: {judged.effects[0].words}")
+
+    def result(self, seconds: Mapping[int, float] | None = None) -> ScreenPlan:
         """`seconds`: of a trial, by test, where they are known from one run."""
         screen = self.screen
         return ScreenPlan(
@@ -157,7 +169,9 @@ class Planned:
             design=screen.design,
             factors={factor.name: PlannedFactor(factor.names, factor.hard) for factor in screen.factors},
             responses={
-                each.name: PlannedResponse(each.metric.unit, each.workloads, self._foreseen.effects(each.name))
+                each.name: PlannedResponse(
+                    each.metric.unit, each.workloads, _planned_effects(self._by_response[each.name])
+                )
                 for each in screen.responses
             },
             workloads=tuple(each.name for each in screen.workloads),
@@ -165,28 +179,28 @@ class Planned:
                 PlannedTreatment(each.numbers, each.levels, each.questionable, each.unobtainable, each.name)
                 for each in self.treatments
             ),
-            batches=tuple(each.levels for each in self.batches),
+            batches=self._batch_levels,
             reset=screen.reset.kind,
             iterations=screen.iterations,
             trials=self.trials,
             left_s=self._left_s(seconds),
-            effects=planned_effects(judged),
-            balanced=judged.balanced,
-            orthogonal=judged.orthogonal,
-            words=self.words(judged),
+            effects=_planned_effects(self._whole),
+            balanced=self._whole.balanced,
+            orthogonal=self._whole.orthogonal,
+            words=self.words(),
             abridgments=tuple(self._abridged(each) for each in screen.abridgments),
         )
 
-    def words(self, judged: Assessment) -> tuple[str, ...]:
+    def words(self) -> tuple[str, ...]:
         """Everything that is worth a sentence before it runs."""
-        return (*self._of_design(judged), *self._boots(), *self._foreseen.words())
+        return (*self._of_design(), *self._boots(), *self._of_responses(), *self._too_few())
 
-    def _of_design(self, judged: Assessment) -> tuple[str, ...]:
+    def _of_design(self) -> tuple[str, ...]:
         chosen = treatments.fraction(self.screen)
         if chosen is None:
-            return judged.words
+            return self._whole.words
         words = tuple(chosen.words())
-        return (*words, *_interactions(judged)) if self.screen.design == PLACKETT_BURMAN else words
+        return (*words, *_interactions(self._whole)) if self.screen.design == PLACKETT_BURMAN else words
 
     def _boots(self) -> list[str]:
         """How well the batches of one hard factor are mixed, where each level has several."""
@@ -196,6 +210,31 @@ class Planned:
         sequence = [each.levels[0] for each in self._batches]
         what = "boots" if self.screen.reset.kind == RebootReset.kind else "batches"
         return [f"{hard[0].name}: {batches.sequence_words(sequence, hard[0].names, what)}"]
+
+    def _of_responses(self) -> list[str]:
+        """What is so of some responses only."""
+        words = []
+        for name, judged in self._by_response.items():
+            if judged is not self._whole:
+                words.append(f"{name} is had of {judged.treatments:,} of {self._whole.treatments:,} treatments")
+                words += [f"{name}: {each}" for each in _sentences(judged) if each not in self._whole.words]
+        return words
+
+    def _too_few(self) -> list[str]:
+        """Whether there are enough iterations."""
+        screen = self.screen
+        tests, blocks = 0, []
+        for workload in screen.workloads:
+            for response in screen.responses:
+                if workload.name not in response.workloads:
+                    continue
+                able = [each for each in self._by_response[response.name].effects if each.ok]
+                tests += len(able)
+                if any(not set(each.factors) & set(self._hard) for each in able):
+                    name = f"{workload.name}:{response.name}" if len(screen.workloads) > 1 else response.name
+                    there = {tuple(each[at] for at in self._hard) for each in self._of(response.name)}
+                    blocks.append((sum(self._plots[levels] for levels in there) * screen.iterations, name))
+        return testability.too_few_words(tests, screen.alpha, blocks)
 
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
         """By what was measured of each test, without resets; None where one of them is not known."""
@@ -208,32 +247,32 @@ class Planned:
         ]
         return sum(each_batch) * self.screen.iterations
 
-    def _abridged(self, one: Abridgment) -> PlannedAbridgment:
-        kept = [each.numbers for each in self.treatments if one.keeps(each.levels)]
+    def _abridged(self, abridgment: Abridgment) -> PlannedAbridgment:
+        kept = [each.numbers for each in self.treatments if abridgment.keeps(each.levels)]
         judged = testability.assess(treatments.factors(self.screen), kept)
-        return PlannedAbridgment(one.name, len(kept), judged.balanced, judged.orthogonal, judged.words)
+        return PlannedAbridgment(abridgment.name, len(kept), judged.balanced, judged.orthogonal, judged.words)
 
 
-def lines(made: ScreenPlan, most: int = SHOWN) -> list[str]:
+def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
     """The same for people."""
-    found = [_first(made), *made.words]
-    for each in made.treatments[:most]:
+    shown = [_first(plan), *plan.words]
+    for each in plan.treatments[:most]:
         notes = [f"questionable: {each.questionable}"] if each.questionable else []
         notes += [f"no {response}: {reason}" for response, reason in each.unobtainable.items()]
-        found.append(f"  {each.name}{'; ' if notes else ''}{'; '.join(notes)}")
-    if (more := len(made.treatments) - most) > 0:
-        found.append(f"  and {more:,} more")
-    if len(made.batches) > 1:
-        names = [" ".join(f"{factor}={level}" for factor, level in each.items()) for each in made.batches]
+        shown.append(f"  {each.name}{'; ' if notes else ''}{'; '.join(notes)}")
+    if (more := len(plan.treatments) - most) > 0:
+        shown.append(f"  and {more:,} more")
+    if len(plan.batches) > 1:
+        names = [" ".join(f"{factor}={level}" for factor, level in each.items()) for each in plan.batches]
         listed = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-        found.append(f"batches: {listed}" if any(names) else f"batches: {len(names)}")
-    for one in made.abridgments:
-        balance = "balanced" if one.balanced else "not balanced"
-        found.append(f"abridgment {one.name}: {one.treatments} treatments, {balance}")
-        found += [f"  {words}" for words in one.words]
-    if made.left_s is not None:
-        found.append(f"will take about {timedelta(seconds=round(made.left_s))}, by the trials of an earlier run")
-    return found
+        shown.append(f"batches: {listed}" if any(names) else f"batches: {len(names)}")
+    for abridgment in plan.abridgments:
+        balance = "balanced" if abridgment.balanced else "not balanced"
+        shown.append(f"abridgment {abridgment.name}: {abridgment.treatments} treatments, {balance}")
+        shown += [f"  {words}" for words in abridgment.words]
+    if plan.left_s is not None:
+        shown.append(f"will take about {timedelta(seconds=round(plan.left_s))}, by the trials of an earlier run")
+    return shown
 
 
 def _interactions(judged: Assessment) -> list[str]:
@@ -245,98 +284,27 @@ def _interactions(judged: Assessment) -> list[str]:
     return [f"{can} of {len(every)} interactions can be tested" if can else "no interaction can be tested"]
 
 
-def _first(made: ScreenPlan) -> str:
-    batches, before = len(made.batches), made.reset
-    parts = [f"{len(made.treatments):,} treatments"]
-    if len(made.workloads) > 1:
-        parts.append(f"{len(made.workloads)} workloads")
-    parts.append(f"{made.iterations:,} iterations")
+def _first(plan: ScreenPlan) -> str:
+    batches, before = len(plan.batches), plan.reset
+    parts = [f"{len(plan.treatments):,} treatments"]
+    if len(plan.workloads) > 1:
+        parts.append(f"{len(plan.workloads)} workloads")
+    parts.append(f"{plan.iterations:,} iterations")
     if batches > 1:
         parts.append(
             f"{batches} batches, each after a {before}" if before == RebootReset.kind else f"{batches} batches"
         )
-    return f"{made.name}: {' x '.join(parts)}: {made.trials:,} trials"
-
-
-Plots = Mapping[tuple[int, ...], int]
-"""Batches of each combination of the hard factors' levels."""
-
-
-class Foreseen:
-    """The assessments of one plan: of all its treatments, and by response of those that it can be had of."""
-
-    def __init__(
-        self,
-        screen: Screen,
-        factors: Sequence[Factor],
-        treatments: Sequence[Treatment],
-        plots: Plots,
-        whole: Assessment,
-    ) -> None:
-        self._screen, self._plots = screen, plots
-        self._hard = [number for number, factor in enumerate(screen.factors) if factor.hard]
-        self._treatments = treatments
-        known: dict[frozenset[int], Assessment] = {frozenset(each.number for each in treatments): whole}
-        self.whole = whole
-        self.of: dict[str, Assessment] = {}
-        for response in screen.responses:
-            mine = [each for each in treatments if response.name not in each.unobtainable]
-            key = frozenset(each.number for each in mine)
-            if key not in known and mine:
-                known[key] = testability.assess(factors, [each.numbers for each in mine], plots)
-            if key in known:
-                self.of[response.name] = known[key]
-
-    def check(self) -> None:
-        """Raises UsageError for a response that can test nothing, unless that is for want of a profiler."""
-        for response in self._screen.responses:
-            judged, place = self.of.get(response.name), f"{self._screen.name}: the response {response.name}"
-            if judged is None:
-                raise UsageError(f"{place} cannot be had of any treatment")
-            said = {each.unobtainable.get(response.name) for each in self._treatments} - {None}
-            if said != {UNSAMPLED} and not any(each.ok for each in judged.effects):
-                raise UsageError(f"{place} can test nothing: {judged.effects[0].words}")
-
-    def words(self) -> list[str]:
-        """What is so of some responses only, and whether there are enough iterations."""
-        found = []
-        for name, judged in self.of.items():
-            if judged is not self.whole:
-                found.append(f"{name} is had of {judged.treatments:,} of {self.whole.treatments:,} treatments")
-                found += [f"{name}: {each}" for each in _sentences(judged) if each not in self.whole.words]
-        return found + self._too_few()
-
-    def effects(self, name: str) -> tuple[PlannedEffect, ...]:
-        """Of a response."""
-        return planned_effects(self.of[name])
-
-    def _too_few(self) -> list[str]:
-        screen = self._screen
-        tests, blocks = 0, []
-        for workload in screen.workloads:
-            for response in screen.responses:
-                if workload.name not in response.workloads:
-                    continue
-                able = [each for each in self.of[response.name].effects if each.ok]
-                tests += len(able)
-                if any(not set(each.factors) & set(self._hard) for each in able):
-                    name = f"{workload.name}:{response.name}" if len(screen.workloads) > 1 else response.name
-                    blocks.append((self._batches(response.name) * screen.iterations, name))
-        return testability.too_few_words(tests, screen.alpha, blocks)
-
-    def _batches(self, response: str) -> int:
-        """Those in which a response can be had."""
-        mine = [each for each in self._treatments if response not in each.unobtainable]
-        there = {tuple(each.numbers[at] for at in self._hard) for each in mine}
-        return sum(count for levels, count in self._plots.items() if levels in there)
+    return f"{plan.name}: {' x '.join(parts)}: {plan.trials:,} trials"
 
 
 def _sentences(judged: Assessment) -> list[str]:
     """Everything about some of the treatments, with each main effect that cannot be told from others."""
-    told = [names.split(", ") for each in judged.words for names, found, _ in [each.partition(TOGETHER)] if found]
+    aliased = [
+        names.split(", ") for each in judged.words for names, together, _ in [each.partition(TOGETHER)] if together
+    ]
     mains = [each for each in judged.effects if each.why == ALIASED and len(each.factors) == 1]
-    return [*(each.words for each in mains if not any(each.name in names for names in told)), *judged.words]
+    return [*(each.words for each in mains if not any(each.name in names for names in aliased)), *judged.words]
 
 
-def planned_effects(judged: Assessment) -> tuple[PlannedEffect, ...]:
+def _planned_effects(judged: Assessment) -> tuple[PlannedEffect, ...]:
     return tuple(PlannedEffect(each.name, each.ok, each.why, each.aliases, each.words) for each in judged.effects)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from cbench.screen.config.model import (
+    BUILT,
     EXCLUDED,
     FRACTION,
     FULL,
@@ -12,7 +14,6 @@ from cbench.screen.config.model import (
     NO_PROFILER,
     QUESTIONABLE,
     UNOBTAINABLE,
-    PlannedBatch,
     Response,
     Screen,
     ScreenTest,
@@ -68,10 +69,10 @@ def treatments(screen: Screen) -> tuple[Treatment, ...]:
         return any(each.kind == EXCLUDED and matches(each.where, levels) for each in screen.constraints)
 
     try:
-        found = factorial.full_factorial(factors(screen), excluded) if chosen is None else chosen.treatments
+        numbers = factorial.full_factorial(factors(screen), excluded) if chosen is None else chosen.treatments
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return tuple(_treatment(screen, number, each) for number, each in enumerate(found))
+    return tuple(_treatment(screen, number, each) for number, each in enumerate(numbers))
 
 
 def named(screen: Screen, numbers: factorial.Treatment) -> dict[str, str]:
@@ -84,16 +85,14 @@ def _treatment(screen: Screen, number: int, numbers: factorial.Treatment) -> Tre
     meant = [each for each in screen.constraints if matches(each.where, levels)]
     missing: dict[str, str] = {}
     if NO_PROFILER in (screen.level(factor, level).profiler for factor, level in levels.items()):
-        missing = dict.fromkeys((each.name for each in screen.responses if _needs_profiler(each)), UNSAMPLED)
+        samples = [each for each in screen.responses if each.metric.source == SAMPLES]
+        lacking = [each.name for each in samples if not perf_record.parse(each.metric.detail).call_graph]
+        missing = dict.fromkeys(lacking, UNSAMPLED)
     for each in meant:
         if each.kind == UNOBTAINABLE:
             missing |= dict.fromkeys(each.responses, each.reason)
     questionable = "; ".join(dict.fromkeys(each.reason for each in meant if each.kind == QUESTIONABLE))
     return Treatment(number, numbers, levels, questionable, missing)
-
-
-def _needs_profiler(response: Response) -> bool:
-    return response.metric.source == SAMPLES and not perf_record.parse(response.metric.detail).call_graph
 
 
 def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> tuple[Response, ...]:
@@ -103,27 +102,29 @@ def obtainable(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -
     )
 
 
-def tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[ScreenTest, ...]:
+def tests(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[ScreenTest, ...]:
     """Each treatment with each workload, treatment by treatment."""
     several = len(screen.workloads) > 1
-    pairs = [(treatment, workload.name) for treatment in found for workload in screen.workloads]
+    pairs = [(treatment, workload.name) for treatment in planned for workload in screen.workloads]
     return tuple(
         ScreenTest(number, treatment.number, name, f"{name} {treatment.name}" if several else treatment.name)
         for number, (treatment, name) in enumerate(pairs)
     )
 
 
-def study_tests(screen: Screen, found: tuple[Treatment, ...]) -> tuple[study.Test, ...]:
-    """The same as a study runs them."""
+def study_tests(
+    screen: Screen, planned: tuple[Treatment, ...], folder_of: Callable[[Treatment], str]
+) -> tuple[study.Test, ...]:
+    """The same as a study runs them; `folder_of`: where what is built for a treatment is."""
     made = []
-    for each in tests(screen, found):
+    for each in tests(screen, planned):
         workload = {one.name: one for one in screen.workloads}[each.workload]
-        treatment = found[each.treatment]
+        treatment = planned[each.treatment]
         made.append(
             study.Test(
                 name=each.name,
                 command=workload.command,
-                workload=workload.workload,
+                workload=workload.workload.replace(BUILT, folder_of(treatment)),
                 params=workload.params,
                 metrics=tuple(one.metric for one in obtainable(screen, treatment, workload)),
                 timeout_s=workload.timeout_s,
@@ -147,26 +148,23 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
     }
     if len(counted) > 1:
         raise UsageError(f"{treatment.name} is sampled in two ways: a command runs under one `perf record`")
-    asked = next(iter(counted), None)
-    level = next((text for text in _profilers(screen, treatment) if text), "")
-    if level == NO_PROFILER or not (level or asked):
+    wanted = next(iter(counted), None)
+    profilers = [screen.level(factor, level).profiler for factor, level in treatment.levels.items()]
+    level = next((text for text in profilers if text), "")
+    if level == NO_PROFILER or not (level or wanted):
         return None
     if not level:
-        assert asked is not None
-        return replace(asked, call_graph=asked.call_graph or NO_CALL_GRAPH)
+        assert wanted is not None
+        return replace(wanted, call_graph=wanted.call_graph or NO_CALL_GRAPH)
     own = perf_record.parse(level)
-    if asked is None or "," in level:
+    if wanted is None or "," in level:
         return own
-    if asked.call_graph and asked.call_graph != own.call_graph:
-        raise UsageError(f"{treatment.name} is sampled in two ways: with {own.call_graph} and with {asked.call_graph}")
-    return replace(asked, call_graph=own.call_graph)
+    if wanted.call_graph and wanted.call_graph != own.call_graph:
+        raise UsageError(f"{treatment.name} is sampled in two ways: with {own.call_graph} and with {wanted.call_graph}")
+    return replace(wanted, call_graph=own.call_graph)
 
 
-def _profilers(screen: Screen, treatment: Treatment) -> list[str]:
-    return [screen.level(factor, level).profiler for factor, level in treatment.levels.items()]
-
-
-def batches(screen: Screen, found: tuple[Treatment, ...]) -> tuple[batching.Batch, ...]:
+def batches(screen: Screen, planned: tuple[Treatment, ...]) -> tuple[batching.Batch, ...]:
     """The batches in turn, with the numbers of their treatments. Raises UsageError."""
     hard = screen.hard
     sequence = None
@@ -174,25 +172,26 @@ def batches(screen: Screen, found: tuple[Treatment, ...]) -> tuple[batching.Batc
         sequence = [(level,) for level in batching.boot_sequence(len(hard[0].levels), screen.batches, screen.seed)]
     elif screen.sequence:
         sequence = [(hard[0].names.index(name),) for name in screen.sequence]
-    numbers = [each.numbers for each in found]
+    numbers = [each.numbers for each in planned]
     try:
         return batching.batches(factors(screen), numbers, screen.batches, screen.seed, sequence)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def batch_of(screen: Screen, one: batching.Batch) -> PlannedBatch:
-    """Its levels by name."""
-    names = {factor.name: factor.names[number] for factor, number in zip(screen.hard, one.levels, strict=True)}
-    return PlannedBatch(one.number, names)
+def levels_of(screen: Screen, batch: batching.Batch) -> dict[str, str]:
+    """A batch's levels of the hard factors, by name."""
+    return {factor.name: factor.names[number] for factor, number in zip(screen.hard, batch.levels, strict=True)}
 
 
-def runs(screen: Screen, found: tuple[Treatment, ...]) -> list[PlannedRun]:
+def runs(screen: Screen, planned: tuple[Treatment, ...]) -> list[PlannedRun]:
     """Every iteration in turn: all tests of its batch once, in an order of its own."""
     workloads = len(screen.workloads)
-    made = []
-    for one in batches(screen, found):
-        every = replace(one, treatments=tuple(t * workloads + w for t in one.treatments for w in range(workloads)))
-        kind = f"{BATCH}{one.number}"
-        made += [PlannedRun(kind, batching.order(every, number, screen.seed)) for number in range(screen.iterations)]
-    return made
+    planned_runs = []
+    for batch in batches(screen, planned):
+        every = replace(batch, treatments=tuple(t * workloads + w for t in batch.treatments for w in range(workloads)))
+        kind = f"{BATCH}{batch.number}"
+        planned_runs += [
+            PlannedRun(kind, batching.order(every, number, screen.seed)) for number in range(screen.iterations)
+        ]
+    return planned_runs

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.design.factorial import Factor
+from cbench.screen.design.factorial import Factor, named
 from cbench.tables.columns import Coded
 
 Codes = NDArray[np.int32]
@@ -33,8 +33,8 @@ class Filter:
 class ResponseSeries:
     """All values of one response of one workload; a row is a trial, in the order of time.
 
-    `treatment`, `iteration`, `batch`, `position` (in its iteration), `sequence` (in the whole screen): from 0; `value`:
-    NaN where the trial failed. `unobtainable`: treatments of which this response has no values by declaration.
+    `treatment`, `iteration`, `batch`, `sequence` (in the whole screen): from 0; `value`: NaN where the
+    trial failed. `unobtainable`: treatments of which this response has no values by declaration.
     """
 
     name: str
@@ -45,25 +45,19 @@ class ResponseSeries:
     treatment: Codes
     iteration: Codes
     batch: Codes
-    position: Codes
     sequence: Codes
     value: Values
     unobtainable: frozenset[int] = frozenset()
 
     def of(self, treatment: int) -> Values:
         """The values of a treatment in the order of time; failed trials are left out. Shape (n,)."""
-        found = self.value[self.treatment == treatment]
-        return np.asarray(found[~np.isnan(found)])
+        values = self.value[self.treatment == treatment]
+        return np.asarray(values[~np.isnan(values)])
 
     def timed(self, treatment: int) -> tuple[Codes, Values]:
         """The same values with the numbers of their trials in the whole screen. Two of shape (n,)."""
         rows = (self.treatment == treatment) & ~np.isnan(self.value)
         return self.sequence[rows], self.value[rows]
-
-    def of_batch(self, batch: int, treatments: Collection[int]) -> tuple[Codes, Values]:
-        """Treatments and values of a batch's trials, failed ones left out. Two of shape (n,)."""
-        rows = (self.batch == batch) & np.isin(self.treatment, list(treatments)) & ~np.isnan(self.value)
-        return self.treatment[rows], self.value[rows]
 
     def kept(self, keep: NDArray[np.bool_]) -> ResponseSeries:
         """Only the trials of some treatments; `keep`: one for each treatment."""
@@ -73,7 +67,6 @@ class ResponseSeries:
             treatment=self.treatment[rows],
             iteration=self.iteration[rows],
             batch=self.batch[rows],
-            position=self.position[rows],
             sequence=self.sequence[rows],
             value=self.value[rows],
         )
@@ -99,11 +92,6 @@ class Data:
     excluded: int = 0
     """Treatments of the full factorial that were never planned."""
 
-    def label(self, treatment: int, short: bool = False) -> str:
-        """`os=1 fp=0 prf=2`; `short`: levels only."""
-        levels = self.treatments[treatment]
-        if short:
-            return ",".join(factor.levels[level] for factor, level in zip(self.factors, levels, strict=True))
-        return " ".join(
-            f"{factor.name}={factor.levels[level]}" for factor, level in zip(self.factors, levels, strict=True)
-        )
+    def label(self, treatment: int) -> str:
+        """`os=1 fp=0 prf=2`."""
+        return named(self.factors, self.treatments[treatment])

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cbench.screen.config.file import parse
-from cbench.screen.config.model import SCREEN, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.model import COLUMNS, SCREEN, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute import pending_restores
 from cbench.study import lock
 from cbench.study.model import VALUE
-from cbench.study.records import FactValue, Header, StoredFacts, StoredRun
+from cbench.study.records import Header, StoredFacts, StoredRun
 from cbench.study.store import StudyStore
 from quiet import QuietError
+
+Cell = None | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class StoredScreen:
     screen: Screen
     treatments: tuple[Treatment, ...]  # those that are run; their numbers are their places
     tests: tuple[ScreenTest, ...]
-    batches: tuple[PlannedBatch, ...]
+    batches: tuple[Mapping[str, str], ...]  # the hard factors' levels of each
     trials: tuple[StoredTrial, ...]  # in the order of time
     facts: tuple[BatchFacts, ...]  # of batches that have begun
     units: Mapping[str, str]
@@ -110,9 +113,30 @@ def read(path: Path) -> StoredScreen:
     )
 
 
+def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]]:
+    """The columns, those of them that are responses, and a row for each trial. UsageError, QuietError."""
+    stored = read(path)
+    responses = [response.name for response in stored.screen.responses]
+    factors = list(stored.treatments[0].levels) if stored.treatments else []
+    columns = [*factors, *COLUMNS[:-3], *responses, *COLUMNS[-3:]]
+    rows: list[tuple[Cell, ...]] = []
+    for trial in stored.trials:
+        treatment = stored.treatments[trial.treatment]
+        rows.append(
+            (
+                *(treatment.levels[factor] for factor in factors),
+                *(trial.workload, trial.run, trial.batch, trial.iteration, trial.position, trial.treatment),
+                treatment.questionable or None,
+                *(trial.values.get(name) for name in responses),
+                *(trial.failure, trial.begun_ns, trial.ended_ns),
+            )
+        )
+    return columns, responses, rows
+
+
 def plan_of(
     header: Header, label: str
-) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[PlannedBatch, ...]]:
+) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
     """What was planned, as the header has it. QuietError where it is damaged."""
     try:
         said = header.host["screen"]
@@ -124,8 +148,8 @@ def plan_of(
             ScreenTest(number, each["treatment"], each["workload"], header.tests[number])
             for number, each in enumerate(said["tests"])
         )
-        batches = tuple(PlannedBatch(number, levels) for number, levels in enumerate(said["batches"]))
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        batches = tuple(dict(levels) for levels in said["batches"])
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
         raise QuietError(f"{label}: damaged: the plan of the experiment lacks {error}") from None
     return treatments, tests, batches
 
@@ -133,12 +157,12 @@ def plan_of(
 def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
     """Batch and iteration of each run."""
     counts: dict[int, int] = {}
-    found = {}
+    places = {}
     for run in runs:
         batch = batch_number(run)
-        found[run.number] = (batch, counts.setdefault(batch, 0))
+        places[run.number] = (batch, counts.setdefault(batch, 0))
         counts[batch] += 1
-    return found
+    return places
 
 
 def _facts(
@@ -146,23 +170,18 @@ def _facts(
     resumed: Mapping[int, Sequence[StoredFacts]],
     places: Mapping[int, tuple[int, int]],
 ) -> tuple[BatchFacts, ...]:
-    found: dict[int, BatchFacts] = {}
-    boots: dict[int, dict[str, None]] = {}
-    for run, _, facts in known:
-        batch = places[run][0]
-        every = (facts, *resumed.get(run, ()))
-        boots.setdefault(batch, {}).update(dict.fromkeys(str(each.get("boot_id", "")) for each in every))
-        if batch not in found:
-            levels = facts.get("levels")
-            controlled, confirmed = (_texts(levels, key) for key in ("controlled", "confirmed"))
-            found[batch] = BatchFacts(batch, (), controlled, confirmed)
-    return tuple(replace(each, boot_ids=tuple(boots[each.number])) for each in found.values())
-
-
-def _texts(facts: FactValue, key: str) -> dict[str, str]:
-    """What is stored under a key of facts; nothing where there are none."""
-    stored = facts.get(key) if isinstance(facts, Mapping) else None
-    return {name: str(text) for name, text in stored.items()} if isinstance(stored, Mapping) else {}
+    batches: dict[int, BatchFacts] = {}
+    for run, _, begun in known:
+        number = places[run][0]
+        boots = [str(each.get("boot_id", "")) for each in (begun, *resumed.get(run, ()))]
+        if number in batches:
+            boots = [*batches[number].boot_ids, *boots]
+            batches[number] = replace(batches[number], boot_ids=tuple(dict.fromkeys(boots)))
+        else:
+            levels: Any = begun.get("levels") or {}
+            confirmed, controlled = (levels.get(key, {}) for key in ("confirmed", "controlled"))
+            batches[number] = BatchFacts(number, tuple(dict.fromkeys(boots)), controlled, confirmed)
+    return tuple(batches.values())
 
 
 def _set(path: Path) -> list[str]:
@@ -170,18 +189,18 @@ def _set(path: Path) -> list[str]:
     if lock.held(path):
         return []
     try:
-        found = pending_restores.read(pending_restores.place(path))
+        pending = pending_restores.read(pending_restores.place(path))
     except QuietError as error:
         return [str(error)]
-    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in found]
+    return [f"{each.name} is still set on this host: `cbench screen resume` puts it back" for each in pending]
 
 
 def _warnings(trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:
-    found = []
+    warnings = []
     if failed := sum(each.failure is not None for each in trials):
-        found.append(f"{failed:,} of {len(trials):,} trials failed")
+        warnings.append(f"{failed:,} of {len(trials):,} trials failed")
     if lost := [run for run in runs if run.failure]:
-        found.append(f"{len(lost):,} of {len(runs):,} iterations were left out: {lost[0].failure}")
+        warnings.append(f"{len(lost):,} of {len(runs):,} iterations were left out: {lost[0].failure}")
     if left := sum(not run.over for run in runs):
-        found.append(f"the experiment is not finished: {left:,} of {len(runs):,} iterations are left")
-    return found
+        warnings.append(f"the experiment is not finished: {left:,} of {len(runs):,} iterations are left")
+    return warnings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def _large(value: float) -> str:
 
 
 def series(
-    found: Columns,
+    columns: Columns,
     values: Sequence[str],
     treatment: Codes,
     iteration: Codes | None,
@@ -56,14 +56,14 @@ def series(
     workload: Coded | None,
 ) -> tuple[ResponseSeries, ...]:
     wanted = list(dict.fromkeys(values or ("value",)))
-    kinds = coded("response", found["response"], blank=True) if "response" in found and not values else None
+    kinds = coded("response", columns["response"], blank=True) if "response" in columns and not values else None
     several = workload is not None and len(workload.names) > 1
-    units = coded("unit", found["unit"], blank=True) if "unit" in found else None
+    units = coded("unit", columns["unit"], blank=True) if "unit" in columns else None
     every = np.ones(treatment.size, dtype=bool)
     absent = frozenset(range(int(treatment.max(initial=-1)) + 1))
-    parts = {column: numbers(column, found[column]) for column in wanted}
+    parts = {column: numbers(column, columns[column]) for column in wanted}
     known = np.any([~np.isnan(each) for each in parts.values()], axis=0)
-    made = []  # a treatment without a row of a response cannot have it, one with empty ones has failed
+    responses = []  # a treatment without a row of a response cannot have it, one with empty ones has failed
     for column, value in parts.items():
         there = _obtained(treatment, value, known)
         for work_code, work in enumerate(workload.names) if workload else [(0, "")]:
@@ -74,14 +74,29 @@ def series(
                     continue
                 name = ":".join(each for each in (work if several else "", kind) if each) or "value"
                 unit = _unit(name, units, rows) if units else ""
-                places = [None if each is None else each[rows] for each in (iteration, position)]
-                words = (name, work, kind or "value", unit)
-                one = one_series(words, treatment[rows], batch[rows], value[rows], places[0], places[1], rows)
-                made.append(replace(one, unobtainable=absent - set(one.treatment.tolist())))
-    names = [each.name for each in made]
+                nth = _nth(treatment[rows], batch[rows]) if iteration is None else iteration[rows]
+                _check_once(treatment[rows], batch[rows], nth, rows)
+                order = np.lexsort((np.arange(rows.size) if position is None else position[rows], nth, batch[rows]))
+                ordered = rows[order]
+                responses.append(
+                    ResponseSeries(
+                        name=name,
+                        workload=work,
+                        response=kind or "value",
+                        unit=unit,
+                        better="",
+                        treatment=treatment[ordered],
+                        iteration=nth[order],
+                        batch=batch[ordered],
+                        sequence=np.arange(rows.size, dtype=np.int32),
+                        value=value[ordered],
+                        unobtainable=absent - set(treatment[rows].tolist()),
+                    )
+                )
+    names = [each.name for each in responses]
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise ColumnError("response", None, f"{twice[0]!r} comes from several columns")
-    return tuple(made)
+    return tuple(responses)
 
 
 def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
@@ -105,59 +120,21 @@ def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDAr
     return np.asarray((has | ~any_has)[treatment])
 
 
-def one_series(
-    words: tuple[str, str, str, str],
-    treatment: Codes,
-    batch: Codes,
-    value: Values,
-    iteration: Codes | None,
-    position: Codes | None,
-    rows: Any,
-) -> ResponseSeries:
-    """In the order of time. `words`: name, workload, response, unit; `rows`: of the file. Raises ColumnError."""
-    if iteration is None:
-        iteration = _nth(treatment, batch)
-    size = int(treatment.max(initial=0)) + 1
-    place = (batch.astype(np.int64) * (int(iteration.max(initial=0)) + 1) + iteration) * size + treatment
-    first: dict[int, int] = {}
-    if np.unique(place).size != place.size:
-        for row, each in enumerate(place.tolist()):
-            if each in first:
-                why = "a treatment comes once in an iteration, and this one was already"
-                raise ColumnError("iteration", int(rows[row]), why, int(rows[first[each]]))
-            first[each] = row
-    if position is None:
-        order = np.lexsort((np.arange(place.size), iteration, batch))
-    else:
-        order = np.lexsort((position, iteration, batch))
-    sorted_batch, sorted_iteration = batch[order], iteration[order]
-    new = np.ones(order.size, dtype=bool)
-    new[1:] = (sorted_batch[1:] != sorted_batch[:-1]) | (sorted_iteration[1:] != sorted_iteration[:-1])
-    starts = np.flatnonzero(new)
-    at = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
-    name, workload, response, unit = words
-    return ResponseSeries(
-        name,
-        workload,
-        response,
-        unit,
-        "",
-        treatment[order],
-        sorted_iteration,
-        sorted_batch,
-        at.astype(np.int32),
-        np.arange(order.size, dtype=np.int32),
-        value[order],
-    )
+def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[np.intp]) -> None:
+    """Raises ColumnError where a treatment comes twice in an iteration; `rows`: of the file."""
+    places = np.stack([batch, iteration, treatment], axis=1)
+    _, first, at = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    before = rows[first[at.ravel()]]
+    if (again := np.flatnonzero(before != rows)).size:
+        why = "a treatment comes once in an iteration, and this one was already"
+        raise ColumnError("iteration", int(rows[again[0]]), why, int(before[again[0]]))
 
 
 def _nth(treatment: Codes, batch: Codes) -> Codes:
     """The number of each trial among those of its treatment and batch."""
-    key = batch.astype(np.int64) * (int(treatment.max(initial=0)) + 1) + treatment
-    order = np.argsort(key, kind="stable")
-    new = np.ones(order.size, dtype=bool)
-    new[1:] = key[order][1:] != key[order][:-1]
-    starts = np.flatnonzero(new)
-    made = np.empty(order.size, dtype=np.int32)
-    made[order] = np.arange(order.size) - np.repeat(starts, np.diff(np.append(starts, order.size)))
-    return made
+    counts = Counter[tuple[int, int]]()
+    numbers = []
+    for key in zip(batch.tolist(), treatment.tolist(), strict=True):
+        numbers.append(counts[key])
+        counts[key] += 1
+    return np.array(numbers, dtype=np.int32)

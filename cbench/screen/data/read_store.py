@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import prod
@@ -9,33 +10,33 @@ from pathlib import Path
 
 import numpy as np
 
-from cbench.report.text import counted, some
+from cbench.report.text import some
 from cbench.screen.config.model import Abridgment, Screen, Treatment, Where
 from cbench.screen.data import load_store
 from cbench.screen.data.data import Data, Filter, ResponseSeries
-from cbench.screen.data.load_store import BatchFacts, StoredScreen, StoredTrial
+from cbench.screen.data.load_store import BatchFacts, StoredScreen
 from cbench.screen.design.factorial import Factor
 
 
 def read(path: Path) -> Data:
     """The trials that have ended; a failed one has no value of any response. Raises UsageError and QuietError."""
-    found = load_store.read(path)
-    screen = found.screen
+    stored = load_store.read(path)
+    screen = stored.screen
     planned = prod(len(factor.levels) for factor in screen.factors)
     return Data(
         screen.name or path.stem,
         tuple(Factor(factor.name, factor.names, factor.hard) for factor in screen.factors),
-        tuple(treatment.numbers for treatment in found.treatments),
-        tuple(_series(found)),
-        tuple(_batch(each.number, each.levels) for each in found.batches) or ("",),
-        {each.number: each.questionable for each in found.treatments if each.questionable},
-        tuple(_filter(each, found.treatments) for each in screen.abridgments),
+        tuple(treatment.numbers for treatment in stored.treatments),
+        tuple(_series(stored)),
+        tuple(_batch(number, levels) for number, levels in enumerate(stored.batches)) or ("",),
+        {each.number: each.questionable for each in stored.treatments if each.questionable},
+        tuple(_filter(each, stored.treatments) for each in screen.abridgments),
         screen.alpha,
         screen.confidence,
         screen.seed,
-        tuple(_about(found)),
-        (*found.warnings, *_failures(found)),
-        planned - len(found.treatments) if screen.design == "full" else 0,
+        tuple(_about(stored)),
+        (*stored.warnings, *_failures(stored)),
+        planned - len(stored.treatments) if screen.design == "full" else 0,
     )
 
 
@@ -46,77 +47,62 @@ def _batch(number: int, levels: Mapping[str, str]) -> str:
 
 def _filter(each: Abridgment, treatments: Sequence[Treatment]) -> Filter:
     keep = np.array([each.keeps(treatment.levels) for treatment in treatments], dtype=bool)
-    return Filter(each.name, filter_words(each), keep)
-
-
-def filter_words(each: Abridgment) -> str:
-    """`only fp=0 prf=1, fp=1 prf=2; minus fp=0 prf=2`."""
     parts = [("only", each.only), ("minus", each.minus)]
-    return "; ".join(f"{word} {', '.join(where_words(where) for where in wheres)}" for word, wheres in parts if wheres)
+    words = [f"{word} {', '.join(map(_words, wheres))}" for word, wheres in parts if wheres]
+    return Filter(each.name, "; ".join(words), keep)
 
 
-def where_words(where: Where) -> str:
+def _words(where: Where) -> str:
     """`fp=0 prf=1|2`."""
     return " ".join(f"{factor}={'|'.join(levels)}" for factor, levels in where.items())
 
 
-def _series(found: StoredScreen) -> list[ResponseSeries]:
-    screen, several = found.screen, len(found.screen.workloads) > 1
-    made = []
+def _series(stored: StoredScreen) -> list[ResponseSeries]:
+    screen, several = stored.screen, len(stored.screen.workloads) > 1
+    series = []
     for workload in screen.workloads:
-        mine = [(at, trial) for at, trial in enumerate(found.trials) if trial.workload == workload.name]
         for response in screen.responses:
             if response.workloads and workload.name not in response.workloads:
                 continue
+            missing = frozenset(each.number for each in stored.treatments if response.name in each.unobtainable)
             rows = [
-                (at, trial) for at, trial in mine if response.name not in found.treatments[trial.treatment].unobtainable
+                (at, trial)
+                for at, trial in enumerate(stored.trials)
+                if trial.workload == workload.name and trial.treatment not in missing
             ]
-            if not rows or all(response.name not in trial.values for _, trial in rows if trial.failure is None):
+            if not any(response.name in trial.values for _, trial in rows if trial.failure is None):
                 continue
-            name = ":".join(each for each in (workload.name if several else "", response.name) if each) or "value"
-            made.append(_one(found, name, workload.name if several else "", response.name, rows))
-    return made
+            columns = [(trial.treatment, trial.iteration, trial.batch, at) for at, trial in rows]
+            treatment, iteration, batch, sequence = np.array(columns, dtype=np.int32).T.copy()
+            series.append(
+                ResponseSeries(
+                    name=f"{workload.name}:{response.name}" if several else response.name,
+                    workload=workload.name if several else "",
+                    response=response.name,
+                    unit=stored.units[response.name],
+                    better=response.metric.better,
+                    treatment=treatment,
+                    iteration=iteration,
+                    batch=batch,
+                    sequence=sequence,
+                    value=np.array([trial.values.get(response.name, np.nan) for _, trial in rows], dtype=np.float64),
+                    unobtainable=missing,
+                )
+            )
+    return series
 
 
-def _one(
-    found: StoredScreen, name: str, workload: str, response: str, rows: Sequence[tuple[int, StoredTrial]]
-) -> ResponseSeries:
-    metric = next(each.metric for each in found.screen.responses if each.name == response)
-    columns = [(trial.treatment, trial.iteration, trial.batch, trial.position, at) for at, trial in rows]
-    codes = np.array(columns, dtype=np.int32).reshape(-1, 5)
-    treatment, iteration, batch, position, sequence = (np.ascontiguousarray(each) for each in codes.T)
-    value = np.array([trial.values.get(response, np.nan) for _, trial in rows], dtype=np.float64)
-    missing = frozenset(each.number for each in found.treatments if response in each.unobtainable)
-    return ResponseSeries(
-        name,
-        workload,
-        response or "value",
-        found.units.get(response, ""),
-        metric.better,
-        treatment,
-        iteration,
-        batch,
-        position,
-        sequence,
-        value,
-        missing,
-    )
-
-
-def _failures(found: StoredScreen) -> list[str]:
-    failed: dict[int, int] = {}
-    for trial in found.trials:
-        if trial.failure is not None:
-            failed[trial.test] = failed.get(trial.test, 0) + 1
-    if not failed:
+def _failures(stored: StoredScreen) -> list[str]:
+    failures = [(trial.test, trial.failure) for trial in stored.trials if trial.failure is not None]
+    if not failures:
         return []
-    first = next(trial.failure for trial in found.trials if trial.failure is not None)
-    named = [f"{found.tests[test].name} ({count:,})" for test, count in failed.items()]
-    return [f"trials of these failed: {some(named)}; the first one: {first}"]
+    counts = Counter(test for test, _ in failures)
+    named = [f"{stored.tests[test].name} ({count:,})" for test, count in counts.items()]
+    return [f"trials of these failed: {some(named)}; the first one: {failures[0][1]}"]
 
 
-def _about(found: StoredScreen) -> list[tuple[str, str]]:
-    header, screen = found.header, found.screen
+def _about(stored: StoredScreen) -> list[tuple[str, str]]:
+    header, screen = stored.header, stored.screen
     begin = datetime.fromtimestamp(header.made_ns // 10**9, UTC)
     took = "not finished"
     if header.ended_ns is not None:
@@ -125,21 +111,19 @@ def _about(found: StoredScreen) -> list[tuple[str, str]]:
     host = header.host
     machine = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
     machine += ["virtual machine"] if host.get("virtual") else []
+    many = len(stored.batches)
+    batches = "1 batch" if many == 1 else f"{many:,} batches"
     rows = [
-        ("design", f"{screen.design}, {screen.iterations:,} iterations in each of {_batches(screen, found)}"),
+        ("design", f"{screen.design}, {screen.iterations:,} iterations in each of {batches}"),
         ("seed", f"{header.seed}"),
         ("time", f"begun {begin:%Y-%m-%d %H:%M} UTC, {took}"),
         ("host", ", ".join(machine)),
         ("reset before each batch", screen.reset.kind),
         ("quiet", f"profile {screen.profile}" if screen.profile else "no profile: the host as it was"),
     ]
-    boots = {boot for each in found.facts for boot in each.boot_ids}
+    boots = {boot for each in stored.facts for boot in each.boot_ids}
     rows += [("boots", f"the batches lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
-    return [*rows, *_controlled(screen, found.facts)]
-
-
-def _batches(screen: Screen, found: StoredScreen) -> str:
-    return counted(len(found.batches), "batch") if len(found.batches) == 1 else f"{len(found.batches):,} batches"
+    return [*rows, *_controlled(screen, stored.facts)]
 
 
 def _controlled(screen: Screen, facts: Sequence[BatchFacts]) -> list[tuple[str, str]]:

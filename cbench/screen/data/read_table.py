@@ -1,11 +1,12 @@
-"""A screen from a CSV or Parquet file: a column for each factor, `iteration`, and the responses' columns, or one of
-`response` beside `value`. `batch` (or `boot`), `position`, `workload`, `unit` and `questionable` are optional.
+"""A screen's data from a file: its store, or a CSV or Parquet file with a column for each factor, `iteration`, and the
+responses' columns, or one of `response` beside `value`. `batch` (or `boot`), `position`, `workload`, `unit` and
+`questionable` are optional.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from cbench.screen.data.data import Codes, Column, Columns, Data, Values
 from cbench.screen.data.read_series import numbers, series
 from cbench.screen.design.factorial import Factor
+from cbench.store.kind import is_store
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, ColumnError, coded
-from cbench.tables.read import NO_PYARROW, arrow_columns, arrow_module, frugal
 from quiet import UsageError
 
 BATCHES = ("batch", "boot")
@@ -41,28 +42,44 @@ class Chosen:
         return bool(self.factors or self.values or self.hard)
 
 
-def read(path: Path, chosen: Chosen) -> Data:
-    """The data. Raises UsageError, which names the line and the column."""
+def read(path: Path, chosen: Chosen | None = None) -> Data:
+    """From a screen's store, or a CSV or Parquet file (`chosen`: which columns are what). Raises UsageError."""
+    chosen = chosen or Chosen()
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file")
+    if not is_store(path):
+        data = _table(path, chosen)
+    elif chosen:
+        raise UsageError(f"--factor, --value, --hard: choose a table's columns, and {path} is a store")
+    else:
+        from cbench.screen.data import read_store
+
+        data = read_store.read(path)
+    if not any(each.value.size for each in data.series):
+        raise UsageError(f"{path}: no values in it")
+    return replace(data, series=tuple(each for each in data.series if each.value.size))
+
+
+def _table(path: Path, chosen: Chosen) -> Data:
+    """The data of a table. Raises UsageError, which names the line and the column."""
     parquet = path.suffix.lower() in table.PARQUET
     try:
         return _data(path, columns(path, parquet), chosen)
     except ColumnError as error:
-        place, first = (
-            "" if row is None else f"row {row + 1}" if parquet else f"line {table.line_of(path, row)}"
-            for row in (error.row, error.first)
-        )
-        why = f"{error.why} in {first}" if first else error.why
-        raise UsageError(f"{path}: {place + ': ' if place else ''}column {error.column}: {why}") from None
+        raise table.placed(path, parquet, error) from None
 
 
 def columns(path: Path, parquet: bool) -> Columns:
     """Every column of a file. Raises UsageError."""
-    if parquet:
-        return _parquet(path)
-    names = table.header(path)
-    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
-        raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
-    return table.plain(path, names)
+
+    def once(names: list[str]) -> list[str]:
+        if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+            raise UsageError(f"{path}: column {twice[0] or '(without a name)'} is there twice")
+        return names
+
+    return table.parquet_columns(path, once) if parquet else table.plain(path, once(table.header(path)))
 
 
 def exported(names: Sequence[str]) -> Chosen | None:
@@ -76,12 +93,12 @@ def exported(names: Sequence[str]) -> Chosen | None:
     return Chosen(tuple(names[: places[0]]), tuple(values)) if values else None
 
 
-def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
-    chosen = chosen or exported(list(found)) or chosen
-    factors = _factors(path, found, chosen)
-    if not _rows(found):
+def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
+    chosen = chosen or exported(list(columns)) or chosen
+    factors = _factors(path, columns, chosen)
+    if not _rows(columns):
         raise UsageError(f"{path}: no trials in it")
-    levels = {name: _levels(name, found[name]) for name in factors}
+    levels = {name: _levels(name, columns[name]) for name in factors}
     if not chosen.factors:
         _not_measured(levels)
     if wrong := [name for name in chosen.hard if name not in factors]:
@@ -93,45 +110,51 @@ def _data(path: Path, found: Columns, chosen: Chosen) -> Data:
         of = f"{len(treatments):,} treatments of {', '.join(factors)}"
         raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: is every one of these a factor?")
     treatment = rows.reshape(-1).astype(np.int32)
-    warnings: list[str] = []
-    batch_name = next((name for name in BATCHES if name in found), "")
-    batch = _levels(batch_name, found[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
-    for name in chosen.hard:
-        _check_hard(name, levels[name].codes, batch)
-    hard = {name for name in factors if name in chosen.hard or _whole_plots(levels[name].codes, batch.codes)}
-    made = tuple(Factor(name, levels[name].names, name in hard) for name in factors)
-    workload = coded("workload", found["workload"], blank=True) if "workload" in found else None
-    iteration = _iterations(found, treatment, warnings)
-    position = _whole("position", numbers("position", found["position"])) if "position" in found else None
-    made_series = series(found, chosen.values, treatment, iteration, batch.codes, position, workload)
+    batch_name = next((name for name in BATCHES if name in columns), "")
+    batch = _levels(batch_name, columns[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
+    varied = {name: _varied_within(levels[name].codes, batch) for name in factors}
+    if wrong := [name for name in chosen.hard if varied[name] is not None]:
+        name = wrong[0]
+        raise UsageError(f"--hard {name}: {name} changes within batch {varied[name]}, so it is not hard to change")
+    plots = {name for name in factors if len(batch.names) > 1 and len(levels[name].names) > 1 and varied[name] is None}
+    typed_factors = tuple(Factor(name, levels[name].names, name in plots or name in chosen.hard) for name in factors)
+    workload = coded("workload", columns["workload"], blank=True) if "workload" in columns else None
+    iteration = _whole("iteration", numbers("iteration", columns["iteration"])) if "iteration" in columns else None
+    warnings: tuple[str, ...] = ()
+    if iteration is None and np.bincount(treatment).max(initial=0) > 1:
+        warnings = ("no column iteration: the n-th trials of all treatments are taken for the n-th iteration",)
+    position = _whole("position", numbers("position", columns["position"])) if "position" in columns else None
+    made_series = series(columns, chosen.values, treatment, iteration, batch.codes, position, workload)
     return Data(
         path.stem,
-        made,
+        typed_factors,
         treatments,
         made_series,
         batch.names,
-        _questionable(found, treatment),
-        warnings=tuple(warnings),
-        excluded=int(np.prod([len(each.levels) for each in made])) - len(treatments),
+        _questionable(columns, treatment),
+        warnings=warnings,
+        excluded=int(np.prod([len(each.levels) for each in typed_factors])) - len(treatments),
     )
 
 
-def _rows(found: Columns) -> int:
-    first = next(iter(found.values()))
+def _rows(columns: Columns) -> int:
+    first = next(iter(columns.values()))
     return len(first.codes) if isinstance(first, Coded) else len(first)
 
 
-def _factors(path: Path, found: Columns, chosen: Chosen) -> list[str]:
+def _factors(path: Path, columns: Columns, chosen: Chosen) -> list[str]:
     """The factors' columns. Raises UsageError where they or the values are not there."""
-    there = ", ".join(list(found)[:20])
+    there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
         for name in names:
-            if name not in found:
+            if name not in columns:
                 hint = "; name the columns of the responses by --value" if not chosen.values and name == "value" else ""
                 said = f"{option} {name}: " if option == "--factor" or chosen.values else ""
                 raise UsageError(f"{path}: {said}no column {name}; it has {there or 'none'}{hint}")
-    factors = list(dict.fromkeys(chosen.factors)) or [name for name in found if name not in (*KNOWN, *IGNORED, *values)]
+    factors = list(dict.fromkeys(chosen.factors)) or [
+        name for name in columns if name not in (*KNOWN, *IGNORED, *values)
+    ]
     if both := [name for name in factors if name in values]:
         raise UsageError(f"--factor {both[0]}: is a response as well")
     if not factors:
@@ -143,22 +166,20 @@ def _levels(name: str, column: Column) -> Coded:
     """Names of levels in their natural order: numbers by size, other names by their letters. Raises ColumnError."""
     if isinstance(column, np.ndarray):
         column = [f"{each:g}" if isinstance(each, float) else str(each) for each in column.tolist()]
-    found = coded(name, column)
-    if len(found.names) > MOST_LEVELS and name not in BATCHES:
-        why = (
-            f"{len(found.names):,} levels: too many for a factor; name the factors by --factor, or responses by --value"
-        )
-        raise ColumnError(name, None, why)
-    order = sorted(range(len(found.names)), key=lambda at: _natural(found.names[at]))
+    levels = coded(name, column)
+    if len(levels.names) > MOST_LEVELS and name not in BATCHES:
+        many = f"{len(levels.names):,} levels: too many for a factor"
+        raise ColumnError(name, None, f"{many}; name the factors by --factor, or responses by --value")
+    order = sorted(range(len(levels.names)), key=lambda at: _natural(levels.names[at]))
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return Coded(rank[found.codes], tuple(found.names[at] for at in order))
+    return Coded(rank[levels.codes], tuple(levels.names[at] for at in order))
 
 
 def _not_measured(levels: Mapping[str, Coded]) -> None:
     """Raises ColumnError for a column that nobody called a factor and that looks like one of a response."""
-    for name, found in levels.items():
-        many, rows = len(found.names), len(found.codes)
+    for name, column in levels.items():
+        many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:
             why = f"{many:,} levels in {rows:,} rows: is it a response? taken for factors are {', '.join(levels)}"
             raise ColumnError(name, None, f"{why}; name the factors by --factor, or responses by --value")
@@ -173,19 +194,11 @@ def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int) -> Cod
     return Coded(np.array(codes, dtype=np.int32), tuple(names) or ("",))
 
 
-def _check_hard(name: str, level: Codes, batch: Coded) -> None:
-    """Raises UsageError where a factor that is said to be hard has several levels in a batch."""
-    for number, label in enumerate(batch.names):
-        if np.unique(level[batch.codes == number]).size > 1:
-            raise UsageError(f"--hard {name}: {name} changes within batch {label}, so it is not hard to change")
-
-
-def _whole_plots(level: Codes, batch: Codes) -> bool:
-    """Whether a factor changes between batches only; of one batch nothing can be told."""
-    if batch.max(initial=0) == 0 or np.unique(level).size == 1:
-        return False
-    width = int(level.max()) + 1
-    return np.unique(batch.astype(np.int64) * width + level).size == np.unique(batch).size
+def _varied_within(level: Codes, batch: Coded) -> str | None:
+    """The first batch in which a factor has several levels; None where it changes between batches only."""
+    pairs = np.unique(np.stack([batch.codes, level], axis=1), axis=0)[:, 0]
+    twice = pairs[1:][pairs[1:] == pairs[:-1]]
+    return batch.names[int(twice[0])] if twice.size else None
 
 
 def _natural(name: str) -> tuple[int, float, str]:
@@ -202,41 +215,14 @@ def _whole(name: str, value: Values) -> Codes:
     return (value - value.min() if value.size else value).astype(np.int32)
 
 
-def _iterations(found: Columns, treatment: Codes, warnings: list[str]) -> Codes | None:
-    """None where there is no column: then the n-th trial of each treatment is its n-th iteration."""
-    if "iteration" in found:
-        return _whole("iteration", numbers("iteration", found["iteration"]))
-    if np.bincount(treatment).max(initial=0) > 1:
-        warnings.append("no column iteration: the n-th trials of all treatments are taken for the n-th iteration")
-    return None
-
-
-def _questionable(found: Columns, treatment: Codes) -> dict[int, str]:
-    if "questionable" not in found:
+def _questionable(columns: Columns, treatment: Codes) -> dict[int, str]:
+    if "questionable" not in columns:
         return {}
-    marks = coded("questionable", found["questionable"], blank=True)
-    made: dict[int, str] = {}
+    column = columns["questionable"]
+    marks = column if isinstance(column, Coded) else coded("questionable", column, blank=True)
+    reasons: dict[int, str] = {}
     for code, reason in enumerate(marks.names):
         if reason.strip().lower() not in ("", "0", "no", "false", "none", "nan", "0.0"):
             for each in np.unique(treatment[marks.codes == code]).tolist():
-                made.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
-    return made
-
-
-def _parquet(path: Path) -> Columns:
-    """Names as encode.Coded, numbers as arrays. Raises UsageError."""
-    arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
-    if arrow is None or parquet is None:
-        raise UsageError(f"{path}: {NO_PYARROW}")
-    try:
-        schema = parquet.read_schema(path)
-        if nested := [name for name in schema.names if arrow.types.is_nested(schema.field(name).type)]:
-            raise ColumnError(nested[0], None, "has neither names nor numbers")
-        if twice := [name for at, name in enumerate(schema.names) if name in schema.names[:at]]:
-            raise UsageError(f"{path}: column {twice[0]} is there twice")
-        with frugal(arrow), parquet.ParquetFile(path) as file:
-            return arrow_columns(file.read(), arrow)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or 'damaged'}") from None
-    except arrow.ArrowException as error:
-        raise UsageError(f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}") from None
+                reasons.setdefault(each, "" if reason.strip().lower() in ("1", "yes", "true", "1.0") else reason)
+    return reasons

@@ -23,12 +23,10 @@ from cbench.stats.random_draws import Stream
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`levels`: of the hard factors, in their order; `replicate`: the how many-th batch with them, from 0;
-    `treatments`: the numbers of all treatments with these levels, ascending."""
+    """`levels`: of the hard factors, in their order; `treatments`: the numbers of all with these levels, ascending."""
 
     number: int
     levels: tuple[int, ...]
-    replicate: int
     treatments: tuple[int, ...]
 
 
@@ -43,11 +41,9 @@ def batches(
     factor is hard.
 
     They come in rounds: each has every combination once, in a fresh order, so that no level drifts away from another.
-    `sequence`: the hard levels of each batch instead. ValueError for fewer than 1 plot, or a sequence that leaves out a
-    combination or has another one.
+    `sequence`: the hard levels of each batch instead. ValueError for one that leaves out a combination or has another
+    one.
     """
-    if plots < 1:
-        raise ValueError("at least one batch is needed")
     hard = [number for number, factor in enumerate(factors) if factor.hard]
     members: dict[tuple[int, ...], list[int]] = {}
     for number, treatment in enumerate(treatments):
@@ -57,15 +53,11 @@ def batches(
         sequence = [levels for one in rounds for levels in one]
     else:
         ours = [factors[each] for each in hard]
-        if unknown := [levels for levels in sequence if tuple(levels) not in members]:
-            raise ValueError(f"no treatment has {named(ours, tuple(unknown[0]))}, which the sequence of batches has")
-        if missing := sorted(set(members) - {tuple(levels) for levels in sequence}):
+        if unknown := [levels for levels in sequence if levels not in members]:
+            raise ValueError(f"no treatment has {named(ours, unknown[0])}, which the sequence of batches has")
+        if missing := sorted(set(members) - set(sequence)):
             raise ValueError(f"the sequence of batches never has {named(ours, missing[0])}")
-    found, before = [], Counter[tuple[int, ...]]()
-    for number, levels in enumerate(tuple(each) for each in sequence):
-        found.append(Batch(number, levels, before[levels], tuple(members[levels])))
-        before[levels] += 1
-    return tuple(found)
+    return tuple(Batch(number, levels, tuple(members[levels])) for number, levels in enumerate(sequence))
 
 
 def order(batch: Batch, iteration: int, seed: int) -> tuple[int, ...]:
@@ -75,12 +67,7 @@ def order(batch: Batch, iteration: int, seed: int) -> tuple[int, ...]:
 
 
 def boot_sequence(levels: int, per_level: int, seed: int) -> tuple[int, ...]:
-    """The level of each boot: `per_level` times each, all such sequences with changes within `bounds` equally likely.
-
-    ValueError for fewer than one level or boot.
-    """
-    if levels < 1 or per_level < 1:
-        raise ValueError("at least one level and one boot of each are needed")
+    """The level of each boot: `per_level` times each; all sequences with changes within `bounds` are equally likely."""
     boots = [level for level in range(levels) for _ in range(per_level)]
     low, high = bounds(boots)
     stream = Stream(seed, "boots")
@@ -116,5 +103,5 @@ def sequence_words(sequence: Sequence[int], names: Sequence[str], what: str = "b
     changes, (low, high) = transitions(sequence), bounds(sequence)
     wrong = ["not balanced"] if len({counts[level] for level in range(len(names))}) > 1 else []
     wrong += ["nearly in blocks"] * (changes < low) + ["nearly alternating"] * (changes > high)
-    told = f"{len(sequence)} {what}, {each}; the level changes {changes} times ({low} to {high} are neither alternating"
-    return f"{told} nor in blocks){': ' if wrong else ''}{' and '.join(wrong)}"
+    text = f"{len(sequence)} {what}, {each}; the level changes {changes} times ({low} to {high} are neither alternating"
+    return f"{text} nor in blocks){': ' if wrong else ''}{' and '.join(wrong)}"

@@ -34,28 +34,16 @@ def full_factorial(
 ) -> tuple[Treatment, ...]:
     """All treatments that are not excluded, the last factor's level changing first.
 
-    Raises ValueError for a factor without levels or a name that is there twice, for more than MOST treatments, and
-    where all are excluded.
+    Raises ValueError for more than MOST treatments, and where all are excluded.
     """
-    check(factors)
     if (many := prod(len(factor.levels) for factor in factors)) > MOST:
         raise ValueError(f"{many} treatments; at most {MOST}: fewer factors or levels, or a fraction of them")
-    found = tuple(each for each in product(*(range(len(factor.levels)) for factor in factors)) if not excluded(each))
-    if not found:
+    treatments = tuple(
+        each for each in product(*(range(len(factor.levels)) for factor in factors)) if not excluded(each)
+    )
+    if not treatments:
         raise ValueError("every treatment is excluded")
-    return found
-
-
-def check(factors: Sequence[Factor]) -> None:
-    """Raises ValueError for factors that are none."""
-    if not factors:
-        raise ValueError("no factors")
-    names = [factor.name for factor in factors]
-    for factor in factors:
-        if names.count(factor.name) > 1:
-            raise ValueError(f"two factors are called {factor.name}")
-        if not factor.levels:
-            raise ValueError(f"{factor.name} has no levels")
+    return treatments
 
 
 def named(factors: Sequence[Factor], treatment: Treatment) -> str:

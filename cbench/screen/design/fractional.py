@@ -16,6 +16,12 @@ from itertools import combinations, product
 from cbench.screen.design.factorial import MOST, TIMES, Treatment, effect_name
 
 ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV", "XVI")
+MEANING = {
+    3: "main effects cannot be told from two-factor interactions",
+    4: "main effects are clear of two-factor interactions, some of which cannot be told from each other",
+    5: "main effects and two-factor interactions are clear of each other",
+}
+"""Of resolutions."""
 LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 """Of the factors in generators such as D=ABC; I is the identity."""
 
@@ -39,39 +45,39 @@ class Fraction:
     defining: tuple[Word, ...]
     resolution: int | None
 
-    def aliases(self, order: int = 2) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
-        """Effects of up to `order` factors that cannot be told apart: one effect, and what is added to it (up to the
-        same order). Effects without such aliases are left out; each set is there once."""
-        found, seen = [], set[tuple[int, ...]]()
+    def aliases(self) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
+        """Effects of one factor or two that cannot be told apart: one effect, and what is added to it (of one factor or
+        two as well). Effects without such aliases are left out; each set is there once."""
+        aliases, seen = [], set[tuple[int, ...]]()
         every = range(len(self.names))
-        for effect in (each for size in range(1, order + 1) for each in combinations(every, size)):
+        for effect in (each for size in (1, 2) for each in combinations(every, size)):
             if effect in seen:
                 continue
             others = sorted((_times(effect, word) for word in self.defining), key=_length)
-            near = tuple(word for word in others if 0 < len(word.factors) <= order)
+            near = tuple(word for word in others if 0 < len(word.factors) <= 2)
             seen |= {word.factors for word in near}
             if near:
-                found.append((effect, near))
-        return tuple(found)
+                aliases.append((effect, near))
+        return tuple(aliases)
 
-    def words(self, order: int = 2) -> tuple[str, ...]:
+    def words(self) -> tuple[str, ...]:
         """The design in sentences: size, defining relation, resolution and what it means, aliases."""
         k, p = len(self.names), len(self.generators)
         runs = len(self.treatments)
         if self.resolution is None:
             return (f"all {runs} treatments of {k} two-level factors: every effect can be told from every other one",)
         relation = " = ".join(_signed(self.names, word) for word in self.defining)
-        found = [
-            f"{runs} of {2**k} treatments (2^({k}-{p})), resolution {roman(self.resolution)}: "
-            f"{_meaning(self.resolution)}",
+        lines = [
+            f"{runs} of {2**k} treatments (2^({k}-{p})), resolution "
+            f"{ROMAN[self.resolution]}: {MEANING[min(self.resolution, 5)]}",
             f"generators: {', '.join(self.generators)}; defining relation: I = {relation}",
         ]
-        for effect, others in self.aliases(order):
+        for effect, others in self.aliases():
             sums = "".join(
                 f" {'+' if word.sign > 0 else '-'} {effect_name(self.names, word.factors)}" for word in others
             )
-            found.append(f"only this sum can be seen: {effect_name(self.names, effect)}{sums}")
-        return tuple(found)
+            lines.append(f"only this sum can be seen: {effect_name(self.names, effect)}{sums}")
+        return tuple(lines)
 
 
 def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
@@ -81,36 +87,30 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     Raises ValueError for what is no generator, in one line that says which and why.
     """
     names = tuple(names)
-    if not names or len(set(names)) < len(names):
-        raise ValueError("factors with different names are needed")
-    made: dict[int, tuple[Word, str]] = {}
+    generated: dict[int, tuple[Word, str]] = {}
     for text in generators:
         left, right = _generator(names, text)
-        if left in made:
+        if left in generated:
             raise ValueError(f"{text}: {names[left]} has a generator already")
-        made[left] = right, f"{names[left]}={_signed(names, right)}"
-    for left, (right, text) in made.items():
-        if circular := [each for each in right.factors if each in made]:
+        generated[left] = right, f"{names[left]}={_signed(names, right)}"
+    for left, (right, text) in generated.items():
+        if circular := [each for each in right.factors if each in generated]:
             raise ValueError(f"{text}: {names[circular[0]]} has a generator itself; use the factors without one")
         if len(right.factors) < 2:
             raise ValueError(f"{text}: {names[left]} would be the same as {names[right.factors[0]]}")
-    base = [each for each in range(len(names)) if each not in made]
+    base = [each for each in range(len(names)) if each not in generated]
     if 2 ** len(base) > MOST:
         raise ValueError(f"{2 ** len(base)} treatments; at most {MOST}")
-    defining = _group([_times((left,), right) for left, (right, _) in made.items()])
+    defining = _group([_times((left,), right) for left, (right, _) in generated.items()])
     resolution = min((len(word.factors) for word in defining), default=None)
     if resolution is not None and resolution < 3:
         same = next(word for word in defining if len(word.factors) == resolution).factors
         raise ValueError(f"{names[same[0]]} and {names[same[1]]} would be the same: their generators are")
     treatments = [
-        _run(len(names), dict(zip(base, levels, strict=True)), made) for levels in product((0, 1), repeat=len(base))
+        _run(len(names), dict(zip(base, levels, strict=True)), generated)
+        for levels in product((0, 1), repeat=len(base))
     ]
-    return Fraction(names, tuple(treatments), tuple(text for _, text in made.values()), defining, resolution)
-
-
-def roman(number: int) -> str:
-    """A resolution as it is written."""
-    return ROMAN[number] if number < len(ROMAN) else str(number)
+    return Fraction(names, tuple(treatments), tuple(text for _, text in generated.values()), defining, resolution)
 
 
 def _generator(names: Sequence[str], text: str) -> tuple[int, Word]:
@@ -139,9 +139,9 @@ def _number(names: Sequence[str], name: str, text: str) -> int:
     raise ValueError(f"{text}: {name}: no such factor; there are {', '.join(names)}")
 
 
-def _run(factors: int, base: dict[int, int], made: dict[int, tuple[Word, str]]) -> Treatment:
+def _run(factors: int, base: dict[int, int], generated: dict[int, tuple[Word, str]]) -> Treatment:
     levels = dict(base)
-    for left, (word, _) in made.items():
+    for left, (word, _) in generated.items():
         negative = sum(1 - base[each] for each in word.factors) % 2
         levels[left] = int((not negative) == (word.sign > 0))
     return tuple(levels[each] for each in range(factors))
@@ -153,11 +153,11 @@ def _times(effect: Sequence[int], word: Word) -> Word:
 
 def _group(words: Sequence[Word]) -> tuple[Word, ...]:
     """All products of one word or more."""
-    found: list[Word] = []
+    group: list[Word] = []
     for word in words:
-        products = (_times(each.factors, word) for each in found)
-        found += [word, *(Word(new.factors, new.sign * old.sign) for new, old in zip(products, found, strict=True))]
-    return tuple(sorted(found, key=_length))
+        products = (_times(each.factors, word) for each in group)
+        group += [word, *(Word(new.factors, new.sign * old.sign) for new, old in zip(products, group, strict=True))]
+    return tuple(sorted(group, key=_length))
 
 
 def _length(word: Word) -> tuple[int, tuple[int, ...]]:
@@ -166,14 +166,6 @@ def _length(word: Word) -> tuple[int, tuple[int, ...]]:
 
 def _signed(names: Sequence[str], word: Word) -> str:
     return ("-" if word.sign < 0 else "") + "*".join(names[each] for each in word.factors)
-
-
-def _meaning(resolution: int) -> str:
-    if resolution == 3:
-        return "main effects cannot be told from two-factor interactions"
-    if resolution == 4:
-        return "main effects are clear of two-factor interactions, some of which cannot be told from each other"
-    return "main effects and two-factor interactions are clear of each other"
 
 
 MOST_WORDS = 3_000_000
@@ -203,18 +195,18 @@ def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None
-    made = 0
+    tried = 0
 
     def deeper(chosen: list[int], words: list[int], pattern: tuple[int, ...]) -> None:
-        nonlocal best, made
+        nonlocal best, tried
         if best is not None and pattern >= best[0]:  # another generator only adds words
             return
         if len(chosen) == wanted:
             best = pattern, chosen
             return
         for at in range(chosen[-1] + 1 if chosen else 0, len(columns) - (wanted - len(chosen)) + 1):
-            made += len(words) + 1
-            if made > MOST_WORDS:
+            tried += len(words) + 1
+            if tried > MOST_WORDS:
                 raise ValueError(f"{base + wanted} factors in {1 << base} runs are too many to choose; give generators")
             new = masks[at] | 1 << (base + len(chosen))
             more = [new, *(word ^ new for word in words)]

@@ -44,10 +44,10 @@ def columns(
         row = [1]
         coded = [_coded(level, ours) for level, ours in zip(treatment, levels, strict=True)]
         for effect in wanted:
-            made = [1]
+            products = [1]
             for factor in effect:
-                made = [one * other for one in made for other in coded[factor]]
-            row += made
+                products = [one * other for one in products for other in coded[factor]]
+            row += products
         rows.append(row)
     return rows, places
 
@@ -66,10 +66,10 @@ Row = list[int]
 
 def reduced(rows: Iterable[Sequence[int]]) -> dict[int, Row]:
     """The reduced row echelon form modulo PRIME: rows by their pivot's column, in the order of columns."""
-    found: dict[int, Row] = {}
+    form: dict[int, Row] = {}
     for row in dict.fromkeys(tuple(each) for each in rows):
         left = [each % PRIME for each in row]
-        for pivot, ours in found.items():
+        for pivot, ours in form.items():
             if times := left[pivot]:
                 left = [(a - times * b) % PRIME for a, b in zip(left, ours, strict=True)]
         pivot = next((column for column, value in enumerate(left) if value), -1)
@@ -77,13 +77,13 @@ def reduced(rows: Iterable[Sequence[int]]) -> dict[int, Row]:
             continue
         inverse = pow(left[pivot], -1, PRIME)
         left = [value * inverse % PRIME for value in left]
-        for other, ours in found.items():
+        for other, ours in form.items():
             if times := ours[pivot]:
-                found[other] = [(a - times * b) % PRIME for a, b in zip(ours, left, strict=True)]
-        found[pivot] = left
-        if len(found) == len(left):
+                form[other] = [(a - times * b) % PRIME for a, b in zip(ours, left, strict=True)]
+        form[pivot] = left
+        if len(form) == len(left):
             break
-    return dict(sorted(found.items()))
+    return dict(sorted(form.items()))
 
 
 def rank(rows: Iterable[Sequence[int]]) -> int:

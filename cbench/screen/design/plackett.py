@@ -17,7 +17,7 @@ from itertools import combinations
 from cbench.screen.design.factorial import Treatment, effect_name
 
 LARGEST = 48
-"""Runs, before folding over."""
+"""Runs."""
 LISTED = 6
 """So many interactions with one main effect are named one by one."""
 
@@ -26,30 +26,24 @@ Signs = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class PlackettBurman:
-    """`runs` without the folded ones. `folded`: each run is there with all levels swapped too, which frees the main
-    effects of two-factor interactions."""
-
     names: tuple[str, ...]
     treatments: tuple[Treatment, ...]
-    runs: int
-    folded: bool
 
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
         """(main effect, first, second, share): so much of that two-factor interaction is added to the main effect."""
         columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
-        found = []
+        shares = []
         for main, column in enumerate(columns):
             for one, two in combinations([each for each in range(len(columns)) if each != main], 2):
                 total = sum(a * b * c for a, b, c in zip(column, columns[one], columns[two], strict=True))
                 if total:
-                    found.append((main, one, two, Fraction(total, len(column))))
-        return tuple(found)
+                    shares.append((main, one, two, Fraction(total, len(column))))
+        return tuple(shares)
 
     def words(self) -> tuple[str, ...]:
         """The design in sentences: size, and which two-factor interactions are added to which main effect."""
-        k = len(self.names)
-        size = f"{len(self.treatments)} treatments for {k} two-level factors (Plackett-Burman, {self.runs} runs"
-        first = f"{size}{', folded over' if self.folded else ''})"
+        k, runs = len(self.names), len(self.treatments)
+        first = f"{runs} treatments for {k} two-level factors (Plackett-Burman, {runs} runs)"
         shares = self.aliases()
         if not shares:
             return (first, "main effects are clear of two-factor interactions")
@@ -64,24 +58,19 @@ class PlackettBurman:
             return f"{self.names[main]}: what is seen includes {', '.join(parts)}"
         counts = Counter(abs(share) for share, _ in ours)
         parts = [f"{'' if size == 1 else f'{size} of '}{count}" for size, count in sorted(counts.items(), reverse=True)]
-        told = f"what is seen includes, added or subtracted, {' and '.join(parts)} interactions of others"
-        return f"{self.names[main]}: {told}"
+        text = f"what is seen includes, added or subtracted, {' and '.join(parts)} interactions of others"
+        return f"{self.names[main]}: {text}"
 
 
-def plackett_burman(names: Sequence[str], runs: int | None = None, folded: bool = False) -> PlackettBurman:
+def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
     """`runs`: None for the smallest multiple of 4 above the number of factors. ValueError for what cannot be made."""
     k = len(names)
-    if not names or len(set(names)) < k:
-        raise ValueError("factors with different names are needed")
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:
         raise ValueError(f"{wanted} runs: a Plackett-Burman design has a multiple of 4, up to {LARGEST}")
     if k > wanted - 1:
         raise ValueError(f"{k} factors are too many for {wanted} runs: {wanted - 1} at most")
-    rows = [tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)]
-    if folded:
-        rows += [tuple(1 - level for level in row) for row in rows]
-    return PlackettBurman(tuple(names), tuple(rows), wanted, folded)
+    return PlackettBurman(tuple(names), tuple(tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)))
 
 
 def signs(runs: int) -> Signs:
@@ -91,8 +80,8 @@ def signs(runs: int) -> Signs:
         squares = _squares(prime)
         first = [1 if place == 0 or place in squares else -1 for place in range(prime)]
         return [first[-shift:] + first[:-shift] for shift in range(prime)] + [[-1] * prime]
-    made = _doubled_conference(runs // 2 - 1) if _prime(runs // 2 - 1) and runs % 8 == 4 else _doubled(runs // 2)
-    return [[sign * row[0] for sign in row[1:]] for row in made]
+    rows = _doubled_conference(runs // 2 - 1) if _prime(runs // 2 - 1) and runs % 8 == 4 else _doubled(runs // 2)
+    return [[sign * row[0] for sign in row[1:]] for row in rows]
 
 
 def _doubled(half: int) -> Signs:
@@ -110,14 +99,8 @@ def _doubled_conference(prime: int) -> Signs:
             if one != two:
                 away = (one - two) % prime
                 matrix[one][two] = 1 if 0 in (one, two) or away in squares else -1
-    found = [[0] * (2 * size) for _ in range(2 * size)]
-    for one in range(size):
-        for two in range(size):
-            sign = matrix[one][two]
-            block = ((1, -1), (-1, -1)) if one == two else ((sign, sign), (sign, -sign))
-            for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
-                found[2 * one + row][2 * two + column] = block[row][column]
-    return found
+    blocks = {0: ((1, -1), (-1, -1)), 1: ((1, 1), (1, -1)), -1: ((-1, -1), (-1, 1))}
+    return [[each for sign in row for each in blocks[sign][half]] for row in matrix for half in (0, 1)]
 
 
 def _squares(prime: int) -> set[int]:

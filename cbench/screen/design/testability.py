@@ -13,7 +13,7 @@ from itertools import combinations, count, product
 from math import prod
 
 from cbench.report.text import counted, some
-from cbench.screen.design.factorial import Factor, Treatment, effect_name, named
+from cbench.screen.design.factorial import Factor, Treatment, effect_name
 from cbench.screen.design.model_matrix import Effect, Row, columns, effects, null_space, present, rank
 
 Cells = tuple[tuple[int, int], ...]
@@ -26,8 +26,7 @@ class Assessment:
     `counts`: for each factor the treatments with each level; `balanced`: of each factor the levels that are there have
     equally many (`balanced_factors`: by factor); `orthogonal`: the main effects do not depend on each other
     (proportional counts for each two factors); `empty`: for pairs of factors the cells (two levels) that no treatment
-    has; `rank` of the model of all main effects and two-factor interactions, which has `columns`; `plots_df`: degrees
-    of freedom of the whole-plot error, None where no factor is hard; `words`: everything that is worth a sentence.
+    has; `words`: everything that is worth a sentence.
     """
 
     treatments: int
@@ -36,9 +35,6 @@ class Assessment:
     balanced_factors: tuple[bool, ...]
     orthogonal: bool
     empty: Mapping[tuple[int, int], Cells]
-    rank: int
-    columns: int
-    plots_df: int | None
     effects: tuple[Judged, ...]
     words: tuple[str, ...]
 
@@ -51,17 +47,8 @@ def assess(
     factors: Sequence[Factor],
     treatments: Sequence[Treatment],
     plots: Mapping[tuple[int, ...], int] | int = 1,
-    interactions: bool = True,
 ) -> Assessment:
-    """`plots`: batches of each combination of the hard factors' levels, one number for all or by combination.
-
-    Raises ValueError without treatments or with one that is there twice.
-    """
-    if not treatments:
-        raise ValueError("no treatments are left")
-    if len(set(treatments)) < len(treatments):
-        twice = next(each for each in treatments if treatments.count(each) > 1)
-        raise ValueError(f"{named(factors, twice)} is there twice")
+    """`plots`: batches of each combination of the hard factors' levels, one number for all or by combination."""
     levels = present(treatments)
     counts = tuple(
         tuple(sum(each[number] == level for each in treatments) for level in range(len(factor.levels)))
@@ -72,10 +59,10 @@ def assess(
     empty = {pair: cells for pair in pairs if (cells := _empty(treatments, levels, pair))}
     skew = [pair for pair in pairs if not _proportional(treatments, counts, levels, pair)]
     plots_df = _plots_df(factors, treatments, plots)
-    model = _Model(treatments, effects(levels, interactions))
+    model = _Model(treatments, effects(levels, True))
     mains = _Model(treatments, effects(levels, False))
-    wanted: list[Effect] = [(each,) for each in range(len(factors))]
-    wanted += combinations(range(len(factors)), 2) if interactions else []
+    numbers = range(len(factors))
+    wanted: list[Effect] = [*((each,) for each in numbers), *combinations(numbers, 2)]
     judged = tuple(_judged(factors, levels, effect, mains, model, empty, plots_df) for effect in wanted)
     words = balance_words(factors, counts, balanced) + orthogonality_words(factors, skew, empty)
     words += effect_words(factors, judged)
@@ -86,9 +73,6 @@ def assess(
         balanced_factors=balanced,
         orthogonal=not skew,
         empty=empty,
-        rank=model.rank,
-        columns=model.columns,
-        plots_df=plots_df,
         effects=judged,
         words=tuple(words),
     )
@@ -99,9 +83,7 @@ class _Model:
 
     def __init__(self, treatments: Sequence[Treatment], wanted: Sequence[Effect]) -> None:
         rows, self._places = columns(treatments, wanted)
-        self.columns = len(rows[0])
         self._null: list[Row] = null_space(rows)
-        self.rank = self.columns - len(self._null)
         self._rows = rows
         owners = [effect for effect, (start, end) in self._places.items() for _ in range(start, end)]
         # Which effects each combination of columns that adds up to nothing has in it.
@@ -121,21 +103,21 @@ class _Model:
 
     def aliases(self, effect: Effect) -> list[Effect]:
         """Effects that can make up for a change of this one's coefficients."""
-        found = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
-        return [other for other in self._places if other in found]
+        partners = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
+        return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
         """Those of them without its factors that are seen as it where it is estimated as if they were none."""
         start, end = self._places[effect]
-        found = []
+        visible = []
         for other in self.aliases(effect):
             first, last = self._places[other]
             products = (
                 sum(row[a] * row[b] for row in self._rows) for a in range(start, end) for b in range(first, last)
             )
             if not set(other) & set(effect) and len(other) > 1 and any(products):
-                found.append(other)
-        return found
+                visible.append(other)
+        return visible
 
 
 def _judged(
@@ -151,7 +133,8 @@ def _judged(
     name = effect_name(names, effect)
     if single := [each for each in effect if len(levels[each]) < 2]:
         full = prod(len(factors[each].levels) - 1 for each in effect)
-        words = one_level_words(name, factors[single[0]], levels[single[0]])
+        constant = factors[single[0]]
+        words = f"{name} cannot be tested: every treatment has {constant.name}={constant.levels[levels[single[0]][0]]}"
         return Judged(effect, name, ONE_LEVEL, 0, full, (), words)
     main = len(effect) == 1
     ours = mains if main else model
@@ -161,7 +144,9 @@ def _judged(
         return Judged(effect, name, NO_PLOTS, 0, full, (), no_plots_words(factors, [effect]))
     others = model.seen_as(effect) if main and why == OK else ours.aliases(effect)
     aliases = tuple(effect_name(names, each) for each in others)
-    words = empty_cells_words(name) if why == EMPTY else alias_words(name, df, full, aliases)
+    words = alias_words(name, df, full, aliases)
+    if why == EMPTY:
+        words = f"{name} cannot be tested: cells without treatments leave no two levels of each factor to compare"
     return Judged(effect, name, why, df, full, aliases, words)
 
 
@@ -233,14 +218,14 @@ SEVERAL = (
 
 def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], balanced: Sequence[bool]) -> list[str]:
     """Levels without treatments, and factors out of balance."""
-    found = []
+    words = []
     for factor, ours, even in zip(factors, counts, balanced, strict=True):
         absent = [f"{factor.name}={name}" for name, count in zip(factor.levels, ours, strict=True) if not count]
-        found += [f"{each} is in no treatment" for each in absent]
+        words += [f"{each} is in no treatment" for each in absent]
         if not even:
             parts = [f"{count} with {name}" for name, count in zip(factor.levels, ours, strict=True) if count]
-            found.append(f"{factor.name} is not balanced: treatments {', '.join(parts)}")
-    return found
+            words.append(f"{factor.name} is not balanced: treatments {', '.join(parts)}")
+    return words
 
 
 def orthogonality_words(
@@ -249,7 +234,7 @@ def orthogonality_words(
     empty: Mapping[tuple[int, int], Sequence[tuple[int, int]]],
 ) -> list[str]:
     """Pairs of factors whose main effects depend on each other."""
-    found = []
+    words = []
     for one, two in skew:
         cells = [
             f"{factors[one].name}={factors[one].levels[a]} {factors[two].name}={factors[two].levels[b]}"
@@ -257,26 +242,16 @@ def orthogonality_words(
         ]
         why = f": no treatment has {listed(cells)}" if cells else ": their levels do not come together equally often"
         both = f"{factors[one].name} and {factors[two].name}"
-        found.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
-    return found
-
-
-def one_level_words(name: str, factor: Factor, levels: Sequence[int]) -> str:
-    """For an effect of a factor that is always the same."""
-    return f"{name} cannot be tested: every treatment has {factor.name}={factor.levels[levels[0]]}"
+        words.append(f"{both} are not orthogonal, so that the plain effect of one has some of the other's in it{why}")
+    return words
 
 
 def no_plots_words(factors: Sequence[Factor], effects: Sequence[Effect]) -> str:
     """For effects of factors that are hard to change, with one batch of each of their levels."""
     names = [factor.name for factor in factors]
     hard = sorted({each for effect in effects for each in effect if factors[each].hard})
-    told = listed([effect_name(names, effect) for effect in effects])
-    return f"{told} cannot be tested: one batch per level of {listed([names[each] for each in hard])}; {SEVERAL}"
-
-
-def empty_cells_words(name: str) -> str:
-    """For an interaction whose cells are not there."""
-    return f"{name} cannot be tested: cells without treatments leave no two levels of each factor to compare"
+    text = listed([effect_name(names, effect) for effect in effects])
+    return f"{text} cannot be tested: one batch per level of {listed([names[each] for each in hard])}; {SEVERAL}"
 
 
 def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
@@ -291,8 +266,8 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
     """What is to be said of all effects: one sentence for those that go together."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
-    found = [no_plots_words(factors, plots)] if plots else []
-    found += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
+    words = [no_plots_words(factors, plots)] if plots else []
+    words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
     groups: dict[frozenset[str], list[str]] = {}
     for each in judged:
         if each.why == ALIASED:
@@ -300,12 +275,12 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     alone = 0
     for every, names in groups.items():
         if len(every) == len(names) <= LISTED:
-            found.append(f"{listed(names)}{TOGETHER}")
+            words.append(f"{listed(names)}{TOGETHER}")
         else:  # with main effects, of which that is said
             alone += len(names)
     if alone:
-        found.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
-    return found
+        words.append(f"{alone} of the interactions cannot be tested: each is aliased with other effects")
+    return words
 
 
 def listed(names: Sequence[str]) -> str:
@@ -323,14 +298,14 @@ def iterations_needed(tests: int, alpha: float) -> int:
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 
-def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]], told: int = 0) -> list[str]:
+def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]], known: int = 0) -> list[str]:
     """A sentence where there are too few. `blocks`: iterations of each response that is tested so, and its name.
 
-    `told`: effects that were told already (by the split plot, in other responses): Holm then asks for less.
+    `known`: effects that are significant already (by the split plot, in other responses): Holm then asks for less.
     """
-    fewest = iterations_needed(tests - told, alpha) if blocks and tests > told else 0
+    fewest = iterations_needed(tests - known, alpha) if blocks and tests > known else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
     many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
-    rest = f" {told:,} {'is' if told == 1 else 'are'} told, for the next" if told else ""
+    rest = f" {known:,} {'is' if known == 1 else 'are'} told, for the next" if known else ""
     said = f"too few iterations to tell any effect within them from chance: of {many}{rest} it takes {fewest:,}"
     return [f"{said}, {some(few)}"] if few else []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbench.results import JsonValue
-from cbench.screen.config.model import BUILT, Screen, Treatment
+from cbench.screen.config.model import BUILT, Level, Screen, Treatment
 from cbench.study.process.run_command import CommandError, run_checked
 from quiet import QuietError, Refused
 
@@ -59,11 +59,6 @@ class Builds:
         combinations = dict.fromkeys(self._key(each) for each in treatments) if self._factors or screen.build else {}
         self._numbers = {key: number for number, key in enumerate(combinations)}
         self._digests: dict[tuple[str, ...], str] = {}
-
-    @property
-    def count(self) -> int:
-        """How many there are to build."""
-        return len(self._numbers)
 
     def make(self, anew: bool, tell: Callable[[str], None]) -> None:
         """Build what is not there yet; `anew`: everything. Raises QuietError."""
@@ -110,15 +105,14 @@ class Builds:
     def _name(self, key: tuple[str, ...]) -> str:
         return " ".join(f"{factor}={level}" for factor, level in zip(self._factors, key, strict=True)) or "once"
 
+    def _levels(self, key: tuple[str, ...]) -> list[Level]:
+        return [self._screen.level(factor, level) for factor, level in zip(self._factors, key, strict=True)]
+
     def _commands(self, key: tuple[str, ...]) -> list[str]:
-        levels = [self._screen.level(factor, level) for factor, level in zip(self._factors, key, strict=True)]
-        found = [level.build for level in levels if level.build]
-        return [self._screen.build, *found] if self._screen.build else found
+        return [each for each in (self._screen.build, *(level.build for level in self._levels(key))) if each]
 
     def _flags(self, key: tuple[str, ...]) -> dict[str, str]:
-        levels = [(factor, self._screen.level(factor, level)) for factor, level in zip(self._factors, key, strict=True)]
-        every = [(factor, level.flags) for factor, level in levels if level.flags is not None]
-        return {FLAGS: " ".join(flags for _, flags in every if flags)}
+        return {FLAGS: " ".join(level.flags for level in self._levels(key) if level.flags)}
 
     def _wanted(self, key: tuple[str, ...]) -> dict[str, JsonValue]:
         return {"levels": self._name(key), "commands": [*self._commands(key)], **self._flags(key)}
@@ -146,17 +140,17 @@ class Builds:
 
 def digest(folder: Path) -> str:
     """Of the names, modes and contents of all files in a folder. Raises Refused where one cannot be read."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     try:
         for path in sorted(folder.rglob("*")):
             status = path.lstat()
-            found.update(f"{path.relative_to(folder)}\0{status.st_mode:o}\0".encode(errors="surrogateescape"))
+            hashed.update(f"{path.relative_to(folder)}\0{status.st_mode:o}\0".encode(errors="surrogateescape"))
             if path.is_symlink():
-                found.update(os.fsencode(os.readlink(path)))
+                hashed.update(os.fsencode(os.readlink(path)))
             elif path.is_file():
                 with path.open("rb") as file:
                     while more := file.read(CHUNK):
-                        found.update(more)
+                        hashed.update(more)
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror}") from None
-    return found.hexdigest()
+    return hashed.hexdigest()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cbench.screen.config.model import Level, Screen
 from cbench.screen.execute import pending_restores, quiet_levels
+from cbench.screen.execute.pending_restores import PendingRestore
 from cbench.study.process.run_command import CommandError, run_checked
 from quiet import Host, Incomplete, QuietError, Refused, end_hold
 
@@ -46,52 +47,44 @@ class HostLevels:
         self._file = pending_restores.place(data)
         self._source = f"{quiet_levels.SOURCE}{identity}"
         self._host = host or Host()
-        self._set: list[tuple[str, Level]] = []
-        self._stuck: list[tuple[str, Level]] = []  # could not be undone
+        self._set: list[PendingRestore] = []
+        self._stuck: list[PendingRestore] = []  # could not be undone
         self._applied = False
 
     def left_behind(self) -> list[str]:
         """Put back what an earlier process of this experiment was killed with; names of what that was."""
-        found = []
-        for factor, level in self._written():
-            found.append(f"{factor}={level.name}")
-            self._set.append((factor, level))
+        self._set = pending_restores.read(self._file)  # with its own commands: the experiment may be another one by now
+        names = [each.name for each in self._set]
         if quiet_levels.ours(self._host, self._source):
-            found.append(quiet_levels.WHAT)
+            names.append(quiet_levels.WHAT)
             self._applied = True
-        if found:
+        if names:
             self.restore()
-        return found
-
-    def _written(self) -> list[tuple[str, Level]]:
-        """What is written down, with its own commands: the experiment may be another one by now."""
-        return [(each.factor, Level(each.level, restore=each.restore)) for each in pending_restores.read(self._file)]
+        return names
 
     def set(self, levels: Levels) -> Confirmed:
         """Set them, and read them back. Raises Refused where one cannot be set; then everything is put back."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
-        wanted = [(factor, level) for factor, level in wanted if level.on_host or level.check]
         kept = self.mark
         try:
-            found = self._quiet(wanted)
+            confirmed = self._quiet(wanted)
             for factor, level in wanted:
                 if level.command:
-                    self._set.append((factor, level))
+                    self._set.append(PendingRestore(factor, level.name, level.restore or ""))
                     self._write_down()
-                    self._run(factor, level, level.command, "set")
-                found.texts.update(self._checked(factor, level))
+                    self._run(f"{factor}={level.name}", level.command, "set")
+                confirmed.texts.update(self._checked(factor, level))
         except BaseException:
             self.restore(kept)
             raise
-        return found
+        return confirmed
 
     def confirm(self, levels: Levels) -> Confirmed:
         """Read back what was set before. Raises Refused where it is so no more."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         texts: dict[str, str] = {}
         applied = None
-        if any(quiet_levels.applies(level) for _, level in wanted):
-            ours = [(factor, level) for factor, level in wanted if quiet_levels.applies(level)]
+        if ours := [(factor, level) for factor, level in wanted if level.by_quiet]:
             applied = quiet_levels.confirm(self._host, self._source, [level for _, level in ours])
             texts |= {factor: text for (factor, _), text in zip(ours, applied.texts, strict=True)}
         for factor, level in wanted:
@@ -102,13 +95,13 @@ class HostLevels:
         """Put back what was set since then, the last first. Raises Incomplete where that cannot be."""
         wrong: list[str] = []
         while len(self._set) > kept.commands:
-            factor, level = self._set[-1]
+            last = self._set[-1]
             try:
-                if level.restore:
-                    self._run(factor, level, level.restore, "restored")
+                if last.restore:
+                    self._run(last.name, last.restore, "restored")
             except QuietError as error:
                 wrong.append(str(error))
-                self._stuck.append((factor, level))
+                self._stuck.append(last)
             self._set.pop()
         if self._applied and not kept.applied:
             try:
@@ -127,7 +120,7 @@ class HostLevels:
         return LevelMark(len(self._set), self._applied)
 
     def _quiet(self, wanted: Sequence[tuple[str, Level]]) -> Confirmed:
-        ours = [(factor, level) for factor, level in wanted if quiet_levels.applies(level)]
+        ours = [(factor, level) for factor, level in wanted if level.by_quiet]
         if not ours:
             return Confirmed({})
         self._applied = True
@@ -140,15 +133,15 @@ class HostLevels:
         return Confirmed({factor: text for (factor, _), text in zip(ours, applied.texts, strict=True)}, applied)
 
     def _checked(self, factor: str, level: Level) -> dict[str, str]:
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         if level.kernel is not None:
-            found[factor] = self._kernel(factor, level)
+            texts[factor] = self._kernel(factor, level)
         if level.check:
-            said = self._run(factor, level, level.check, "confirmed")
-            found[factor] = said or "its check succeeded"
+            said = self._run(f"{factor}={level.name}", level.check, "confirmed")
+            texts[factor] = said or "its check succeeded"
         elif level.command:
-            found[factor] = "its command succeeded"
-        return found
+            texts[factor] = "its command succeeded"
+        return texts
 
     def _kernel(self, factor: str, level: Level) -> str:
         """The words of this level are on the running kernel's command line, and those of its other levels are not."""
@@ -161,19 +154,15 @@ class HostLevels:
             raise Refused(f"{factor}={level.name} cannot be confirmed: the kernel was booted with {present[0]}")
         return " ".join(word for word in words if word in wanted) or "none of the words"
 
-    def _run(self, factor: str, level: Level, command: str, what: str) -> str:
-        timeout = self._screen.reset.timeout_s
+    def _run(self, name: str, command: str, what: str) -> str:
         try:
-            done = run_checked(command, self._screen.folder, self._environment, timeout)
+            done = run_checked(command, self._screen.folder, self._environment, self._screen.reset.timeout_s)
         except CommandError as error:
             kind = Incomplete if what == "restored" else Refused
-            raise kind(f"{factor}={level.name} cannot be {what}: {error}") from None
+            raise kind(f"{name} cannot be {what}: {error}") from None
         lines = done.output.decode(errors="replace").strip().splitlines()
         return lines[-1][:200] if lines else ""
 
     def _write_down(self) -> None:
         """What is set by commands, on disk before it is."""
-        every = [*self._stuck, *self._set]
-        pending_restores.write(
-            self._file, [pending_restores.PendingRestore(f, level.name, level.restore) for f, level in every]
-        )
+        pending_restores.write(self._file, [*self._stuck, *self._set])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from cbench.screen.config.model import Controlled, Level, PlannedBatch, Screen, ScreenTest, Treatment
+from cbench.screen.config.model import Controlled, Level, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute.builds import VARIABLE, Builds
 from cbench.screen.execute.host_levels import Confirmed, HostLevels
@@ -25,7 +25,7 @@ class Levels(TrialHooks):
     def __init__(
         self,
         screen: Screen,
-        plan: tuple[Sequence[Treatment], Sequence[ScreenTest], Sequence[PlannedBatch]],
+        plan: tuple[Sequence[Treatment], Sequence[ScreenTest], Sequence[Mapping[str, str]]],
         runs: Sequence[StoredRun],
         host: HostLevels,
         builds: Builds,
@@ -45,8 +45,8 @@ class Levels(TrialHooks):
 
     def start(self) -> None:
         """Put back what an earlier process of this experiment was killed with. Raises Incomplete."""
-        if found := self._host.left_behind():
-            self._tell(f"put back what was left behind: {', '.join(found)}")
+        if left := self._host.left_behind():
+            self._tell(f"put back what was left behind: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
         """Only before the first iteration of a batch; ResetError for the others of one that could not be reset."""
@@ -67,15 +67,15 @@ class Levels(TrialHooks):
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
         """The batch's levels, for a reset that sets them."""
-        levels = self._batches[batch_number(run)].levels
+        levels = self._batches[batch_number(run)]
         words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]
-        found = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
-        return {**found, KERNEL: " ".join(words)} if levels else {}
+        variables = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
+        return {**variables, KERNEL: " ".join(words)} if levels else {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
         """Set the batch's levels, or look whether they still are. Raises Refused where they are not."""
         batch = batch_number(run)
-        levels = self._batches[batch].levels
+        levels = self._batches[batch]
         if self._batch != batch:
             self._leave()
             self._confirmed = self._host.set(levels)
@@ -123,11 +123,11 @@ class Levels(TrialHooks):
             if level.aslr is not None:
                 aslr = level.aslr
                 facts[factor] = f"addresses {'random' if aslr else 'fixed'}"
-        made: StoredFacts = {"confirmed": facts | host.texts} if facts or host.texts else {}
+        stored: StoredFacts = {"confirmed": facts | host.texts} if facts or host.texts else {}
         if built := self._builds.of(treatment):
             environment[VARIABLE] = str(built.folder)
-            made["build"] = built.digest
-        return Held(environment, cpus, aslr, partition, made)
+            stored["build"] = built.digest
+        return Held(environment, cpus, aslr, partition, stored)
 
     def _value(self, each: Controlled) -> str:
         """A controlled variable as it is now; one that cannot be read is no reason to end."""

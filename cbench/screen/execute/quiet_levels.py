@@ -36,11 +36,6 @@ class Applied(NamedTuple):
     fixed: bool = False
 
 
-def applies(level: Level) -> bool:
-    """Whether quiet sets this level."""
-    return bool(level.knobs or level.profile or level.governor)
-
-
 def ours(reader: Reader, source: str) -> bool:
     """Whether this experiment's settings are applied now."""
     record = applied_state(reader)
@@ -62,11 +57,12 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
 def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
     """Why this level can never be set here, as far as that is seen without doing it; nothing where it may."""
     if level.governor:
-        offered = {number: _offered(reader, number) for number in Facts(reader).policies}
-        if not offered:
+        policies = Facts(reader).policies
+        if not policies:
             return "no cpufreq driver here: the firmware or the hypervisor sets the frequency"
-        for number, names in offered.items():
-            if level.governor not in names:
+        for number in policies:
+            path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_available_governors"
+            if level.governor not in (names := (reader.text(path) or "").split()):
                 return f"policy {number} offers no governor {level.governor!r}, only {', '.join(names)}"
     parts = [Level(level.name, knobs={name: value}) for name, value in level.knobs.items()]
     for part in [*parts, *([Level(level.name, profile=level.profile)] if level.profile else [])]:
@@ -77,23 +73,19 @@ def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
 
 def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
     """Why a plan for one knob, or one profile, would change nothing; nothing where it would change something."""
-    one = wanted([level], SOURCE)
-    assert one is not None
+    profile = wanted([level], SOURCE)
+    assert profile is not None
     try:
-        made = quiet.plan(one, cpus=cpus, root=reader)
+        plan = quiet.plan(profile, cpus=cpus, root=reader)
     except (Refused, UsageError) as error:
         return str(error)
-    if made.changes:
+    if plan.changes:
         return ""
     if level.profile:
-        return f"the profile {one.name} has nothing to change here"
+        return f"the profile {profile.name} has nothing to change here"
     ((name, value),) = level.knobs.items()
-    why = made.skips[0].reason if made.skips else f"is {value} already, nothing would change"
+    why = plan.skips[0].reason if plan.skips else f"is {value} already, nothing would change"
     return f"the knob {name}: {why}"
-
-
-def _offered(reader: Reader, policy: int) -> list[str]:
-    return (reader.text(f"{CPU_FOLDER}/cpufreq/policy{policy}/scaling_available_governors") or "").split()
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
@@ -107,8 +99,8 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
         if receipt.failures:
             first = receipt.failures[0]
             raise Refused(f"{first.knob}: {first.reason}")
-        asked = {name for level in levels for name in level.knobs}
-        if missing := sorted(asked - {change.knob for change in receipt.changes}):
+        names = {name for level in levels for name in level.knobs}
+        if missing := sorted(names - {change.knob for change in receipt.changes}):
             why = next((skip.reason for skip in receipt.skips if skip.knob == missing[0]), "nothing was to be changed")
             raise Refused(f"the knob {missing[0]}: {why}")
         if not receipt.changes:
@@ -155,8 +147,8 @@ def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
     if level.governor:
         for number in Facts(reader).policies:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor"
-            if (found := reader.text(path)) != level.governor:
-                raise Refused(f"{path} is {found!r}, and {level.governor!r} was set: somebody has changed it")
+            if (value := reader.text(path)) != level.governor:
+                raise Refused(f"{path} is {value!r}, and {level.governor!r} was set: somebody has changed it")
     own = [f"{each.target}={each.wanted}" for each in written if level.profile or each.knob in level.knobs]
     parts = [f"governor {level.governor}"] if level.governor else []
     if own:

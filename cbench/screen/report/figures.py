@@ -1,4 +1,4 @@
-"""The figures of a screening experiment's report that show samples: each value, in time, by batch, and the means.
+"""The figures of a screening experiment's report that show samples: each value, in time, and the means.
 
 As in D. Flater, NIST Technical Note 1855 (2014). Figures of many points keep them as one picture inside of the SVG, so
 that a page with hundreds of thousands of values opens at once.
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from cbench.report.figures import pyplot
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, drawn, shortened
 from cbench.screen.analysis.result import SampleResult
 from cbench.screen.analysis.samples import PIXELS
-from cbench.screen.report.figures_violin import Values, violins
+from cbench.screen.data.data import Values
 
 RED = "#b3261e"
 """Of questionable treatments, as of the verdict."""
@@ -28,6 +29,9 @@ MOST_VECTORS = 600
 MOST_SHOWN = 24
 """Treatments side by side."""
 DPI = 130
+HALF = 0.4
+"""Of the widest place of a silhouette, where samples stand 1 apart."""
+MOST_EXACT = 600
 LETTER = 5.3
 """Points that a letter takes at the size of the axes' texts."""
 
@@ -52,99 +56,88 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
     """As svg.drawn(), with pictures fine enough for paper."""
-    with drawn(key, rows, columns, width, height) as (found, axes):
+    with drawn(key, rows, columns, width, height) as (svg, axes):
         axes[0].figure.set_dpi(DPI)
-        yield found, axes
+        yield svg, axes
 
 
 def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
     """Hybrid violin-scatter of each treatment. `rows`: of the analysis; `label`: what names axes."""
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)
-    with figure(key, 1, 1, 3.3) as (found, axes):
+    with figure(key, 1, 1, 3.3) as (svg, axes):
         colors = [RED if row.questionable is not None else FIXED for row, _ in shown]
-        violins(axes[0], [each for _, each in shown], colors, seed, rasterise=many > MOST_VECTORS)
+        _violins(axes[0], [each for _, each in shown], colors, seed, rasterise=many > MOST_VECTORS)
         for place, (row, _) in enumerate(shown):
             if row.mean is not None and not row.alike:
                 axes[0].plot([place - 0.22, place + 0.22], [row.mean] * 2, color=DARK, linewidth=1.2)
         treatments(axes[0], [row for row, _ in shown], label)
         plain(axes[0], label.value)
-    return str(found[0])
+    return str(svg[0])
+
+
+def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: int, rasterise: bool) -> None:
+    """Samples at 0, 1, ...: every value a point, moved aside by chance within its distribution's silhouette; one whose
+    values are all alike is a line."""
+    draw = np.random.default_rng(seed)
+    for place, (values, color) in enumerate(zip(samples, colors, strict=True)):
+        if values.min() == values.max():
+            axes.plot([place - HALF, place + HALF], [values[0]] * 2, color=color, linewidth=1.6)
+            continue
+        axes.plot(
+            place + HALF * silhouette(values) * draw.uniform(-1, 1, values.size),
+            values,
+            ".",
+            color=color,
+            markersize=4.5 if values.size < 100 else 2.8 if values.size < 1000 else 1.4,
+            alpha=1 if values.size < 500 else 0.6,
+            markeredgewidth=0,
+            rasterized=rasterise,
+        )
+
+
+def silhouette(values: Values) -> Values:
+    """The half width of a violin at each value as a share of its widest place: a Gaussian kernel density with D. W.
+    Scott's bandwidth, computed at MOST_EXACT values or quantiles and drawn straight between them."""
+    around = values - np.median(values)
+    around = around / np.abs(around).max()
+    places = np.unique(around)
+    if places.size > MOST_EXACT:
+        places = np.unique(np.quantile(around, np.linspace(0, 1, MOST_EXACT)))
+    density = np.interp(around, places, pyplot().mlab.GaussianKDE(around).evaluate(places))
+    return np.asarray(density / density.max())
 
 
 def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label: AxisNames) -> str:
     """Each treatment's values against the number of the trial in the screen; `values`: pairs of numbers and values."""
     shown = [(row, *pair) for row, pair in zip(rows, values, strict=True) if pair[1].size][:MOST_SHOWN]
-    across = min(4, max(1, len(shown)))
-    down = max(1, -(-len(shown) // across))
     many = sum(each.size for _, _, each in shown)
     low = min((float(each.min()) for _, _, each in shown), default=0.0)
     high = max((float(each.max()) for _, _, each in shown), default=1.0)
     margin = 0.05 * (high - low) or 1.0
-    with figure(key, down, across, 0.3 + 1.55 * down) as (found, every):
-        for number, axes in enumerate(every):
-            axes.set_visible(number < len(shown))
-            if number >= len(shown):
-                continue
-            row, at, each = shown[number]
-            color = RED if row.questionable is not None else FIXED
-            size = 4.0 if each.size < 100 else 2.4 if each.size < 1000 else 1.4
-            axes.plot(
-                at + 1, each, ".", color=color, markersize=size, markeredgewidth=0, rasterized=many > MOST_VECTORS
-            )
-            axes.set_title(shortened(row.name, 30), fontsize=8)
-            if np.isfinite(margin):
-                axes.set_ylim(low - margin, high + margin)
-            axes.xaxis.set_major_formatter("{x:,.0f}")
-            axes.locator_params(axis="x", nbins=3)
-            axes.tick_params(labelsize=8)
-            plain(axes, label.value if number % across == 0 else "")
-            if number % across:
-                axes.tick_params(labelleft=False)
-    return str(found[0])
 
+    def draw(axes: Any, number: int) -> None:
+        row, at, each = shown[number]
+        color = RED if row.questionable is not None else FIXED
+        size = 4.0 if each.size < 100 else 2.4 if each.size < 1000 else 1.4
+        axes.plot(at + 1, each, ".", color=color, markersize=size, markeredgewidth=0, rasterized=many > MOST_VECTORS)
+        axes.set_title(shortened(row.name, 30), fontsize=8)
+        if np.isfinite(margin):
+            axes.set_ylim(low - margin, high + margin)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.locator_params(axis="x", nbins=3)
+        axes.tick_params(labelsize=8)
+        plain(axes, label.value if number % 4 == 0 else "")
+        if number % 4:
+            axes.tick_params(labelleft=False)
 
-def by_batch(
-    key: str,
-    values: Sequence[Values],
-    kinds: Sequence[int],
-    names: Sequence[str],
-    unit: str,
-    seed: int,
-) -> str:
-    """All values of each batch, side by side in time; `kinds`: the combination of hard levels, by color and by
-    its name in `names`."""
-    draw = np.random.default_rng(seed)
-    many = sum(each.size for each in values)
-    with figure(key, 1, 1, 2.9) as (found, axes):
-        seen: set[int] = set()
-        for place, (each, kind) in enumerate(zip(values, kinds, strict=True)):
-            if not each.size:
-                continue
-            axes[0].plot(
-                place + 1 + draw.uniform(-0.3, 0.3, each.size),
-                each,
-                SHAPES[kind % len(SHAPES)] if each.size < 200 else ".",
-                color=LEVELS[kind % len(LEVELS)],
-                markersize=3.5 if each.size < 200 else 1.6,
-                markeredgewidth=0,
-                rasterized=many > MOST_VECTORS,
-            )
-            if kind not in seen and names[kind]:
-                seen.add(kind)
-                axes[0].plot([], [], "o", color=LEVELS[kind % len(LEVELS)], label=shortened(names[kind], 40))
-            axes[0].plot([place + 0.65, place + 1.35], [each.mean()] * 2, color=DARK, linewidth=1.2)
-        axes[0].set(xlabel="batch, in time", xlim=(0.4, len(values) + 0.6))
-        axes[0].xaxis.get_major_locator().set_params(integer=True)
-        plain(axes[0], unit or "value")
-        legend(axes[0])
-    return str(found[0])
+    return panel_grid(key, len(shown), draw, across=4, height=1.55)
 
 
 def means(key: str, panels: Sequence[Panel]) -> str:
     """Means with intervals, a panel for each response: name, rows, label. See spans()."""
     down = len(panels)
-    with figure(key, down, 1, 0.7 + 2.2 * down) as (found, every):
+    with figure(key, down, 1, 0.7 + 2.2 * down) as (svg, every):
         for axes, (name, rows, label), extent in zip(every, panels, spans(panels), strict=True):
             low, high = _extent(rows)
             span = 1.12 * extent or abs(low) * 0.02 or 1.0
@@ -156,7 +149,7 @@ def means(key: str, panels: Sequence[Panel]) -> str:
             axes.set_title(shortened(name, 60))
             plain(axes, label.value)
         legend(every[0])
-    return str(found[0])
+    return str(svg[0])
 
 
 def spans(panels: Sequence[Panel]) -> list[float]:
@@ -194,23 +187,30 @@ def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
 
 
 def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> None:
-    """Name the places 0, 1, ... by the treatments' levels: below each other where these are short, else aslant."""
+    """Name the places 0, 1, ... by the treatments' levels."""
     names = [[shortened(each, 12) for each in label.levels[row.treatment]] for row in rows]
-    slot = 72 * (BROAD - 1.1) / max(len(rows), 1)
-    longest = max((len(each) for levels in names for each in levels), default=0)
-    if longest * LETTER + 4 <= slot:
-        axes.set_xticks(range(len(rows)), ["\n".join(levels) for levels in names])
+    if ticks(axes, range(len(rows)), names):
         axes.set_xlabel(shortened(" / ".join(label.factors), 80) + (", from above" if len(label.factors) > 1 else ""))
     else:
-        texts = [shortened(" ".join(levels), 24) for levels in names]
-        axes.set_xticks(range(len(rows)), texts, rotation=40, ha="right", rotation_mode="anchor")
         axes.set_xlabel(shortened(" ".join(label.factors), 80))
     for text, row in zip(axes.get_xticklabels(), rows, strict=True):
         text.set_color(RED if row.questionable is not None else DARK)
     axes.set_xlim(-0.6, max(len(rows), 1) - 0.4)
-    axes.tick_params(axis="x", length=0)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def ticks(axes: Any, places: Sequence[float], names: Sequence[Sequence[str]], width: float = BROAD) -> bool:
+    """Name places, the parts of a name below each other; aslant and in one line where they would touch, and False."""
+    slot = 72 * (width - 1.1) / (max(places) - min(places) + 1 if places else 1.0)
+    fits = max((len(each) for parts in names for each in parts), default=0) * LETTER + 4 <= slot
+    if fits:
+        axes.set_xticks(places, ["\n".join(parts) for parts in names])
+    else:
+        texts = [shortened(" ".join(parts), 24) for parts in names]
+        axes.set_xticks(places, texts, rotation=40, ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", length=0)
+    return fits
 
 
 def plain(axes: Any, name: str) -> None:
@@ -231,9 +231,9 @@ def panel_grid(key: str, many: int, draw: Callable[[Any, int], None], across: in
     across = min(across, max(1, many))
     down = max(1, -(-many // across))
     width = BROAD if across > 1 else 5.6
-    with figure(key, down, across, 0.3 + height * down, width) as (found, every):
+    with figure(key, down, across, 0.3 + height * down, width) as (svg, every):
         for number, axes in enumerate(every):
             axes.set_visible(number < many)
             if number < many:
                 draw(axes, number)
-    return str(found[0])
+    return str(svg[0])

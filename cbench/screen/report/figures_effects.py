@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, shortened
-from cbench.screen.analysis.result import (
-    BlockPlotResult,
-    BoxResult,
-    InteractionResult,
-    Materiality,
-    NoMateriality,
-    ResponseResult,
-    StudiedSize,
-)
-from cbench.screen.report.figures import LETTER, LEVELS, RED, SHAPES, figure, legend, panel_grid, plain
+from cbench.screen.analysis.result import InteractionResult, NoMateriality, ResponseResult
+from cbench.screen.report.figures import LEVELS, RED, SHAPES, figure, legend, panel_grid, plain, ticks
+from cbench.screen.stats.blockplot import BlockPlot, Box
+from cbench.screen.stats.practical_significance import Materiality, StudiedSize
 
 MOST_PAIRS = 9
 MOST_FACTORS = 6
@@ -33,8 +27,10 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
     """The mean at each level of each factor on one axis; a level without values is left blank."""
     names = list(row.effects)
     every = [each.mean for name in names for each in row.effects[name].levels if each.mean is not None]
-    with figure(key, 1, 1, 2.9) as (found, axes):
-        places, labels, place = [], [], 0.0
+    with figure(key, 1, 1, 2.9) as (svg, axes):
+        places: list[float] = []
+        labels: list[list[str]] = []
+        place = 0.0
         whole = [each.mean for each in row.treatments if each.mean is not None]
         if whole:
             axes[0].axhline(float(np.mean(whole)), color=GREY, linewidth=0.8, linestyle="--")
@@ -52,25 +48,14 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
                 markersize=5,
             )
             places += x
-            labels += [f"{name}={level}" for level in factors[name]]
+            labels += [[shortened(f"{name}={level}", 22)] for level in factors[name]]
             place = x[-1] + 1.8
-        _ticks(axes[0], places, labels)
+        ticks(axes[0], places, labels)
         if every:
             axes[0].margins(y=0.15)
         plain(axes[0], unit)
         axes[0].grid(axis="y", color=FAINT, linewidth=0.5)
-    return str(found[0])
-
-
-def _ticks(axes: Any, places: Sequence[float], labels: Sequence[str], width: float = BROAD) -> None:
-    """Names at places, aslant where they would touch."""
-    texts = [shortened(each, 22) for each in labels]
-    slot = 72 * (width - 1.1) / max(1.0, (max(places) - min(places) + 1 if places else 1.0))
-    if max((len(each) for each in texts), default=0) * LETTER + 4 <= slot:
-        axes.set_xticks(places, texts)
-    else:
-        axes.set_xticks(places, texts, rotation=40, ha="right", rotation_mode="anchor")
-    axes.tick_params(axis="x", length=0)
+    return str(svg[0])
 
 
 def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
@@ -92,7 +77,8 @@ def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
             )
         sign = {True: " ●", False: " ○"}[each.significant] if each.p is not None else ""
         axes.set_title(shortened(each.name, 26) + sign)
-        _ticks(axes, range(len(first)), [f"{each.factors[0]}={level}" for level in first], BROAD / 3)
+        names = [[shortened(f"{each.factors[0]}={level}", 22)] for level in first]
+        ticks(axes, range(len(first)), names, BROAD / 3)
         axes.set_xlim(-0.3, len(first) - 0.7)
         axes.set_ylim(low - margin, high + margin)
         axes.tick_params(labelsize=8)
@@ -114,7 +100,7 @@ def _short(label: str | None) -> str | None:
     return None if label is None else shortened(label, 16)
 
 
-def block_plots(key: str, plots: Mapping[str, BlockPlotResult | None], unit: str) -> str:
+def block_plots(key: str, plots: Mapping[str, BlockPlot | None], unit: str) -> str:
     """A panel for each primary factor, all on one axis; a box for each combination of the others, its levels inside."""
     shown = [(name, each) for name, each in plots.items() if each][:MOST_FACTORS]
     means = [mean for _, each in shown for box in each.boxes for mean in box.means if mean is not None]
@@ -149,7 +135,7 @@ def block_plots(key: str, plots: Mapping[str, BlockPlotResult | None], unit: str
     return panel_grid(key, len(shown), draw, height=2.5)
 
 
-def _box(axes: Any, place: int, box: BoxResult, margin: float) -> None:
+def _box(axes: Any, place: int, box: Box, margin: float) -> None:
     known = [(at, mean) for at, mean in enumerate(box.means) if mean is not None]
     if not known:
         return
@@ -168,7 +154,7 @@ def _box(axes: Any, place: int, box: BoxResult, margin: float) -> None:
         axes.plot([place], [mean], SHAPES[at % len(SHAPES)], **style)
 
 
-def _told(each: BlockPlotResult) -> str:
+def _told(each: BlockPlot) -> str:
     if not each.n:
         return "no box has all levels"
     if each.consistent:
@@ -233,7 +219,7 @@ def _widths(axes: Any, mine: Sequence[StudiedSize], how: tuple[str, str, str], s
 def _lines(material: Materiality | NoMateriality | None) -> list[tuple[float, str, str]]:
     if not isinstance(material, Materiality) or not material.largest_effect:
         return []
-    made = [(material.largest_effect, "largest main effect", ":")]
+    lines = [(material.largest_effect, "largest main effect", ":")]
     if material.median_effect:
-        made.append((material.median_effect, "median main effect", "--"))
-    return made
+        lines.append((material.median_effect, "median main effect", "--"))
+    return lines

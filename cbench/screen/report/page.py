@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cbench.report.page import Figure, Table, render
 from cbench.report.svg import shortened
-from cbench.screen.analysis.result import (
-    DesignResult,
-    EffectResult,
-    ResponseResult,
-    ScreenResult,
-    StudyResult,
-)
+from cbench.screen.analysis.result import EffectResult, ResponseResult, ScreenResult, StudyResult
 from cbench.screen.analysis.verdict import amount
 from cbench.screen.data.data import Data, ResponseSeries
 from cbench.screen.report import figures, figures_effects, page_tables
@@ -77,18 +72,22 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
             workloads.setdefault(row.workload, []).append((name, row))
     most, many = figures.MOST_SHOWN, max((len(row.treatments) for row in result.responses.values()), default=0)
     return [
-        Figure(
+        _figure(
             f"means{number}",
-            figures.means(f"means{number}", [(name, row.treatments, _names(data, row)) for name, row in rows]),
+            partial(figures.means, panels=[(name, row.treatments, _names(data, row)) for name, row in rows]),
             f"Means with intervals{': ' + workload if workload else ''}",
             f"At {100 * result.confidence:.4g} %; panels of one unit span the same height, without a unit each its "
             "own; intervals narrower than a pixel are left away, red is questionable."
             + (f" The first {most} of {many:,} treatments." if many > most else ""),
             " ".join(_extremes(name, row) for name, row in rows),
-            broad=True,
         )
         for number, (workload, rows) in enumerate(workloads.items())
     ]
+
+
+def _figure(key: str, draw: Callable[[str], str], title: str, explained: str, shown: str) -> Figure:
+    """Over the whole width of the page; `draw` is given the key."""
+    return Figure(key, draw(key), title, explained, shown, broad=True)
 
 
 def _extremes(name: str, row: ResponseResult) -> str:
@@ -126,13 +125,12 @@ def _effect_figures(data: Data, row: ResponseResult, key: str) -> list[Figure]:
         said = [f"{name} {amount(each.effect or 0.0, row.unit, each.signed)}" for name, each in known[:NAMED]]
         factors = {factor.name: factor.levels for factor in data.factors}
         drawn.append(
-            Figure(
+            _figure(
                 f"{key}-main",
-                figures_effects.main_effects(f"{key}-main", row, unit, factors),
+                partial(figures_effects.main_effects, row=row, unit=unit, factors=factors),
                 "Main effects",
                 "The mean of all treatments with each level, one axis for all; the line across is the mean of all.",
                 f"Largest: {', '.join(said)}.",
-                broad=True,
             )
         )
     if figures_effects.drawable(row.interactions):
@@ -147,14 +145,13 @@ def _interactions(row: ResponseResult, key: str, unit: str) -> Figure:
     shown = len(figures_effects.drawable(known))
     largest = sorted(known, key=lambda each: -(each.magnitude or 0.0))[:NAMED]
     said = [f"{each.name} {amount(each.magnitude or 0.0, row.unit)}" for each in largest]
-    return Figure(
+    return _figure(
         f"{key}-pairs",
-        figures_effects.interactions(f"{key}-pairs", row.interactions, unit),
+        partial(figures_effects.interactions, rows=row.interactions, unit=unit),
         "Interactions of two factors",
         "Lines that are not parallel are an interaction; one axis for all, ● significant, a cell without treatments is "
         "blank." + (f" The {shown} of {len(known)} with the smallest p." if shown < len(known) else ""),
         f"{significant_said(known)} Largest: {', '.join(said)}.",
-        broad=True,
     )
 
 
@@ -173,15 +170,14 @@ def _blocks(row: ResponseResult, key: str, unit: str) -> Figure:
         for name, each in plots.items()
     ]
     most = figures_effects.MOST_FACTORS
-    return Figure(
+    return _figure(
         f"{key}-blocks",
-        figures_effects.block_plots(f"{key}-blocks", plots, unit),
+        partial(figures_effects.block_plots, plots=plots, unit=unit),
         "Block plots",
         "A box is one combination of the other factors, the marks in it are the means at the levels of the one that is "
         "named; ringed in red: a questionable treatment, dotted: a level is missing and the box does not count."
         + (f" The first {most} of {len(plots)} factors." if len(plots) > most else ""),
         "; ".join(said) + ".",
-        broad=True,
     )
 
 
@@ -197,61 +193,35 @@ def _sample_figures(
     said += f"; all alike: {alike:,} treatments." if alike else "."
     most = figures.MOST_SHOWN
     first = f" The first {most} of {len(rows):,} treatments." if len(rows) > most else ""
-    drawn = [
-        Figure(
+    return [
+        _figure(
             f"{key}-values",
-            figures.samples(f"{key}-values", rows, values, names, result.seed),
+            partial(figures.samples, rows=rows, values=values, label=names, seed=result.seed),
             "Every value",
             "A point is a value, moved aside by chance within its distribution's silhouette; the line is the mean, red "
             f"is questionable.{first}",
             said,
-            broad=True,
         ),
-        Figure(
+        _figure(
             f"{key}-time",
-            figures.in_time(f"{key}-time", rows, timed, names),
+            partial(figures.in_time, rows=rows, values=timed, label=names),
             "Values in time",
             f"Against the number of the trial in the whole experiment: clusters and drift are seen here.{first}",
             said,
-            broad=True,
         ),
     ]
-    return [*drawn, _by_batch(result, data, series, row, key)] if len(data.batches) > 1 else drawn
-
-
-def _by_batch(result: ScreenResult, data: Data, series: ResponseSeries, row: ResponseResult, key: str) -> Figure:
-    kept = {each.treatment for each in row.treatments}
-    hard = [number for number, factor in enumerate(data.factors) if factor.hard]
-    kinds: dict[str, int] = {}
-    values, of = [], []
-    for batch in range(len(data.batches)):
-        treatments, mine = series.of_batch(batch, kept)
-        values.append(mine)
-        levels = data.treatments[int(treatments[0])] if treatments.size else None
-        name = " ".join(f"{data.factors[n].name}={data.factors[n].levels[levels[n]]}" for n in hard) if levels else ""
-        of.append(kinds.setdefault(name, len(kinds)))
-    depends = [each.level or "all" for each in row.boots if each.depends]
-    return Figure(
-        f"{key}-batches",
-        figures.by_batch(f"{key}-batches", values, of, list(kinds), row.unit, result.seed),
-        "Values by batch",
-        "All values of each batch, whatever their treatment, with their mean.",
-        f"They depend on the batch: {', '.join(depends)}." if depends else f"{len(data.batches):,} batches.",
-        broad=True,
-    )
 
 
 def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
     middle = row.studies[len(row.studies) // 2]
-    return Figure(
+    return _figure(
         f"{key}-sizes",
-        figures_effects.sizes(f"{key}-sizes", row, row.unit, result.confidence),
+        partial(figures_effects.sizes, row=row, unit=row.unit, confidence=result.confidence),
         "Intervals by the size of the sample",
         f"Left: widths of intervals from samples of {shortened(middle.name, 40)}; where they are below an effect's "
         "line, samples of this size show it. Right: how often they hold the mean of all values, for each treatment "
         "studied.",
         coverage_said(row.studies),
-        broad=True,
     )
 
 
@@ -271,13 +241,10 @@ def _design(result: ScreenResult) -> list[tuple[str, str]]:
         (factor.name, ", ".join(factor.levels) + (" (changes between batches only)" if factor.hard else ""))
         for factor in design.factors
     ]
-    rows.append(("treatments", f"{len(design.treatments):,}{_excluded(design)}"))
+    excluded = f"; {design.excluded:,} combinations of levels were not run" if design.excluded else ""
+    rows.append(("treatments", f"{len(design.treatments):,}{excluded}"))
     batches = len(design.batches)
     rows.append(("iterations", f"{design.iterations:,} in {batches:,} {'batch' if batches == 1 else 'batches'}"))
     rows += [("questionable", "; ".join(doubtful))] if doubtful else []
     lacking = [f"{name} of {', '.join(row.unobtainable)}" for name, row in result.responses.items() if row.unobtainable]
     return rows + ([("unobtainable", "; ".join(lacking))] if lacking else [])
-
-
-def _excluded(design: DesignResult) -> str:
-    return f"; {design.excluded:,} combinations of levels were not run" if design.excluded else ""

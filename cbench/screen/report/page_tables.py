@@ -8,17 +8,17 @@ from cbench.report.page import Cell, Table
 from cbench.report.text import chance, marked, number, some
 from cbench.screen.analysis.result import (
     AdjustedSize,
-    BlockPlotResult,
-    BootResult,
     EffectResult,
     Ends,
-    Materiality,
     ResponseResult,
     SampleResult,
     ScreenResult,
-    SplitPlotResult,
 )
 from cbench.screen.analysis.verdict import amount
+from cbench.screen.stats.batch_effects import BootCheck
+from cbench.screen.stats.blockplot import BlockPlot
+from cbench.screen.stats.practical_significance import Materiality
+from cbench.screen.stats.splitplot import SplitPlot
 
 MOST_ROWS = 300
 Row = list[str | Cell]
@@ -27,10 +27,9 @@ EffectRow = tuple[str, ResponseResult, str, EffectResult]
 """A response's name, the response, an effect's name, the effect."""
 
 
-def every_effect(made: ScreenResult) -> list[EffectRow]:
+def every_effect(result: ScreenResult) -> list[EffectRow]:
     """Of every response, the smallest p first."""
-    rows = [(name, row, effect, each) for name, row in made.responses.items() for effect, each in row.every_effect]
-    return sorted(rows, key=lambda item: 2.0 if item[3].p_adjusted is None else item[3].p_adjusted)
+    return sorted(result.every_effect, key=lambda item: 2.0 if item[3].p_adjusted is None else item[3].p_adjusted)
 
 
 def effects(rows: Sequence[EffectRow]) -> list[Table]:
@@ -70,7 +69,7 @@ def _size(each: EffectResult | AdjustedSize, unit: str) -> Cell:
     return Cell(amount(each.effect, unit, each.signed), adjusted)
 
 
-def _boxes(plot: BlockPlotResult) -> Cell:
+def _boxes(plot: BlockPlot) -> Cell:
     said = "" if plot.p is None else f"p {chance(plot.p)}"
     said = f"chance {plot.chance:.2g}" if plot.consistent else said
     if not plot.able:
@@ -116,32 +115,32 @@ def _interval(ends: Ends | None) -> str:
 
 def material(row: ResponseResult) -> tuple[str, Table | None]:
     """Effects against the widths of intervals by the size of the sample, and a sentence; or why there is no table."""
-    found, unit = row.material, row.unit
-    if not isinstance(found, Materiality) or found.median_effect is None or found.largest_effect is None:
-        return (found.why if found else None) or "Nothing to compare.", None
-    if found.largest_effect == 0:
+    facts, unit = row.material, row.unit
+    if not isinstance(facts, Materiality) or facts.median_effect is None or facts.largest_effect is None:
+        return (facts.why if facts else None) or "Nothing to compare.", None
+    if facts.largest_effect == 0:
         return "There is no effect.", None
     widths: dict[int, dict[str, float]] = {}
-    for each in found.widths:
+    for each in facts.widths:
         widths.setdefault(each.n, {})[each.method] = each.median_width
     methods = sorted({method for by_method in widths.values() for method in by_method})
     rows = []
     for n, by_method in sorted(widths.items()):
         narrow = min(by_method.values())
-        shown = [name for name, each in found.effects.items() if narrow < each.magnitude]
+        shown = [name for name, each in facts.effects.items() if narrow < each.magnitude]
         cells = [amount(by_method[m], unit) if m in by_method else "-" for m in methods]
         rows.append([f"{n:,}", *cells, ", ".join(shown) or "none"])
-    enough = [f"{m} {n:,}" if n else f"{m} more than were studied" for m, n in found.enough.items()]
+    enough = [f"{m} {n:,}" if n else f"{m} more than were studied" for m, n in facts.enough.items()]
     said = (
-        f"Median main effect {amount(found.median_effect, unit)}, largest {amount(found.largest_effect, unit)}; range "
-        f"of a treatment's values {amount(found.range or 0.0, unit)}. Smallest sample whose median interval is "
+        f"Median main effect {amount(facts.median_effect, unit)}, largest {amount(facts.largest_effect, unit)}; range "
+        f"of a treatment's values {amount(facts.range or 0.0, unit)}. Smallest sample whose median interval is "
         f"narrower than the median effect: {', '.join(enough)}."
     )
     head = ["n", *(f"median width, {method}" for method in methods), "main effects that are larger"]
     return said, Table(head, rows)
 
 
-def split_plot(found: SplitPlotResult) -> Table:
+def split_plot(anova: SplitPlot) -> Table:
     """The analysis of variance."""
     cells = [
         [
@@ -153,12 +152,12 @@ def split_plot(found: SplitPlotResult) -> Table:
             number(each.f, "{:.4g}"),
             chance(each.p),
         ]
-        for each in found.rows
+        for each in anova.rows
     ]
     return Table(["source", "stratum", "SS", "df", "MS", "F", "p"], cells, names=2)
 
 
-def boots(rows: Sequence[BootResult]) -> Table:
+def boots(rows: Sequence[BootCheck]) -> Table:
     """Batches within each combination of the hard factors' levels."""
     cells = [
         [
@@ -175,7 +174,7 @@ def boots(rows: Sequence[BootResult]) -> Table:
     return Table(["level", "batches", "H", "p after Holm", "F", "share of variance", "variance between"], cells)
 
 
-def sets(made: ScreenResult) -> Table:
+def sets(result: ScreenResult) -> Table:
     """What each choice of treatments can tell."""
     rows: list[Row] = [
         [
@@ -185,9 +184,9 @@ def sets(made: ScreenResult) -> Table:
             {True: "yes", False: "no", None: "-"}[each.balanced],
             "; ".join(each.says) or "-",
         ]
-        for each in made.design.sets
+        for each in result.design.sets
     ]
-    marked = [each.name == made.filter.name for each in made.design.sets]
+    marked = [each.name == result.filter.name for each in result.design.sets]
     return Table(["treatments", "number", "of each level", "balanced", "in words"], rows, marked, names=5)
 
 
@@ -195,11 +194,11 @@ def _counts(counts: Mapping[str, int]) -> str:
     return "+".join(str(count) for count in counts.values())
 
 
-def effects_by_set(made: ScreenResult) -> Table:
+def effects_by_set(result: ScreenResult) -> Table:
     """The main effects that each choice of treatments would give; at most MOST_ROWS."""
-    names = [each.name for each in made.design.sets]
+    names = [each.name for each in result.design.sets]
     rows: list[Row] = []
-    for response, row in made.responses.items():
+    for response, row in result.responses.items():
         for factor in row.effects:
             sizes = [row.sets.get(name, {}).get(factor) for name in names]
             rows.append([factor, response, *(_set_effect(each, row.unit) for each in sizes)])

@@ -7,11 +7,12 @@ E. McCulloch, Variance Components (1992), section 3.6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from cbench.results import KEY
 from cbench.screen.stats.effects import Values
 from cbench.stats.distributions import f_sf
 from cbench.stats.interval import exponent, scaled
@@ -23,17 +24,17 @@ from cbench.stats.multiple_testing import HOLM, adjusted
 class BootCheck:
     """Within one level.
 
-    `boots`: their numbers; `n`, `means`: of each; `h`, `p`: Kruskal and Wallis; `f`, `p_f`: one-way analysis of
+    `batches`: their names; `n`, `means`: of each; `h`, `p`: Kruskal and Wallis; `f`, `p_f`: one-way analysis of
     variance (None where nothing varies within boots); `ms_between`, `ms_within` in the values' unit squared;
     `var_boot`: variance between boots, at least 0; `icc`: its share in all variance, from 0 to 1, None where nothing
     varies; `p_holm`: p over all levels of the call; `depends`: it is below alpha.
     """
 
-    level: int
-    boots: tuple[int, ...]
+    level: str
+    batches: tuple[str, ...]
     n: tuple[int, ...]
-    means: Values
-    h: float
+    means: tuple[float, ...]
+    h: float = field(metadata={KEY: "H"})
     p: float
     f: float | None
     p_f: float | None
@@ -45,38 +46,28 @@ class BootCheck:
     depends: bool
 
 
-def boot_check(samples: Sequence[Values], levels: Sequence[int], alpha: float = 0.05) -> tuple[BootCheck, ...]:
-    """`samples`: the values of each boot, in the order of boots (NaN left out); `levels`: the hard level of each.
+def boot_check(samples: Mapping[str, Mapping[str, Values]], alpha: float = 0.05) -> tuple[BootCheck, ...]:
+    """`samples`: by the hard level, and by the batch, the values of each boot (NaN left out).
 
     One result for each level with two boots or more that have values, and more values than boots; the others are left
-    out. ValueError for lengths that differ.
+    out.
     """
-    known = [np.asarray(each, dtype=np.float64) for each in samples]
-    known = [each[~np.isnan(each)] for each in known]
-    numbers: dict[int, list[int]] = {}
-    for boot, (sample, level) in enumerate(zip(known, levels, strict=True)):
-        if sample.size:
-            numbers.setdefault(int(level), []).append(boot)
-    able = [
-        (level, boots)
-        for level, boots in sorted(numbers.items())
-        if 1 < len(boots) < sum(known[each].size for each in boots)
-    ]
-    tests = [kruskal([known[each] for each in boots]) for _, boots in able]
-    holm = adjusted([test.p if test else np.nan for test in tests], HOLM)
-    found = []
-    for (level, boots), test, p_holm in zip(able, tests, holm.tolist(), strict=True):
-        assert test is not None
-        found.append(_check(level, boots, [known[each] for each in boots], (test.h, test.p), (p_holm, alpha)))
-    return tuple(found)
+    checks = []
+    for level, boots in samples.items():
+        known = {batch: values[~np.isnan(values)] for batch, values in boots.items()}
+        known = {batch: values for batch, values in known.items() if values.size}
+        if 1 < len(known) < sum(values.size for values in known.values()):
+            checks.append(_check(level, known))
+    holm = adjusted([each.p for each in checks], HOLM).tolist()
+    return tuple(replace(each, p_holm=p, depends=p < alpha) for each, p in zip(checks, holm, strict=True))
 
 
-def _check(
-    level: int, boots: Sequence[int], samples: Sequence[Values], test: tuple[float, float], holm: tuple[float, float]
-) -> BootCheck:
+def _check(level: str, boots: Mapping[str, Values]) -> BootCheck:
+    test = kruskal(list(boots.values()))
+    assert test is not None
+    power = max(exponent(each) for each in boots.values())
+    samples = [np.ldexp(each, -power) for each in boots.values()]
     sizes = np.array([each.size for each in samples])
-    power = max(exponent(each) for each in samples)
-    samples = [np.ldexp(each, -power) for each in samples]
     means = np.array([each.mean() for each in samples])
     n, k = int(sizes.sum()), len(samples)
     between = float(sizes @ (means - sizes @ means / n) ** 2) / (k - 1)
@@ -88,17 +79,17 @@ def _check(
     f = between / within if within else None
     return BootCheck(
         level=level,
-        boots=tuple(boots),
-        n=tuple(int(size) for size in sizes),
-        means=np.ldexp(means, power),
-        h=test[0],
-        p=test[1],
+        batches=tuple(boots),
+        n=tuple(sizes.tolist()),
+        means=tuple(np.ldexp(means, power).tolist()),
+        h=test.h,
+        p=test.p,
         f=f,
         p_f=None if f is None else f_sf(f, k - 1, n - k),
         ms_between=scaled(between, 2 * power),
         ms_within=scaled(within, 2 * power),
         var_boot=scaled(var, 2 * power),
         icc=var / (var + within) if var + within else None,
-        p_holm=holm[0],
-        depends=holm[0] < holm[1],
+        p_holm=test.p,
+        depends=False,
     )

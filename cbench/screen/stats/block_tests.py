@@ -1,17 +1,21 @@
 """Tests of effects in randomised complete blocks, by signed ranks of the differences within blocks.
 
-A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. Differences
-of matched treatments within a block (pairs.py) are ranked by magnitude over all blocks, somewhat as D. Quade does with
-blocks of any number of levels ("Using weighted rankings in the analysis of complete blocks with additive block
-effects", J. Amer. Statist. Assoc. 74 (1979) 680-683); a long tail counts by its rank only. What is within a block may
-depend on each other, so each block is one observation: where the effect is nothing, its scores are as likely with all
-their signs turned (signed_rank.py). The number of effects: Holm 1979 (cbench.stats.multiple_testing).
+A block plot asks in how many boxes the levels have the same order; this asks the same of the single values. Two
+treatments that differ in the levels of one factor only: their difference has no block and no other factor in it, and
+where that factor is inert it is as often positive as negative, whatever the noise is. For an interaction four
+treatments: the difference of two such differences. Where no two treatments are alike in everything else (fractions),
+all treatments of a block make one difference.
+
+Differences are ranked by magnitude over all blocks, somewhat as D. Quade does with blocks of any number of levels
+("Using weighted rankings in the analysis of complete blocks with additive block effects", J. Amer. Statist. Assoc. 74
+(1979) 680-683); a long tail counts by its rank only. What is within a block may depend on each other, so each block is
+one observation: where the effect is nothing, its scores are as likely with all their signs turned (signed_rank.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import hypot, sqrt
 
@@ -19,32 +23,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.stats.effects import Levels, Values, interaction, main_effect
-from cbench.screen.stats.pairs import Differences, differences
 from cbench.screen.stats.signed_rank import flip_test, signed_ranks
 from cbench.stats.interval import deviation
-from cbench.stats.multiple_testing import HOLM, adjusted
+
+RANKS = "signed ranks in blocks"
+
+Effect = tuple[int, ...]
+"""Numbers of its factors, one or two."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """One effect: numbers of its factors, one or two.
+    """How one effect was tested: `by` RANKS, or by another name against the batches.
 
     `estimate`: of two levels each the mean of the differences of matched treatments (half of it for an interaction),
     with `se`, its standard error over the blocks; else what MainEffect.effect or Interaction.effect has (None where a
-    cell is missing), without `se`. `statistic`, `df`, `p`: the test by signed ranks; `p_holm`: over all effects of the
-    call; `significant`: p_holm is below alpha. `p_plain`: the same with the differences themselves in place of their
-    ranks: a test of the means, which a long tail blunts.
+    cell is missing), without `se`. `p_plain`: by the differences themselves in place of their ranks: a test of the
+    means, which a long tail blunts. `p_within`: by ranks, None where they cannot tell.
     """
 
-    factors: tuple[int, ...]
+    by: str
     estimate: float | None
     se: float | None
-    statistic: float
+    statistic: float | None
     df: int
     p: float
-    p_holm: float
-    significant: bool
     p_plain: float
+    p_within: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,97 +59,81 @@ class Blocked:
 
     blocks: int
     dropped: int
-    effects: tuple[EffectTest, ...]
-    untested: tuple[tuple[tuple[int, ...], str], ...]
+    effects: Mapping[Effect, EffectTest]
+    untested: Mapping[Effect, str]
 
 
-def blocked(
-    levels: Levels, values: Values, hard: Sequence[int] = (), alpha: float = 0.05, interactions: bool = True
-) -> Blocked:
+def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked:
     """`levels`: shape (treatments, factors); `values`: shape (blocks, treatments), one row an iteration, NaN where
     there is no value. A block has all treatments (that have any values) of one combination of the `hard` factors'
     levels, or it is dropped. Iterations of several batches are blocks alike: what is found holds for these batches.
-
-    ValueError for shapes that do not fit.
     """
-    levels, values = np.asarray(levels), np.asarray(values, dtype=np.float64)
-    if levels.ndim != 2 or values.ndim != 2 or values.shape[1] != levels.shape[0]:
-        raise ValueError("one row of levels and one column of values for each treatment are needed")
-    known = ~np.isnan(values)
-    some = known.any(axis=0)
-    levels, values, known = levels[some], values[:, some], known[:, some]
+    some = ~np.isnan(values).all(axis=0)
+    levels, values = levels[some], values[:, some]
     batch = np.zeros(levels.shape[0], dtype=np.intp)
     if hard and levels.shape[0]:
         batch = np.unique(levels[:, list(hard)], axis=0, return_inverse=True)[1].ravel()
     # A block belongs to the combination it has all treatments of, and nothing else.
     groups = np.full(values.shape[0], -1)
     for group in np.unique(batch):
-        groups[(known == (batch == group)).all(axis=1)] = group
+        groups[(~np.isnan(values) == (batch == group)).all(axis=1)] = group
     keep = groups >= 0
     values, groups = values[keep], groups[keep]
     means = np.array([each[~np.isnan(each)].mean() if not np.isnan(each).all() else np.nan for each in values.T])
-    size = levels.shape[1]
-    wanted = [(each,) for each in range(size)] + ([*combinations(range(size), 2)] if interactions else [])
-    made: list[EffectTest] = []
-    untested: list[tuple[tuple[int, ...], str]] = []
-    for effect in wanted:
-        if any(np.unique(levels[:, each]).size < 2 for each in effect):
-            continue
+    varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
+    tests: dict[Effect, EffectTest] = {}
+    untested: dict[Effect, str] = {}
+    for effect in [*((each,) for each in varied), *combinations(varied, 2)]:
         if set(effect) & set(hard):
-            untested.append((effect, "it does not vary within blocks; the batches test it, where there are several"))
+            untested[effect] = "it does not vary within blocks; the batches test it, where there are several"
             continue
-        found = differences(levels, effect, batch)
-        if found is None:
-            untested.append((effect, "no differences of treatments show it and nothing else"))
+        matched = differences(levels, effect, batch)
+        if matched is None:
+            untested[effect] = "no differences of treatments show it and nothing else"
             continue
-        tested = _tested(effect, found, values, groups, _size(levels, means, effect))
-        if tested is None:
-            untested.append((effect, f"{values.shape[0]} blocks are too few"))
+        test = _tested(effect, matched, values, groups, _size(levels, means, effect))
+        if test is None:
+            untested[effect] = f"{values.shape[0]} blocks are too few"
         else:
-            made.append(tested)
-    holm = adjusted([each.p for each in made], HOLM).tolist()
-    effects = tuple(
-        replace(each, p_holm=p_holm, significant=p_holm < alpha) for each, p_holm in zip(made, holm, strict=True)
-    )
-    return Blocked(int(keep.sum()), int((~keep).sum()), effects, tuple(untested))
+            tests[effect] = test
+    return Blocked(int(keep.sum()), int((~keep).sum()), tests, untested)
 
 
-def _size(levels: Levels, means: Values, effect: Sequence[int]) -> float | None:
+def _size(levels: Levels, means: Values, effect: Effect) -> float | None:
     """The size of an effect from the treatments' means, whatever its number of levels."""
-    found = main_effect(levels, means, *effect) if len(effect) == 1 else interaction(levels, means, *effect)
-    return None if found is None else found.effect
+    size = main_effect(levels, means, *effect) if len(effect) == 1 else interaction(levels, means, *effect)
+    return None if size is None else size.effect
 
 
 def _tested(
-    effect: tuple[int, ...], found: Differences, values: Values, groups: NDArray[np.intp], estimate: float | None
+    effect: Effect, matched: Differences, values: Values, groups: NDArray[np.intp], estimate: float | None
 ) -> EffectTest | None:
-    apart = sum(weight * values[:, at] for weight, at in zip(found.weights, found.at.T, strict=True))  # NaN elsewhere
-    assert isinstance(apart, np.ndarray)
+    # NaN where a value is missing.
+    apart = np.sum([weight * values[:, at] for weight, at in zip(matched.weights, matched.at.T, strict=True)], axis=0)
     used = ~np.isnan(apart).all(axis=1)
     apart, groups = apart[used], groups[used]
     if not apart.size:
         return None
-    least = _rounding(found, values[used])
+    least = _rounding(matched, values[used])
     # Each batch counts the same, however many blocks it has.
     share = 1 / np.bincount(groups)[groups]
-    ranked = flip_test((signed_ranks(apart, least) * share[:, np.newaxis]) @ found.shows)
+    ranked = flip_test((signed_ranks(apart, least) * share[:, np.newaxis]) @ matched.shows)
     plain = np.where(np.isnan(apart) | (np.abs(apart) < least), 0.0, apart)
-    means = flip_test((plain * share[:, np.newaxis]) @ found.shows)
+    means = flip_test((plain * share[:, np.newaxis]) @ matched.shows)
     if ranked is None or means is None:
         return None
     se = None
-    if found.signed:
-        each = np.nanmean(apart, axis=1) / 2 ** (len(effect) - 1)
-        estimate, se = _mean(each, groups)
-    return EffectTest(effect, estimate, se, ranked.statistic, ranked.df, ranked.p, ranked.p, False, means.p)
+    if matched.signed:
+        estimate, se = _mean(np.nanmean(apart, axis=1) / 2 ** (len(effect) - 1), groups)
+    return EffectTest(RANKS, estimate, se, ranked.statistic, ranked.df, ranked.p, means.p, ranked.p)
 
 
-def _rounding(found: Differences, values: Values) -> Values:
+def _rounding(matched: Differences, values: Values) -> Values:
     """Below which each difference is rounding, and taken for 0: its values are known to a unit in the last place of the
     largest of them, and each sum beyond the first rounds by half of one. Shape (blocks, differences)."""
-    units = float(np.abs(found.weights).sum()) + (found.weights.size - 2) / 2
-    largest = np.zeros((values.shape[0], found.at.shape[0]))
-    for at in found.at.T:
+    units = float(np.abs(matched.weights).sum()) + (matched.weights.size - 2) / 2
+    largest = np.zeros((values.shape[0], matched.at.shape[0]))
+    for at in matched.at.T:
         largest = np.fmax(largest, np.abs(values[:, at]))
     return np.asarray(units * np.spacing(largest))
 
@@ -156,3 +145,82 @@ def _mean(each: Values, groups: NDArray[np.intp]) -> tuple[float, float | None]:
     if min(part.size for part in parts) < 2:
         return estimate, None
     return estimate, hypot(*((deviation(part) or 0.0) / sqrt(part.size) for part in parts)) / len(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """`at`: shape (differences, corners), numbers of treatments; `weights`: shape (corners,), theirs, with sum 0;
+    `shows`: shape (differences, df), what each difference says of the effect's degrees of freedom."""
+
+    at: NDArray[np.intp]
+    weights: Values
+    shows: Values
+
+    @property
+    def signed(self) -> bool:
+        """Whether each says the same, so that their mean is the effect."""
+        return bool((self.shows == self.shows[0]).all())
+
+
+def differences(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> Differences | None:
+    """`levels`: shape (treatments, factors); `effect`: one factor or two; `batch`: treatments with another number here
+    are never in one block. None where nothing shows the effect."""
+    matched = _matched(levels, effect, batch)
+    return _contrast(levels, effect) if matched is None and np.unique(batch).size == 1 else matched
+
+
+def _matched(levels: Levels, effect: Sequence[int], batch: NDArray[np.intp]) -> Differences | None:
+    codes = [np.unique(levels[:, each], return_inverse=True) for each in effect]
+    shape = [parts.size for parts, _ in codes]
+    places = np.column_stack([at for _, at in codes])
+    others = np.column_stack([np.delete(levels, list(effect), axis=1), batch])
+    _, groups = np.unique(others, axis=0, return_inverse=True)
+    table = np.full((int(groups.max()) + 1, int(np.prod(shape))), -1)
+    table[groups.ravel(), np.ravel_multi_index(tuple(places.T), shape)] = np.arange(levels.shape[0])
+    parts, cells = [], []
+    for corners in _corners(shape):
+        at = np.column_stack([table[:, int(np.ravel_multi_index(corner, shape))] for corner, _ in corners])
+        at = at[(at >= 0).all(axis=1)]
+        cell = np.zeros(shape)
+        for corner, sign in corners:
+            cell[corner] = sign
+        parts.append(at)
+        cells.append(np.tile(cell.ravel(), (at.shape[0], 1)))
+    every = np.concatenate(cells)
+    if not every.size:
+        return None
+    # An orthonormal basis of what the cells' signs span: as many columns as there are degrees of freedom.
+    _, sizes, right = np.linalg.svd(np.unique(every, axis=0), full_matrices=False)
+    signs = np.array([sign for _, sign in _corners(shape)[0]], dtype=np.float64)
+    return Differences(np.concatenate(parts), signs, every @ right[sizes > 1e-8 * sizes[0]].T)
+
+
+def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
+    """Each two levels of one factor, or of both, with the signs of the difference."""
+    if len(shape) == 1:
+        return [[((b,), 1), ((a,), -1)] for a, b in combinations(range(shape[0]), 2)]
+    return [
+        [((b, d), 1), ((a, d), -1), ((b, c), -1), ((a, c), 1)]
+        for a, b in combinations(range(shape[0]), 2)
+        for c, d in combinations(range(shape[1]), 2)
+    ]
+
+
+def _contrast(levels: Levels, effect: Sequence[int]) -> Differences | None:
+    """All treatments at once, where all factors have two levels, the effect is balanced and it is orthogonal to all
+    other effects of as many factors or fewer."""
+    mains: dict[int, Values] = {}
+    for factor in range(levels.shape[1]):
+        present = np.unique(levels[:, factor])
+        if present.size > 2:
+            return None
+        if present.size == 2:
+            mains[factor] = np.where(levels[:, factor] == present[1], 1.0, -1.0)
+    every: dict[tuple[int, ...], Values] = {(each,): column for each, column in mains.items()}
+    if len(effect) == 2:
+        every |= {(a, b): mains[a] * mains[b] for a, b in combinations(mains, 2)}
+    signs = every.pop(tuple(effect))
+    if abs(signs.sum()) > 0.5 or any(abs(float(signs @ other)) > 0.5 for other in every.values()):
+        return None
+    half = 2 ** (len(effect) - 1)
+    return Differences(np.arange(signs.size)[np.newaxis], signs * (2 * half / signs.size), np.ones((1, 1)))

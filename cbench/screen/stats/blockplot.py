@@ -8,58 +8,53 @@ section 4.6.3. With no effect each of the L! orders is equally likely in each bo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import comb, factorial, isnan
+from math import comb, factorial
 
 import numpy as np
 
+from cbench.screen.design.factorial import Factor, named
 from cbench.screen.stats.effects import Levels, Values
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One combination of the other factors.
+    """One combination of the other factors: `others`, without factors that go with the primary one.
 
-    `others`: their levels (-1 at the primary factor's place and at factors that go with it); by the primary factor's
-    levels: `means` (NaN: missing), `treatments` (their numbers, -1: missing), `questionable`. `ordering`: levels from
-    the lowest mean to the highest; None where means are tied or missing.
+    By the primary factor's levels: `means` (NaN: missing), `questionable`. `order`: levels from the lowest mean to the
+    highest; None where means are tied or missing. `missing`: a level has no mean, so that the box does not count.
     """
 
-    others: tuple[int, ...]
+    others: str
     means: tuple[float, ...]
-    treatments: tuple[int, ...]
-    questionable: tuple[bool, ...]
-    ordering: tuple[int, ...] | None
+    order: tuple[str, ...] | None
     tied: bool
-
-    @property
-    def missing(self) -> bool:
-        """Whether a level has no mean, so that the box does not count."""
-        return any(isnan(mean) for mean in self.means)
+    missing: bool
+    questionable: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPlot:
-    """`boxes`: all; `n` of them count (no level missing), `tied` of these have equal means. `together`: other factors
-    that change only with the primary one (fully aliased), which no box can hold fixed.
+    """`boxes`: all; `n` of them count (no level missing), `left_out` do not, `tied` of the former have equal means.
+    `together`: other factors that change only with the primary one (fully aliased), which no box can hold fixed.
 
-    `consistent`: all `n` have the same ordering, without ties; `chance`: of that when nothing has an effect;
-    `agreeing`: how many have the most frequent `ordering`. Two levels: `p_one`, `p_two` are the sign test of that (ties
-    left out). `p`: `chance` where consistent; else `p_two`, or None for more levels (no test). `needed`: boxes for a
-    chance of at most alpha; `able`: there are so many, so that the plot can be significant.
+    `consistent`: all `n` have the same order, without ties; `chance`: of that when nothing has an effect; `agreeing`:
+    how many have the most frequent `order`. Two levels: `p_one`, `p_two` are the sign test of that (ties left out).
+    `p`: `chance` where consistent; else `p_two`, or None for more levels (no test). `needed`: boxes for a chance of at
+    most alpha; `able`: there are so many, so that the plot can be significant.
     """
 
-    factor: int
-    levels: tuple[int, ...]
+    levels: tuple[str, ...]
     boxes: tuple[Box, ...]
     n: int
     tied: int
-    together: tuple[int, ...]
+    left_out: int
+    together: tuple[str, ...]
     consistent: bool
-    ordering: tuple[int, ...] | None
-    chance: float
+    order: tuple[str, ...] | None
     agreeing: int
+    chance: float
     p_one: float | None
     p_two: float | None
     p: float | None
@@ -68,6 +63,7 @@ class BlockPlot:
 
 
 def block_plot(
+    factors: Sequence[Factor],
     levels: Levels,
     means: Values,
     factor: int,
@@ -81,34 +77,48 @@ def block_plot(
     if exclude:
         means[list(questionable)] = np.nan
     known = np.flatnonzero(~np.isnan(means))
-    ours = sorted({int(level) for level in levels[known, factor]})
+    ours = np.unique(levels[known, factor]).tolist()
     if len(ours) < 2:
         return None
     together = _together(levels[known], factor)
     fixed = [each for each in range(levels.shape[1]) if each != factor and each not in together]
     members: dict[tuple[int, ...], dict[int, int]] = {}
     for number in known.tolist():
-        others = tuple(int(levels[number, each]) if each in fixed else -1 for each in range(levels.shape[1]))
-        members.setdefault(others, {})[int(levels[number, factor])] = number
-    boxes = tuple(_box(others, found, ours, means, questionable) for others, found in sorted(members.items()))
+        members.setdefault(tuple(levels[number, fixed].tolist()), {})[int(levels[number, factor])] = number
+    boxes = []
+    for others, numbers in sorted(members.items()):
+        mine = [float(means[numbers[level]]) if level in numbers else float("nan") for level in ours]
+        missing = len(numbers) < len(ours)
+        tied = not missing and len(set(mine)) < len(mine)
+        order = tuple(factors[factor].levels[level] for _, level in sorted(zip(mine, ours, strict=True)))
+        boxes.append(
+            Box(
+                others=named([factors[each] for each in fixed], others),
+                means=tuple(mine),
+                order=None if missing or tied else order,
+                tied=tied,
+                missing=missing,
+                questionable=tuple(numbers.get(level) in questionable for level in ours),
+            )
+        )
     counted = [box for box in boxes if not box.missing]
-    orderings = Counter(box.ordering for box in counted if box.ordering is not None)
-    ordering, agreeing = orderings.most_common(1)[0] if orderings else (None, 0)
-    n, tied = len(counted), sum(box.tied for box in counted)
+    orders = Counter(box.order for box in counted if box.order is not None)
+    most_frequent, agreeing = orders.most_common(1)[0] if orders else (None, 0)
+    n, tied_boxes = len(counted), sum(box.tied for box in counted)
     consistent = bool(n) and agreeing == n
-    p_one, p_two = sign_test(agreeing, n - tied) if len(ours) == 2 and n > tied else (None, None)
+    p_one, p_two = sign_test(agreeing, n - tied_boxes) if len(ours) == 2 and n > tied_boxes else (None, None)
     limit = needed(len(ours), alpha)
     return BlockPlot(
-        factor=factor,
-        levels=tuple(ours),
-        boxes=boxes,
+        levels=tuple(factors[factor].levels[level] for level in ours),
+        boxes=tuple(boxes),
         n=n,
-        tied=tied,
-        together=together,
+        tied=tied_boxes,
+        left_out=len(boxes) - n,
+        together=tuple(factors[each].name for each in together),
         consistent=consistent,
-        ordering=ordering,
-        chance=chance(len(ours), n),
+        order=most_frequent,
         agreeing=agreeing,
+        chance=chance(len(ours), n),
         p_one=p_one,
         p_two=p_two,
         p=chance(len(ours), n) if consistent else p_two,
@@ -123,9 +133,7 @@ def chance(levels: int, boxes: int) -> float:
 
 
 def needed(levels: int, alpha: float) -> int:
-    """The fewest boxes whose chance is at most alpha. ValueError for fewer than two levels or no alpha."""
-    if levels < 2 or not 0 < alpha <= 1:
-        raise ValueError("two levels and an alpha above 0 are needed")
+    """The fewest boxes whose chance is at most alpha."""
     boxes = 1
     while chance(levels, boxes) > alpha:
         boxes += 1
@@ -142,21 +150,9 @@ def sign_test(agreeing: int, n: int) -> tuple[float, float]:
 
 def _together(levels: Levels, factor: int) -> tuple[int, ...]:
     """Other factors of two levels or more whose level is given by the primary one's and gives it."""
-    found = []
+    numbers = []
     for other in range(levels.shape[1]):
-        pairs = {(int(row[factor]), int(row[other])) for row in levels}
-        sides = len({one for one, _ in pairs}), len({two for _, two in pairs})
-        if other != factor and sides == (len(pairs), len(pairs)):
-            found.append(other)
-    return tuple(found)
-
-
-def _box(
-    others: tuple[int, ...], members: dict[int, int], levels: list[int], means: Values, questionable: Collection[int]
-) -> Box:
-    numbers = tuple(members.get(level, -1) for level in levels)
-    ours = tuple(float(means[number]) if number >= 0 else float("nan") for number in numbers)
-    missing = -1 in numbers
-    tied = not missing and len(set(ours)) < len(ours)
-    ordering = None if missing or tied else tuple(level for _, level in sorted(zip(ours, levels, strict=True)))
-    return Box(others, ours, numbers, tuple(number in questionable for number in numbers), ordering, tied)
+        pairs = np.unique(levels[:, [factor, other]], axis=0)
+        if other != factor and all(np.unique(side).size == len(pairs) for side in pairs.T):
+            numbers.append(other)
+    return tuple(numbers)

@@ -25,7 +25,6 @@ class MainEffect:
     of treatments does not bias; None where it cannot be told from another factor's.
     """
 
-    factor: int
     levels: tuple[int, ...]
     means: Values
     counts: tuple[int, ...]
@@ -43,8 +42,6 @@ class Interaction:
     residual (`signed` tells). None where a cell is missing: residuals then have the main effects in them.
     """
 
-    first: int
-    second: int
     first_levels: tuple[int, ...]
     second_levels: tuple[int, ...]
     cells: Values
@@ -56,17 +53,16 @@ class Interaction:
 def main_effect(levels: Levels, means: Values, factor: int) -> MainEffect | None:
     """`means`: shape (treatments,); NaN is a treatment without values. None with fewer than two levels."""
     levels, means = _known(levels, means)
-    found, places = np.unique(levels[:, factor], return_inverse=True)
-    if found.size < 2:
+    present, places = np.unique(levels[:, factor], return_inverse=True)
+    if present.size < 2:
         return None
     counts = np.bincount(places)
     each = np.bincount(places, weights=means) / counts
-    signed = found.size == 2
+    signed = present.size == 2
     return MainEffect(
-        factor=factor,
-        levels=tuple(int(level) for level in found),
+        levels=tuple(present.tolist()),
         means=each,
-        counts=tuple(int(count) for count in counts),
+        counts=tuple(counts.tolist()),
         effect=_size(each),
         signed=signed,
         adjusted=_adjusted(levels, means, factor),
@@ -94,10 +90,8 @@ def interaction(levels: Levels, means: Values, first: int, second: int) -> Inter
         if signed:
             effect = float((cells[1, 1] - cells[0, 1]) - (cells[1, 0] - cells[0, 0])) / 2
     return Interaction(
-        first=first,
-        second=second,
-        first_levels=tuple(int(level) for level in ones),
-        second_levels=tuple(int(level) for level in twos),
+        first_levels=tuple(ones.tolist()),
+        second_levels=tuple(twos.tolist()),
         cells=cells,
         residuals=residuals,
         effect=effect,
@@ -107,9 +101,6 @@ def interaction(levels: Levels, means: Values, first: int, second: int) -> Inter
 
 def _known(levels: Levels, means: Values) -> tuple[Levels, Values]:
     """Treatments with a mean."""
-    levels, means = np.asarray(levels), np.asarray(means, dtype=np.float64)
-    if levels.ndim != 2 or means.shape != levels.shape[:1]:
-        raise ValueError("one mean and one row of levels for each treatment are needed")
     some = ~np.isnan(means)
     return levels[some], means[some]
 
@@ -120,17 +111,13 @@ def _size(means: Values) -> float:
 
 def _adjusted(levels: Levels, means: Values, factor: int) -> float | None:
     """Least squares with each factor's levels as columns less the first one's."""
-    parts, ours = [np.ones((means.size, 1))], None
-    for each in range(levels.shape[1]):
-        found = np.unique(levels[:, each])[1:]
-        start = sum(part.shape[1] for part in parts)
-        parts.append((levels[:, [each]] == found).astype(np.float64))
-        if each == factor:
-            ours = slice(start, start + found.size)
-    matrix = np.hstack(parts)
-    assert ours is not None
-    others = np.delete(matrix, ours, axis=1)
-    if np.linalg.matrix_rank(matrix) < np.linalg.matrix_rank(others) + ours.stop - ours.start:
+    columns = [
+        (levels[:, [each]] == np.unique(levels[:, each])[1:]).astype(np.float64) for each in range(levels.shape[1])
+    ]
+    ours = columns.pop(factor)
+    others = np.hstack([np.ones((means.size, 1)), *columns])
+    matrix = np.hstack([others, ours])
+    if np.linalg.matrix_rank(matrix) < np.linalg.matrix_rank(others) + ours.shape[1]:
         return None
     solved, *_ = np.linalg.lstsq(matrix, means, rcond=None)
-    return _size(np.concatenate([[0.0], solved[ours]]))
+    return _size(np.concatenate([[0.0], solved[others.shape[1] :]]))

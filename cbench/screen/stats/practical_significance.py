@@ -1,17 +1,87 @@
 """Is an effect material: would samples of the sizes that people really use show it?
 
 D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be less than
-the interval of a sample of 40; the smallest n whose median interval is narrower than the median effect is its advice.
+the interval of a sample of 40; the smallest n whose median interval is narrower than the median effect is its advice. A
+long series is the population; samples of each size are drawn from it, and their intervals are looked at. The Note does
+not say whether values are put back; without is what a shorter series is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, sqrt
 from statistics import median
 
-from cbench.screen.stats.subsampling import Subsampling
+import numpy as np
+
+from cbench.results import KEY
+from cbench.stats.batched_intervals import bca_ends, t_ends
+from cbench.stats.bca import FEWEST, generator
+from cbench.stats.interval import BCA, MID, T, Values
+
+SUBSAMPLES = 15_000
+REPLICATES = 50_000
+"""Both are TN 1855's."""
+
+DRAWN = 1 << 21
+"""So many values of subsamples are there at a time: 16 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudiedSize:
+    """Intervals by one method of `subsamples` samples of `n` values each.
+
+    `width_quartiles`: in the values' unit; None where no sample has an interval. `coverage`: the share of samples whose
+    interval holds the population's mean, and the standard error that comes from the number of subsamples. `without`:
+    samples that have no interval; they count as not covering.
+    """
+
+    n: int
+    method: str
+    width_quartiles: tuple[float | None, float | None, float | None]
+    coverage: float
+    coverage_error: float
+    subsamples: int
+    without: int
+
+
+def subsampling(
+    population: Values,
+    sizes: Sequence[int],
+    subsamples: int = SUBSAMPLES,
+    level: float = 0.95,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> tuple[StudiedSize, ...]:
+    """Draw `subsamples` samples of each size, from 2 to that of the population, and look at their intervals.
+
+    One entry a method, by n. Each size has draws of its own: what other sizes there are changes nothing.
+    """
+    entries: list[StudiedSize] = []
+    mean = float((population / population.size).sum())
+    for n in sizes:
+        rng, replicating = generator(seed, n, 0), generator(seed, n, 1)
+        ends: dict[str, list[tuple[Values, Values]]] = {T: [], BCA: []}
+        rows = max(1, DRAWN // n)
+        for start in range(0, subsamples, rows):
+            count = min(rows, subsamples - start)
+            samples = np.stack([rng.choice(population, n, replace=False, shuffle=False) for _ in range(count)])
+            ends[T].append(t_ends(samples, level))
+            none = np.full(count, np.nan)
+            ends[BCA].append((none, none) if n < FEWEST else bca_ends(samples, level, replicates, MID, replicating))
+        for method, parts in ends.items():
+            low, high = (np.concatenate(side) for side in zip(*parts, strict=True))
+            entries.append(_entry(n, method, low, high, mean))
+    return tuple(entries)
+
+
+def _entry(n: int, method: str, low: Values, high: Values, mean: float) -> StudiedSize:
+    widths = (high - low)[~np.isnan(low)]
+    q1, q2, q3 = (float(each) for each in np.quantile(widths, (0.25, 0.5, 0.75))) if widths.size else (None,) * 3
+    coverage = float(np.count_nonzero((low <= mean) & (mean <= high))) / low.size
+    error = sqrt(coverage * (1 - coverage) / low.size)
+    return StudiedSize(n, method, (q1, q2, q3), coverage, error, low.size, low.size - widths.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +108,20 @@ class MedianWidth:
 
 
 @dataclass(frozen=True, slots=True)
-class PracticalSignificance:
-    """Effects beside intervals. median_effect, largest_effect: of the magnitudes, None without effects; `range` of the
-    distributions.
+class OwnWidths:
+    """The median widths of the intervals that the data have, and of how many values."""
 
-    enough: of each method the smallest n studied from which on the median width is below the median magnitude.
+    n: int
+    bca: float | None = field(metadata={KEY: "BCa"})
+    t: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Materiality:
+    """Effects beside intervals. `median_effect`, `largest_effect`: of the magnitudes; `range` of the distributions.
+
+    `enough`: of each method the smallest n studied from which on the median width is below the median magnitude.
+    `own`: widths without a study. `why`: effects that are left out.
     """
 
     median_effect: float | None
@@ -52,29 +131,29 @@ class PracticalSignificance:
     enough: Mapping[str, int | None]
     effects: Mapping[str, EffectMagnitude]
     why: str | None
+    own: OwnWidths
 
 
-def material(
-    effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Subsampling]
-) -> PracticalSignificance:
+def materiality(
+    effects: Mapping[str, float], spans: Sequence[float], studies: Sequence[Sequence[StudiedSize]], own: OwnWidths
+) -> Materiality:
     """Main effects by name, ranges of the treatments' distributions and their subsampling studies, all in one unit.
 
     Of several studies the median over treatments of the median width counts, of several ranges the median. Effects
     that are no finite numbers are left out, and that is said.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
-    span = median(spans) if spans else None
+    span = median(spans)
     widths = _widths(studies)
     methods = list(dict.fromkeys(each.method for each in widths))
-    by_method = {method: [each for each in widths if each.method == method] for method in methods}
 
     def from_on(magnitude: float) -> dict[str, int | None]:
-        return {method: _first(each, lambda one: one.median_width < magnitude) for method, each in by_method.items()}
+        return {method: _first([each for each in widths if each.method == method], magnitude) for method in methods}
 
     middle = median(sizes.values()) if sizes else None
     out = [name for name in effects if name not in sizes]
     why = "there are no effects" if not sizes else f"no finite numbers: {', '.join(out)}" if out else None
-    return PracticalSignificance(
+    return Materiality(
         median_effect=middle,
         largest_effect=max(sizes.values(), default=None),
         range=span,
@@ -84,27 +163,27 @@ def material(
             name: EffectMagnitude(size, size / span if span else None, from_on(size)) for name, size in sizes.items()
         },
         why=why,
+        own=own,
     )
 
 
-def _widths(studies: Sequence[Subsampling]) -> tuple[MedianWidth, ...]:
+def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]:
     """By method and n; a size counts where every study has intervals of it."""
-    found: dict[tuple[str, int], list[float]] = {}
-    for study in studies:
-        for each in study.sizes:
-            if each.q2 is not None:
-                found.setdefault((each.method, each.n), []).append(each.q2)
-    full = {key: width for key, width in found.items() if len(width) == len(studies)}
+    widths: dict[tuple[str, int], list[float]] = {}
+    for each in (each for study in studies for each in study):
+        if (middle := each.width_quartiles[1]) is not None:
+            widths.setdefault((each.method, each.n), []).append(middle)
+    full = {key: width for key, width in widths.items() if len(width) == len(studies)}
     methods = list(dict.fromkeys(method for method, _ in full))
     ordered = sorted(full, key=lambda key: (methods.index(key[0]), key[1]))
     return tuple(MedianWidth(method, n, median(full[method, n])) for method, n in ordered)
 
 
-def _first(widths: Sequence[MedianWidth], narrow: Callable[[MedianWidth], bool]) -> int | None:
-    """The smallest n from which on all are narrow."""
-    found = None
+def _first(widths: Sequence[MedianWidth], magnitude: float) -> int | None:
+    """The smallest n from which on all are narrower."""
+    first = None
     for each in reversed(widths):
-        if not narrow(each):
+        if not each.median_width < magnitude:
             break
-        found = each.n
-    return found
+        first = each.n
+    return first

@@ -7,6 +7,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.screen.stats.block_tests import Blocked, Effect
+from cbench.stats.multiple_testing import HOLM, adjusted
+
 Values = NDArray[np.float64]
 
 ALIGN, CACHE, INERT = 0, 1, 2
@@ -43,3 +46,9 @@ def experiment(seed: int, blocks: int, sizes: tuple[float, float, float] = FULL,
     time = (np.arange(blocks)[:, np.newaxis] + places / LEVELS.shape[0]) / blocks
     wander = np.cumsum(random.normal(scale=0.3, size=(blocks, 1)), axis=0)
     return np.asarray(100 + effects + 5 * time + wander + noise(random, places.shape, kind))
+
+
+def significant(tested: Blocked, alpha: float = 0.05) -> set[Effect]:
+    """Effects whose p, corrected by Holm, is below alpha."""
+    holm = adjusted([each.p for each in tested.effects.values()], HOLM)
+    return {effect for effect, p in zip(tested.effects, holm.tolist(), strict=True) if p < alpha}

@@ -12,12 +12,12 @@ import numpy as np
 
 from cbench.results import to_json
 from cbench.screen.analysis.analysis import analyse
-from cbench.screen.analysis.options import ScreenOptions, Studying
+from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import ScreenResult
 from cbench.screen.data.data import Data
-from cbench.screen.data.read import Chosen, read
+from cbench.screen.data.read_table import Chosen, read
 
-QUICK = ScreenOptions(studying=Studying(subsamples=50, replicates=100, sizes=(5, 10)))
+QUICK = ScreenOptions(subsamples=50)
 
 
 def table(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:

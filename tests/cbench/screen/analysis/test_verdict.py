@@ -1,202 +1,167 @@
-"""What `cbench screen analyze` and `report` say of data that they cannot use: one clear line, never a traceback."""
+"""What the verdict says, and with which exit code, where little can be said."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cbench.screen.data.read import Chosen, read
+from cbench.screen import table as render_screen
+from cbench.screen.analysis.result import (
+    AdjustedSize,
+    EffectSize,
+    NoMateriality,
+    ResponseResult,
+    ScreenResult,
+)
+from cbench.screen.command import end
+from cbench.screen.data.read_table import Chosen
+from cbench.screen.report import page_tables
+from cbench.screen.stats.practical_significance import Materiality
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
-from tests.cbench.screen.screens import table
+from tests.cbench.screen.screens import QUICK, screened, table
 
-GOOD = "a,b,iteration,value\n"
-MANY = "name the factors by --factor, or responses by --value"
-TWICE = "a treatment comes once in an iteration, and this one was already in line 2"
-
-
-def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cbench", "screen", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+WALL = Chosen(values=("wall",), factors=("a", "b", "c"))
+UNTOLD = "nothing could be told: too few iterations"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "empty"),
-        (GOOD, "no trials in it"),
-        ("a,b\n1,2\n", "no column value; it has a, b; name the columns of the responses by --value"),
-        ("iteration,value\n0,1\n", "no column of a factor; it has iteration, value"),
-        (GOOD + "0,0,0,1\n0,1,0,inf\n", "line 3: column value: is infinite"),
-        (GOOD + "0,0,0,1\n0,1,0,x\n", "line 3: column value: 'x' is not a number"),
-        (GOOD + "0,0,0,1\n0,1,0.5,2\n", "line 3: column iteration: is not a whole number"),
-        (GOOD + "0,0,0,1\n0,,0,2\n", "line 3: column b: is empty"),
-        (GOOD + "0,0,0,1\n0,0,1\n", "line 3: 3 columns, not 4"),
-        (GOOD + "0,0,0,1\n1,0,0,1\n0,0,0,2\n", "line 4: column iteration: " + TWICE),
-        ("a,a,iteration,value\n", "column a is there twice"),
-        ("\0\x80\xff", "neither a store of cbench, a Parquet file nor text in UTF-8"),
-        (GOOD + "".join(f"{n},0,0,1\n" for n in range(60)), "column a: 60 levels: too many for a factor; " + MANY),
-    ],
-)  # fmt: skip
-def test_a_table_that_cannot_be_used_is_told_with_its_line_and_column(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "data.csv"
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError) as error:
-        read(path)
-    assert str(error.value) == f"{path}: {said}"
+def made_of(tmp_path: Path, rows: list[dict[str, Any]], chosen: Chosen | None = None) -> ScreenResult:
+    return screened(table(tmp_path / "data.csv", rows), chosen=chosen)[0]
+
+
+def material_of(row: ResponseResult) -> Materiality:
+    assert isinstance(row.material, Materiality)
+    return row.material
+
+
+def few(made: ScreenResult) -> list[str]:
+    return [line for line in made.verdict if "too few iterations to tell" in line]
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    "rows",
     [
-        (Chosen(factors=("x",)), "{path}: --factor x: no column x; it has a, b, iteration, value"),
-        (Chosen(values=("x",)), "{path}: --value x: no column x; it has a, b, iteration, value"),
-        (Chosen(factors=("value",)), "--factor value: is a response as well"),
-        (Chosen(hard=("x",)), "--hard x: no factor; the factors are a, b"),
+        screens.two_by_three(2),
+        [{"x": x, "iteration": at, "value": x + at / 10} for at in (0, 1) for x in (0, 1)],
+        [row | {"value": row["wall"]} for row in screens.planted(2)],
     ],
 )
-def test_columns_that_do_not_exist_are_told(tmp_path: Path, chosen: Chosen, said: str) -> None:
-    path = tmp_path / "data.csv"
-    path.write_text(GOOD + "0,0,0,1\n")
+def test_no_answer_is_claimed_where_no_result_could_have_been_significant(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    made = made_of(tmp_path, [{key: row[key] for key in row if key not in ("wall", "other")} for row in rows])
+    assert made.tests > 0
+    assert made.verdict[0] == UNTOLD
+    assert len(few(made)) == 1
     with pytest.raises(UsageError) as error:
-        read(path, chosen)
-    assert str(error.value) == said.format(path=path)
+        end("data.csv", made)
+    assert str(error.value) == f"data.csv: {UNTOLD}"
 
 
-def test_levels_are_in_their_natural_order(tmp_path: Path) -> None:
-    rows = [{"n": n, "f": f, "iteration": 0, "value": 1} for n in ("10", "9", "-1") for f in ("b", "a")]
-    factors = read(table(tmp_path / "data.csv", rows)).factors
-    assert [factor.levels for factor in factors] == [("-1", "9", "10"), ("a", "b")]
+def test_one_iteration_more_and_nothing_found_is_an_answer(tmp_path: Path) -> None:
+    rows = [{"x": x, "iteration": at, "value": x * (-1) ** at} for at in range(6) for x in (0, 1)]
+    made = made_of(tmp_path, rows)
+    assert made.verdict[0].startswith("what matters: nothing was found (1 effect tested")
+    end("data.csv", made)
+    less = made_of(tmp_path, rows[:-2])
+    assert less.verdict[0] == UNTOLD
 
 
-def test_rows_are_put_into_the_order_of_time(tmp_path: Path) -> None:
-    rows = [
-        {"a": a, "iteration": i, "position": (a + i) % 2, "batch": b, "value": 100 * b + 10 * i + (a + i) % 2}
-        for a in (0, 1)
-        for i in (2, 0, 1)
-        for b in (1, 0)
+def test_batches_can_tell_what_their_few_iterations_cannot(tmp_path: Path) -> None:
+    values = (10, 12, 11, 14, 13, 10, 11, 10, 9, 13, 12, 11)
+    rows = [row | {"value": value} for row, value in zip(screens.split_plot(), values, strict=True)]
+    made = made_of(tmp_path, rows)
+    assert not made.factors_matter
+    assert made.verdict[0].startswith("what matters: nothing was found")
+    end("data.csv", made)
+
+
+def two_responses(iterations: int) -> list[dict[str, Any]]:
+    """x does the same to both; of the second there are fewer iterations."""
+    return [
+        {"x": x, "iteration": at, "response": name, "value": x + at / 100 + x * at / 50}
+        for name, many in (("long", 20), ("short", iterations))
+        for at in range(many)
+        for x in (0, 1)
     ]
-    (series,) = read(table(tmp_path / "data.csv", rows)).series
-    assert series.value.tolist() == sorted(series.value.tolist())
-    assert series.position.tolist() == [0, 1] * 6
-    assert series.sequence.tolist() == list(range(12))
 
 
-def test_long_and_broad_tables_are_the_same_screen(tmp_path: Path) -> None:
-    broad = screens.planted(3)
-    long = [
-        {key: row[key] for key in ("a", "b", "c", "iteration", "position")} | {"response": name, "value": row[name]}
-        for row in broad
-        for name in ("wall", "other")
+def test_what_was_told_is_not_called_impossible(tmp_path: Path) -> None:
+    made = made_of(tmp_path, two_responses(6))
+    assert all(row.effects["x"].significant for row in made.responses.values())
+    assert not few(made)
+    plots = made_of(tmp_path, screens.split_plot())
+    assert all(row.effects["B"].significant for row in plots.responses.values())
+    assert not few(plots)
+
+
+def test_too_few_iterations_for_what_is_left_are_told(tmp_path: Path) -> None:
+    made = made_of(tmp_path, two_responses(5))
+    assert [row.effects["x"].significant for row in made.responses.values()] == [True, False]
+    assert few(made) == [
+        "beware: too few iterations to tell any effect within them from chance: "
+        "of 2 effects that are tested 1 is told, for the next it takes 6, short has 5"
     ]
-    first = read(table(tmp_path / "broad.csv", broad), screens.BOTH)
-    second = read(table(tmp_path / "long.csv", long))
-    assert [each.name for each in first.series] == [each.name for each in second.series] == ["wall", "other"]
-    for one, other in zip(first.series, second.series, strict=True):
-        assert one.value.tolist() == other.value.tolist()
-        assert one.treatment.tolist() == other.treatment.tolist()
 
 
-def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rows = screens.planted(3)
-    path = tmp_path / "data.parquet"
-    parquet.write_table(arrow.Table.from_pylist(rows), path)
-    first, second = read(path, screens.BOTH), read(table(tmp_path / "data.csv", rows), screens.BOTH)
-    assert first.factors == second.factors
-    assert first.treatments == second.treatments
-    for one, other in zip(first.series, second.series, strict=True):
-        assert one.value.tolist() == other.value.tolist()
-        assert one.iteration.tolist() == other.iteration.tolist()
+def practice(made: ScreenResult) -> list[str]:
+    return [line for line in made.verdict if line.startswith("does it matter in practice")]
 
 
-@pytest.fixture
-def planted(tmp_path: Path) -> Path:
-    return table(tmp_path / "planted.csv", screens.planted(25))
+@pytest.mark.parametrize("value", [5.0, 0.1, 1e300])
+@pytest.mark.parametrize("iterations", [10, 7])
+def test_rounding_is_no_effect_that_samples_show(tmp_path: Path, value: float, iterations: int) -> None:
+    rows = [row | {"wall": value} for row in screens.planted(10)]
+    kept = [row for row in rows if row["iteration"] < iterations or row["a"]]
+    made = made_of(tmp_path, kept, WALL)
+    assert practice(made) == ["does it matter in practice: wall: there is no effect"]
+    assert page_tables.material(made.responses["wall"]) == ("There is no effect.", None)
 
 
-ASKED = ("--value", "wall", "--value", "other", "--subsamples", "20")
+def test_an_inert_factor_has_no_adjusted_effect_of_rounding(tmp_path: Path) -> None:
+    rows = [{"x": x, "y": y, "iteration": at, "value": 5 + 0.1 * x} for at in range(6) for x in (0, 1) for y in (0, 1)]
+    effects = made_of(tmp_path, rows).responses["value"].effects
+    for each in effects.values():
+        assert each.adjusted == each.effect
+    assert effects["x"].effect == pytest.approx(0.1)
+    assert effects["y"].effect == 0
 
 
-def test_the_exit_code_says_whether_some_factor_matters(planted: Path) -> None:
-    done = cbench("analyze", planted, *ASKED, "--json")
-    made: dict[str, Any] = json.loads(done.stdout)
-    assert (done.returncode, made["factors_matter"], done.stderr) == (1, True, "")
-    none = cbench("analyze", planted, "--factor", "b", "--factor", "a", "--factor", "c", "--value", "other", "--json")
-    assert (none.returncode, json.loads(none.stdout)["factors_matter"]) == (0, False)
+def test_what_cannot_be_told_is_not_counted_among_the_effects_that_samples_show(tmp_path: Path) -> None:
+    path = table(tmp_path / "data.csv", screens.two_by_three(8))
+    made = screened(path, replace(QUICK, only=("fp=0 prf=1", "fp=1 prf=2")))[0]
+    row = made.responses["value"]
+    assert [name for name, each in row.effects.items() if not each.testable] == ["fp", "prf"]
+    assert set(material_of(row).effects) == {"os"}
+    alone = made_of(tmp_path, [each for each in screens.two_by_three(8) if each["os"] == (each["fp"] == 1)])
+    assert material_of(alone.responses["value"]).effects.keys() == {"prf"}
 
 
-def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
-    done = cbench("analyze", planted, *ASKED)
-    assert done.returncode == 1
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("what matters: ")
-    assert any(line.startswith("does it matter in practice: wall: ") for line in lines)
-    assert "wall: 200 values, 0 failed" in lines
-    assert any("a=0 b=0 c=1" in line for line in lines)
+def test_no_effect_that_can_be_told_is_a_reason_in_place_of_sizes(tmp_path: Path) -> None:
+    rows = [{"x": x, "y": x, "iteration": at, "value": x + at} for at in range(6) for x in (0, 1)]
+    made = made_of(tmp_path, rows)
+    assert made.responses["value"].material == NoMateriality("no main effect that can be told")
+    assert not practice(made)
+    assert page_tables.material(made.responses["value"]) == ("no main effect that can be told", None)
 
 
-def test_data_that_answer_nothing_end_with_2_after_what_they_show(tmp_path: Path) -> None:
-    path = table(tmp_path / "pilot.csv", screens.pilot())
-    done = cbench("analyze", path)
-    assert done.returncode == 2
-    assert done.stdout.startswith("nothing could be tested: ")
-    assert f"cbench: error: {path}: nothing could be tested" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_the_terminals_sizes_are_the_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row | {"value": row["value"] + row["iteration"]} for row in screens.two_by_three(12)]
+    made = screened(table(tmp_path / "data.csv", rows), replace(QUICK, minus=("fp=0 prf=2",)))[0]
+    assert "fp (+2.5 adjusted)" in made.verdict[0]
+    assert made.responses["value"].effects["fp"].effect == pytest.approx(8 / 3)
+    render_screen.analysis(made)
+    lines = capsys.readouterr().out.splitlines()
+    (shown,) = [line for line in lines if line.split()[:1] == ["fp"]]
+    assert shown.split()[1:3] == ["+2.5", "adj."]
+    (other,) = [line for line in lines if line.split()[:1] == ["os"]]
+    assert "adj." not in other
 
 
-@pytest.mark.slow
-def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    done = cbench("report", planted, "-o", page, *ASKED)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"cbench: {page} written: what matters: ")
-    assert page.read_text().startswith("<!doctype html>")
-    for target, said in ((planted, "is the data itself"), (tmp_path / "no" / "x.html", "no directory")):
-        refused = cbench("report", planted, "-o", target, *ASKED)
-        assert refused.returncode == 2
-        assert said in refused.stderr
-    assert planted.read_text().startswith("a,b,c,iteration")
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--alpha", "1"), "--alpha 1: between 0 and 1"),
-        (("--ci-level", "100"), "--ci-level 100: a level such as 95"),
-        (("--digits", "3"), "--digits 3: 1 or 2"),
-        (("--subsamples", "-1"), "--subsamples -1: from 0"),
-        (("--seed", "-1"), "--seed -1: from 0"),
-        (("--abridgment", "x"), "--abridgment x: the data have none"),
-    ],
-)
-def test_options_that_mean_nothing_are_told(planted: Path, options: tuple[str, str], said: str) -> None:
-    done = cbench("analyze", planted, "--value", "wall", "--value", "other", *options)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("name", ["missing.csv", "."])
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, name: str) -> None:
-    done = cbench("analyze", tmp_path / name)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "no such file" in done.stderr or "is a directory" in done.stderr
-
-
-def test_without_numpy_one_line_says_what_to_install(planted: Path) -> None:
-    code = (
-        "import sys\n"
-        "sys.modules['numpy'] = None\n"
-        f"sys.argv = ['cbench', 'screen', 'analyze', {str(planted)!r}]\n"
-        "import cbench.__main__\ncbench.__main__.main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "cbench: error: cbench screen analyze needs numpy: pip install 'quiet-cbench[order]'\n"
+def test_an_effect_that_is_balanced_or_unknown_has_no_mark() -> None:
+    assert render_screen.size(AdjustedSize(effect=0.25, adjusted=0.25, signed=True, testable=True)) == "+0.25"
+    assert render_screen.size(AdjustedSize(effect=None, adjusted=None, signed=False, testable=True)) == "-"
+    assert render_screen.size(EffectSize(effect=0.25, signed=False, testable=True)) == "0.25"

@@ -61,10 +61,10 @@ def test_the_boot_check_in_the_document_is_the_one_that_the_plan_names() -> None
     text = DOCUMENT.split("### The boot check\n", 1)[1].split("`cbench screen analyze`", 1)[0]
     code = "\n".join(line.removeprefix("    ") for line in text.splitlines() if line.startswith("    "))
     planned = Planned(parse(code, "e.toml", "/"))
-    judged = planned.judged()
-    assert (len(planned.batches), planned.trials) == (20, 2020)
-    assert [(each.name, each.ok) for each in judged.effects] == [("smt", True)]
-    (said,) = planned.words(judged)
+    plan = planned.result()
+    assert (len(plan.batches), plan.trials) == (20, 2020)
+    assert [(each.name, each.testable) for each in plan.effects] == [("smt", True)]
+    (said,) = plan.words
     assert said.startswith("smt: 20 boots, 10 of on, 10 of off;")
     assert said.endswith("neither alternating nor in blocks)")
     for key in ("batches = 10", 'sequence = "mixed"'):

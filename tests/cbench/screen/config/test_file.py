@@ -61,7 +61,7 @@ def test_excluded_treatments_are_not_run_questionable_ones_are_marked_and_respon
     assert [each.name for each in found] == ["a=0 b=1", "a=1 b=0", "a=1 b=1"]
     assert [each.questionable for each in found] == ["", "r2", "r2"]
     assert [dict(each.unobtainable) for each in found] == [{"z": "r3"}, {}, {"z": "r3"}]
-    tests = treatments.study_tests(screen, found)
+    tests = treatments.study_tests(screen, found, lambda treatment: "")
     assert [[metric.name for metric in test.metrics] for test in tests] == [["y"], ["y", "z"], ["y"]]
 
 

@@ -32,18 +32,17 @@ def test_a_command_that_nothing_undoes_is_refused_where_another_level_has_none()
 
 
 @pytest.mark.parametrize(
-    "levels",
+    ("levels", "restores"),
     [
-        {"off": "command = 'rm -f m'", "on": "command = 'touch m'"},
-        {"off": "found = true", "on": "command = 'touch m'\nrestore = 'rm m'"},
-        {"off": "found = true", "on": "command = 'touch m'\nrestore = ''"},
+        ({"off": "command = 'rm -f m'", "on": "command = 'touch m'"}, [None, None]),
+        ({"off": "found = true", "on": "command = 'touch m'\nrestore = 'rm m'"}, [None, "rm m"]),
+        ({"off": "found = true", "on": "command = 'touch m'\nrestore = ''"}, [None, ""]),
     ],
 )
-def test_a_command_is_undone_or_said_to_stay_or_followed_by_that_of_every_other_level(levels: dict[str, str]) -> None:
-    assert [level.restore for level in read(experiment(factor("a", levels))).factors[0].levels] in (
-        ["", ""],
-        ["", "rm m"],
-    )
+def test_a_command_is_undone_or_said_to_stay_or_followed_by_that_of_every_other_level(
+    levels: dict[str, str], restores: list[str | None]
+) -> None:
+    assert [level.restore for level in read(experiment(factor("a", levels))).factors[0].levels] == restores
 
 
 def test_what_undoes_needs_a_command_also_where_it_is_empty() -> None:

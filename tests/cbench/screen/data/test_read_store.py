@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cbench.screen.data.read import Chosen, read
+from cbench.screen.data.read_table import Chosen, read
 from quiet.errors import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 from tests.cbench.study.running import Command
@@ -67,12 +67,13 @@ def test_a_store_says_what_the_file_declared(store: Path) -> None:
     assert first.sequence.tolist() == list(range(32))
 
 
-def test_what_is_exported_is_the_same_experiment(store: Path) -> None:
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_what_is_exported_is_the_same_experiment(store: Path, kind: str) -> None:
     folder = store.parent
-    command = Command(("e.db", "--format", "csv", "-o", "e.csv"), folder, "export")
+    command = Command(("e.db", "--format", kind, "-o", f"e.{kind}"), folder, "export")
     command.communicate()
     assert command.returncode == 0
-    kept, table = read(store), read(folder / "e.csv")
+    kept, table = read(store), read(folder / f"e.{kind}")
     assert [each.name for each in table.factors] == ["size", "way"]
     assert [each.name for each in table.series] == ["y", "z"]
     assert list(table.questionable.values()) == ["nobody runs it so"]

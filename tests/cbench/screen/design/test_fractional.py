@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbench.screen.design.factorial import Factor, effect_name, full_factorial, named
+from cbench.screen.design.factorial import effect_name, full_factorial, named
 from cbench.screen.design.fractional import Fraction, Word, best_fraction, fraction
 from tests.cbench.screen.design.designs import COMPLETE, FACTORS, factors
 
@@ -46,18 +46,9 @@ def test_excluded_treatments_are_not_in_a_design() -> None:
         full_factorial(FACTORS, excluded=lambda treatment: True)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ([], "no factors"),
-        ([Factor("a", ())], "a has no levels"),
-        ([Factor("a", ("0",)), Factor("a", ("0",))], "two factors are called a"),
-        (factors("abcde", 10), "100000 treatments; at most 10000"),
-    ],
-)
-def test_factors_that_make_no_design_are_refused(wrong: list[Factor], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        full_factorial(wrong)
+def test_too_many_treatments_are_refused() -> None:
+    with pytest.raises(ValueError, match="100000 treatments; at most 10000"):
+        full_factorial(factors("abcde", 10))
 
 
 def test_half_a_fraction_of_four_factors_has_the_words_of_the_book() -> None:

@@ -200,10 +200,10 @@ def test_a_hard_factor_is_set_once_a_batch_and_the_host_is_reset_between_batches
     assert (tmp_path / "steps").read_text().split() == [
         f"{what}{level}" for level in "1001" for what in ("reset", "set")
     ]
-    assert [batch.levels for batch in found.batches] == [{"h": each} for each in "1001"]
+    assert list(found.batches) == [{"h": each} for each in "1001"]
     assert Counter(t.batch for t in found.trials) == dict.fromkeys(range(4), 6)
     assert [t.iteration for t in found.trials[:6]] == [0, 0, 1, 1, 2, 2]
-    assert all(found.treatments[t.treatment].levels["h"] == found.batches[t.batch].levels["h"] for t in found.trials)
+    assert all(found.treatments[t.treatment].levels["h"] == found.batches[t.batch]["h"] for t in found.trials)
     assert [each.confirmed for each in found.facts] == [{"h": each} for each in "1001"]
     assert found.facts[0].controlled == {"where": str(tmp_path), "mode": "single user"}
     assert len(found.facts[0].boot_ids) == 1

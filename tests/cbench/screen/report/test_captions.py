@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cbench.screen.analysis.result import EffectResult, StudiedSize, StudyResult
+from cbench.screen.analysis.result import EffectResult, StudyResult
 from cbench.screen.report.page import coverage_said, significant_said
+from cbench.screen.stats.practical_significance import StudiedSize
 
 
 def study(name: str, *sizes: tuple[str, int, float]) -> StudyResult:

@@ -13,7 +13,7 @@ import pytest
 from cbench.screen.analysis.analysis import analyse
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.data.data import Data
-from cbench.screen.data.read import Chosen
+from cbench.screen.data.read_table import Chosen
 from cbench.screen.report import page
 from tests.cbench.order.pages import NASTY, Outline
 from tests.cbench.screen import screens
@@ -115,7 +115,6 @@ def test_every_kind_of_figure_of_the_method_is_there(pages: dict[str, str]) -> N
         *("Values in time", "Intervals by the size of the sample"),
     ):
         assert title in titles
-    assert "Values by batch" in Outline(pages["boots"]).text("title")
     assert "Do values depend on the batch?" in Outline(pages["boots"]).text("h3")
     assert "Hard factors against their batches" in Outline(pages["whole plots"]).text("h3")
 

@@ -21,9 +21,9 @@ def technical_note(iterations: int, seed: int = 1) -> Data:
         mine = [number for number, cell in enumerate(CELLS) if cell[0] == os]
         orders = draw.permuted(np.tile(mine, (iterations, 1)), axis=1)
         size = orders.size
-        rows.append((np.full(size, os), np.repeat(np.arange(iterations), 6), np.tile(np.arange(6), iterations), orders))
-    batch, iteration, position, treatment = (
-        np.concatenate([each[at].ravel() for each in rows]).astype(np.int32) for at in range(4)
+        rows.append((np.full(size, os), np.repeat(np.arange(iterations), 6), orders))
+    batch, iteration, treatment = (
+        np.concatenate([each[at].ravel() for each in rows]).astype(np.int32) for at in range(3)
     )
     _, fp, prf = np.array(CELLS).T[:, treatment]
     n = treatment.size
@@ -40,7 +40,7 @@ def technical_note(iterations: int, seed: int = 1) -> Data:
     for name, value in values.items():
         keep = prf > 0 if name == "samples" else np.ones(n, dtype=bool)
         lacking = frozenset(at for at, cell in enumerate(CELLS) if cell[2] == 0) if name == "samples" else frozenset()
-        columns = [each[keep] for each in (treatment, iteration, batch, position, np.arange(n, dtype=np.int32), value)]
+        columns = [each[keep] for each in (treatment, iteration, batch, np.arange(n, dtype=np.int32), value)]
         series.append(ResponseSeries(name, "", name, "" if name == "samples" else "s", "lower", *columns, lacking))
     filters = (
         Filter("first", "minus fp=0 prf=2", np.array([cell[1:] != (0, 2) for cell in CELLS])),

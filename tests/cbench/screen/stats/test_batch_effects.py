@@ -1,116 +1,71 @@
-"""What decides about an effect where there are several batches: whether they agree, and not their iterations alone."""
+"""Boot dependency: the worked examples, unequal boots, and values without any spread."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from tests.cbench.screen import screens
-from tests.cbench.screen.screens import QUICK, analysed, cross, table
+from cbench.screen.stats.batch_effects import boot_check
 
-CHANGING = (1.2, -0.4, 0.9, 0.3, -0.8, 0.2)
-
-
-def boots(effects: Sequence[float], hard: bool, iterations: int = 12) -> list[dict[str, Any]]:
-    """Each boot has its own effect of B; A changes between boots."""
-    draw = np.random.default_rng(1)
-    return [
-        {
-            **({"A": boot % 2} if hard else {}),
-            "B": b,
-            "boot": f"boot {boot}",
-            "iteration": iteration,
-            "value": 10 + effect * b + 0.1 * draw.standard_normal(),
-        }
-        for boot, effect in enumerate(effects)
-        for iteration in range(iterations)
-        for b in (0, 1)
-    ]
+A = np.array([7.10, 7.12, 7.11, 7.15, 7.09])
+B = np.array([7.11, 7.10, 7.13, 7.14, 7.12])
+C = np.array([7.20, 7.22, 7.19, 7.25, 7.21])
+D = np.array([7.30, 7.31, 7.29, 7.35, 7.33])
+BOOTS = {"0": {"a": A, "b": B}, "1": {"c": C, "d": D}}
 
 
-def of(path: Path, rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    made, _ = analysed(table(path, rows), options=QUICK)
-    (row,) = made["responses"].values()
-    return made, row
+def test_the_boots_of_the_first_level_are_alike_as_printed() -> None:
+    found, _ = boot_check(BOOTS)
+    assert (found.level, found.batches, found.n) == ("0", ("a", "b"), (5, 5))
+    assert (round(found.h, 4), round(found.p, 4)) == (0.4, 0.5271)
+    assert (round(found.f or 0, 5), round(found.p_f or 0, 4)) == (0.23077, 0.6438)
+    assert (found.ms_between, found.ms_within) == (pytest.approx(9.0e-5), pytest.approx(3.9e-4))
+    assert (found.var_boot, found.icc, found.depends) == (0, 0, False)
 
 
-@pytest.mark.parametrize("hard", [True, False])
-def test_an_effect_that_changes_from_batch_to_batch_is_not_found_and_words_say_so(tmp_path: Path, hard: bool) -> None:
-    made, row = of(tmp_path / "t.csv", boots(CHANGING, hard, iterations=25))
-    effect = row["effects"]["B"]
-    assert effect["test"]["by"] == "split-plot analysis of variance"
-    assert not effect["significant"]
-    assert effect["p"] > 0.4
-    assert effect["test"]["p_within"] < 0.01
-    assert not made["factors_matter"]
-    assert any(line.startswith("B differs within these batches") for line in made["verdict"])
+def test_the_boots_of_the_second_level_differ_as_printed() -> None:
+    _, found = boot_check(BOOTS)
+    assert (found.level, found.batches) == ("1", ("c", "d"))
+    assert (round(found.h, 4), round(found.p, 7)) == (6.8182, 0.0090234)
+    assert (round(found.f or 0, 4), f"{found.p_f:.4e}") == (46.8649, "1.3155e-04")
+    assert (found.ms_between, found.ms_within) == (pytest.approx(0.02601), pytest.approx(5.55e-4))
+    assert (round(found.var_boot, 6), round(found.icc or 0, 5)) == (0.005091, 0.90170)
+    assert found.p_holm == pytest.approx(2 * found.p)
+    assert found.depends
 
 
-@pytest.mark.parametrize("hard", [True, False])
-def test_an_effect_that_all_batches_have_is_found(tmp_path: Path, hard: bool) -> None:
-    made, row = of(tmp_path / "t.csv", boots([0.3] * 6, hard))
-    assert row["effects"]["B"]["significant"]
-    assert row["effects"]["B"]["test"]["estimate"] == pytest.approx(0.3, abs=0.05)
-    assert made["verdict"][0].startswith("what matters: B (+0.")
-    assert not any("differs within these batches" in line for line in made["verdict"])
+def test_the_hard_factor_itself_does_not_look_like_a_boot() -> None:
+    """Boots a and b at one level, both 0.1 lower at the other: nothing depends on the boot."""
+    found = boot_check({"0": {"a": A, "b": B}, "1": {"c": A + 0.1, "d": B + 0.1}})
+    assert not any(each.depends for each in found)
+    assert boot_check({"": {"a": A, "b": B, "c": A + 0.1, "d": B + 0.1}})[
+        0
+    ].depends  # when the level is left out of account
 
 
-def test_batches_without_a_hard_factor_are_blocks_of_their_means(tmp_path: Path) -> None:
-    rows = boots(CHANGING, hard=False)
-    _, row = of(tmp_path / "t.csv", rows)
-    means = {
-        b: [
-            np.mean([each["value"] for each in rows if (each["boot"], each["B"]) == (f"boot {k}", b)]) for k in range(6)
-        ]
-        for b in (0, 1)
-    }
-    assert row["effects"]["B"]["p"] == pytest.approx(scipy.stats.ttest_rel(means[0], means[1]).pvalue)
+def test_unequal_boots_have_the_variance_components_of_the_book() -> None:
+    (found,) = boot_check({"": {"a": A, "b": B[:3], "c": np.concatenate([C, [np.nan]])}})
+    f, p = scipy.stats.f_oneway(A, B[:3], C)
+    h, p_h = scipy.stats.kruskal(A, B[:3], C)
+    assert (found.f, found.p_f) == (pytest.approx(f), pytest.approx(p))
+    assert (found.h, found.p) == (pytest.approx(h), pytest.approx(p_h))
+    n0 = (13 - (25 + 9 + 25) / 13) / 2
+    assert found.n == (5, 3, 5)
+    assert found.var_boot == pytest.approx((found.ms_between - found.ms_within) / n0)
 
 
-def test_the_easy_factor_of_the_worked_example_has_its_printed_p(tmp_path: Path) -> None:
-    _, row = of(tmp_path / "t.csv", screens.split_plot())
-    assert row["effects"]["B"]["p"] == pytest.approx(0.0010167, abs=5e-8)
-    assert row["effects"]["B"]["test"]["p_within"] == 2.0**-5
-    assert row["effects"]["B"]["test"]["estimate"] == pytest.approx(3.5)
+def test_boots_that_are_constant_and_different_depend_wholly() -> None:
+    (found,) = boot_check({"": {"a": np.full(20, 5.0), "b": np.full(20, 6.0)}})
+    assert (found.f, found.p_f, found.ms_within, found.icc) == (None, None, 0, 1)
+    assert found.depends
 
 
-def test_one_batch_is_left_to_its_iterations(tmp_path: Path) -> None:
-    _, row = of(tmp_path / "t.csv", boots([0.3], hard=False))
-    assert row["split_plot"] is None
-    assert row["effects"]["B"]["test"]["by"] == "signed ranks in blocks"
-    assert row["effects"]["B"]["test"]["p_within"] == row["effects"]["B"]["p"]
+def test_values_that_are_all_alike_depend_on_nothing() -> None:
+    (found,) = boot_check({"": {"a": np.full(5, 0.1), "b": np.full(5, 0.1)}})
+    assert (found.p, found.icc, found.depends) == (1, None, False)
 
 
-def coarse() -> list[dict[str, Any]]:
-    """Two boots of each os; a clock of 4 ms says 8 once in both boots of one os."""
-    return [
-        {
-            "os": os,
-            "x": x,
-            "boot": f"{os}{boot}",
-            "iteration": iteration,
-            "value": 8 if (os, x, iteration) == (1, 0, 0) else 4,
-        }
-        for os in (0, 1)
-        for boot in "ab"
-        for iteration in range(3)
-        for x in (0, 1)
-    ]
-
-
-def test_batches_that_are_exactly_alike_tell_nothing_of_a_hard_factor(tmp_path: Path) -> None:
-    made, row = of(tmp_path / "t.csv", coarse())
-    assert not made["factors_matter"]
-    assert (row["effects"]["os"]["p"], row["interactions"][0]["p"]) == (None, None)
-    assert row["effects"]["os"]["why"] == "the whole-plot error is 0: batches are exactly alike"
-    assert row["effects"]["x"]["test"]["by"] == "signed ranks in blocks"
-    assert row["effects"]["x"]["p"] > 0.05
-    assert any(
-        line.startswith("os cannot be tested: the batches of a level are exactly alike") for line in made["verdict"]
-    )
-    assert any(line.startswith(f"x, {cross('os', 'x')} cannot be tested against") for line in made["verdict"])
+def test_a_level_with_one_boot_or_single_values_is_left_out() -> None:
+    assert boot_check({"0": {"a": A}, "1": {"b": B[:1], "c": C[:1]}}) == ()
+    assert boot_check({"": {"a": A, "b": np.array([])}}) == ()

@@ -105,8 +105,3 @@ def test_the_order_of_treatments_and_a_constant_change_no_effect() -> None:
         assert two is not None
         assert two.effect == pytest.approx(one.effect)
         assert two.adjusted == pytest.approx(one.effect)
-
-
-def test_shapes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="one mean and one row"):
-        main_effect(CELLS, MEANS[:3], 0)

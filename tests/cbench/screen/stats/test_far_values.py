@@ -40,7 +40,9 @@ def test_tiny_values_have_the_same_t_interval_as_large_ones() -> None:
 
 def test_tiny_values_have_the_same_tests_as_large_ones() -> None:
     values = experiment(1, 20)
-    for one, small in zip(blocked(LEVELS, values).effects, blocked(LEVELS, values * SMALL).effects, strict=True):
+    tiny_tests = blocked(LEVELS, values * SMALL).effects
+    for effect, one in blocked(LEVELS, values).effects.items():
+        small = tiny_tests[effect]
         assert (small.p, small.p_plain) == (one.p, one.p_plain)
         assert small.se == (None if one.se is None else one.se * SMALL)
     first, tiny = first_run(values[:, 0]), first_run(values[:, 0] * SMALL)
@@ -50,11 +52,10 @@ def test_tiny_values_have_the_same_tests_as_large_ones() -> None:
 @pytest.mark.parametrize("scale", [SMALL, 1 / SMALL])
 def test_batches_of_tiny_and_of_huge_values_have_the_same_p(scale: float) -> None:
     names = ("os", "B")
-    one, far = (split_plot(names, PLOT_LEVELS, PLOTS, VALUES * by, hard=[0]) for by in (1, scale))
+    (one, _), (far, _) = (split_plot(names, PLOT_LEVELS, PLOTS, VALUES * by, hard=[0]) for by in (1, scale))
     assert [(row.f, row.p) for row in far.rows] == [(row.f, row.p) for row in one.rows]
-    samples = [VALUES[:3], VALUES[3:6]]
-    (near,), (away,) = (boot_check([each * by for each in samples], [0, 0]) for by in (1, scale))
-    assert (away.f, away.icc, away.means.tolist()) == (near.f, near.icc, (near.means * scale).tolist())
+    (near,), (away,) = (boot_check({"": {"a": VALUES[:3] * by, "b": VALUES[3:6] * by}}) for by in (1, scale))
+    assert (away.f, away.icc, away.means) == (near.f, near.icc, tuple(mean * scale for mean in near.means))
 
 
 def test_tiny_values_have_a_deviation_in_the_table(tmp_path: Path) -> None:

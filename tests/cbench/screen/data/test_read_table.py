@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cbench.screen.data import read_table
-from cbench.screen.data.read import Chosen, read
+from cbench.screen.data.read_table import Chosen, read
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
 from tests.cbench.screen.screens import analysed, table

@@ -49,8 +49,7 @@ def test_the_abridgments_have_the_printed_counts_and_balance(
 def test_the_complete_design_can_test_everything_with_several_boots() -> None:
     found = assess(FACTORS, COMPLETE, plots=2)
     assert all(each.ok and each.df == each.full for each in found.effects)
-    assert (found.rank, found.columns, found.orthogonal, found.words) == (10, 10, True, ())
-    assert found.plots_df == 2
+    assert (found.orthogonal, found.words) == (True, ())
 
 
 def test_one_batch_per_level_cannot_test_the_hard_factor() -> None:
@@ -132,16 +131,6 @@ def test_the_aliases_of_a_plackett_burman_design_are_its_own() -> None:
         assert found.effect(main).aliases == tuple(
             f"{'abcdefghijk'[a]}{TIMES}{'abcdefghijk'[b]}" for a, b in sorted(ours)
         )
-    assert assess(factors("abcdefghijk"), design.treatments, interactions=False).words == ()
-
-
-def test_no_treatments_and_the_same_one_twice_are_refused() -> None:
-    with pytest.raises(ValueError, match="no treatments are left"):
-        assess(FACTORS, [])
-    with pytest.raises(ValueError, match="os=0 fp=0 prf=0 is there twice"):
-        assess(FACTORS, [COMPLETE[0], COMPLETE[0]])
-    with pytest.raises(KeyError):
-        assess(FACTORS, COMPLETE, interactions=False).effect(0, 1)
 
 
 LEVELS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
@@ -167,13 +156,13 @@ def test_ranks_are_those_of_floating_point_and_untestable_effects_add_none(
     wanted = effects(present(treatments), True)
     rows, places = columns(treatments, wanted)
     matrix = np.array(rows, dtype=float)
-    assert found.rank == np.linalg.matrix_rank(matrix) == rank(rows)
-    assert found.columns == matrix.shape[1] == found.rank + len(null_space(rows))
+    whole = np.linalg.matrix_rank(matrix)
+    assert whole == rank(rows) == matrix.shape[1] - len(null_space(rows))
     for each in found.effects:
         if len(each.factors) == 2 and each.why != ONE_LEVEL:
             start, end = places[each.factors]
             without = np.delete(matrix, slice(start, end), axis=1)
-            assert each.df == found.rank - np.linalg.matrix_rank(without)
+            assert each.df == whole - np.linalg.matrix_rank(without)
             assert each.ok == (each.df > 0)
 
 
