@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -134,22 +135,36 @@ class _Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def fork(self) -> int | None:
+        """fork(2); None when a signal came before. One that comes now waits for the child, which has no handler."""
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        try:
+            if self.pending:
+                return None
+            self.child = os.fork()
+            if self.child == 0:
+                for number in self._before:
+                    signal.signal(number, signal.SIG_DFL)
+            return self.child
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
     def _take(self, number: int, _frame: object) -> None:
         if not self.child:
             self.pending = number
         elif number in _FORWARDED:
-            os.kill(self.child, number)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.child, number)
 
 
 def _child(program: str, command: Sequence[str], cpus: CpuPartition, fixed: bool, signals: _Signals) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
-    if signals.pending:
+    pid = signals.fork()
+    if pid is None:
         return 128 + signals.pending
-    pid = os.fork()
     if pid == 0:
         _become(program, command, cpus, fixed)
-    signals.child = pid
     _, status = os.waitpid(pid, 0)
     signals.child = 0
     code = os.waitstatus_to_exitcode(status)
@@ -157,7 +172,7 @@ def _child(program: str, command: Sequence[str], cpus: CpuPartition, fixed: bool
 
 
 def _become(program: str, command: Sequence[str], cpus: CpuPartition, fixed: bool) -> None:
-    """In the child: go to the isolated CPUs and execute; never returns. Handlers of ours end with the execution."""
+    """In the child: go to the isolated CPUs and execute; never returns."""
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, its children should not
             signal.signal(number, signal.SIG_DFL)
