@@ -30,8 +30,12 @@ _LOADERS_OWN = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # of the boot loader inte
 _MAC = re.compile(r"(?<![0-9a-fA-F:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}(?![0-9a-fA-F:])")
 _MAC_NAME = re.compile(r"\benx[0-9a-f]{12}\b")  # interfaces named by systemd after their address
 _IP4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+_IP6 = re.compile(
+    r"(?<![\w:.])(?:(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}"
+    r"|(?:[0-9a-fA-F]{1,4}:){1,6}(?::[0-9a-fA-F]{1,4}){1,6}|(?:[0-9a-fA-F]{1,4}:){1,7}:)(?![\w:])"
+)
 _LONG_HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")  # machine ids, containers
-_BUILDER = re.compile(r"\([^()\s]+@[^()\s]+\)")  # who built the kernel, /proc/version
+_BUILDERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # in /proc/version: who built it, where, and with which compiler
 _SERIAL = re.compile(r"^(Serial\s*:|.*identification =) *\w+", re.MULTILINE)  # /proc/cpuinfo on Arm and s390
 _IDS = ("serial", "uuid", "wwid", "asset_tag", "phys_port_id", "phys_switch_id", "machine-id", "hostname", "domainname")
 _KERNELS_OWN = re.compile("cgroup2?|proc|sysfs|devtmpfs|tracefs|debugfs|securityfs|resctrl|hugetlbfs|configfs")
@@ -107,9 +111,11 @@ class Redaction:
             return ""
         if path.startswith("/proc/sys/") and not (name == "osrelease" or re.fullmatch(r"[\d\s,a-fx-]*", text)):
             return MASKED  # sysctls that are read are numbers, CPUs and masks; others may be programs to call
+        if path == "/proc/version":
+            text = _BUILDERS.sub(f"({MASKED})", text)
         if path == "/proc/interrupts" or name in ("actions", "uevent"):
             text = self._names.text(text)
-        return self._ids(_SERIAL.sub(rf"\1 {MASKED}", _BUILDER.sub(f"({MASKED})", text)))
+        return self._ids(_SERIAL.sub(rf"\1 {MASKED}", text))
 
     def _mounts(self, text: str) -> str:
         """The kernel's own file systems, and the type of the root's, which identifies a container."""
@@ -145,6 +151,7 @@ class Redaction:
         text = _MAC.sub(lambda m: m[0] if _even(m[0]) else self._address(m[0]), text)
         text = _MAC_NAME.sub(lambda m: f"enx0200{self._number('mac', m[0][3:]):08x}", text)
         text = _IP4.sub(lambda m: m[0] if m[0] in ("0.0.0.0", "127.0.0.1") else self._ip(m[0]), text)  # noqa: S104
+        text = _IP6.sub(lambda m: f"2001:2::{self._number('ip', m[0]):x}", text)  # for benchmarks, RFC 5180
         return _LONG_HEX.sub(lambda m: f"{self._number('id', m[0]):0{len(m[0])}x}", text)
 
     def _number(self, kind: str, secret: str) -> int:
