@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -80,7 +82,7 @@ def test_it_is_one_page_that_asks_for_nothing() -> None:
     assert text.startswith("<!doctype html>")
     assert page.open == []
     assert page.wanted == []
-    assert "http" not in text
+    assert "://" not in text
     assert "{{" not in text
 
 
@@ -103,3 +105,10 @@ def test_of_too_many_gaps_the_longest_are_drawn_and_the_others_counted(monkeypat
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_cause_has_a_colour(kind: str) -> None:
     assert re.fullmatch("#[0-9a-f]{6}", timeline.COLOURS[kind])
+
+
+def test_no_script_but_the_pages_own_is_allowed() -> None:
+    text = timeline.page(measured())
+    script = text.partition("<script>")[2].partition("</script>")[0]
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'" in text
