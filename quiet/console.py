@@ -144,13 +144,26 @@ def _usage(error: Exception, name: str) -> int:
         return INTERRUPTED
     words = getattr(error, "format_message", None)
     if words is None:
-        raise error
+        return _internal(error, name)
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stdout.write(f"{words()}\n")
         return _USAGE
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else name
     _say(f"{name}: error: {' '.join(words().split())} (see `{command} --help`)")
+    return _USAGE
+
+
+def _internal(error: Exception, name: str) -> int:
+    """A defect of this program, or input that nobody thought of: one line too, and never the exit code of a result."""
+    if sys.flags.dev_mode:
+        raise error
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else ""
+    what = f"{type(error).__name__}: {error}"[:200]
+    _say(f"{name}: error: internal error: {what}{where}; please report it (`python -X dev -m {name} ...` shows more)")
     return _USAGE
 
 

@@ -100,6 +100,8 @@ def faults(outcome: Outcome) -> list[str]:
     broken = []
     if "Traceback (most recent call last)" in outcome.err:
         broken.append("traceback")
+    if "internal error" in outcome.err:
+        broken.append("internal error")
     if outcome.hung:
         broken.append("hang")
     elif outcome.code not in CODES:

@@ -32,6 +32,7 @@ def test_damaged_input_is_one_line_and_a_documented_exit_code(seeds: Seeds, kind
     ("outcome", "fault"),
     [
         (Outcome(1, "", "Traceback (most recent call last):\n", False, False), "traceback"),
+        (Outcome(2, "", "quiet: error: internal error: KeyError: 1\n", False, False), "internal error"),
         (Outcome(-9, "", "", True, True), "hang"),
         (Outcome(5, "", "", False, False), "exit code 5"),
         (Outcome(2, "", "", False, False), "0 error lines"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quiet.console import one_line, printable, save
+from quiet.console import ended, one_line, printable, save
 from quiet.errors import QuietError
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
@@ -50,3 +50,13 @@ def test_a_link_where_a_file_is_written_first_is_not_followed(tmp_path: Path) ->
     with pytest.raises(QuietError, match=r"--output .*out\.html: File exists"):
         save(str(tmp_path / "out.html"), "text", "--output")
     assert victim.read_text() == "victim"
+
+
+def test_a_defect_is_one_line_and_never_the_exit_code_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    def call() -> int:
+        return {}["absent"]
+
+    assert ended(call, "quiet") == 2
+    line = capsys.readouterr().err
+    assert line.startswith("quiet: error: internal error: KeyError: 'absent' at tests.quiet.test_console:")
+    assert line.count("\n") == 1
