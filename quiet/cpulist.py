@@ -37,9 +37,8 @@ def _part(part: str, whole: str) -> Iterable[int]:
     used, _, group = stride.partition("/")
     numbers = [first, last if dash else first, used or "1", group or used or "1"]
     # str.isdecimal also accepts other scripts' digits; the kernel does not
-    if not all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers) or (
-        ":" in part and not (used and group)
-    ):
+    plain = all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers)
+    if not plain or (":" in part and not (used and group)):
         raise UsageError(f"{whole!r} is not a CPU list: {part!r} is not a number or a range; write it like 2-3,8")
     low, high, width, step = (int(n) for n in numbers)
     if high < low or high >= _HIGHEST or not 0 < width <= step:

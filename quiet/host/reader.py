@@ -144,7 +144,7 @@ class Reader(Root):
 
     def _is_empty_link(self, path: str) -> bool:
         """Whether a recorded tree has a link to /dev/null there, as systemd masks units: the tree has no devices."""
-        return bool(self.root) and self.link(path) == os.devnull
+        return bool(self.root) and Reader.link(self, path) == os.devnull
 
     def is_entry(self, path: str) -> bool:
         """Whether something has this name, be it a link that leads nowhere."""

@@ -155,13 +155,13 @@ def soon() -> Iterator[None]:
     ],
 )
 def test_no_file_of_a_tree_blocks_a_command_or_fills_the_memory(
-    quiet: Quiet, tree: Path, path: str, make: Callable[[Path], None]
+    quiet: Quiet, tree: Path, tmp_path: Path, path: str, make: Callable[[Path], None]
 ) -> None:
     place = tree / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
     make(place)
-    for command in (("status",), ("plan",), ("boot", "status")):
+    for command in (("status",), ("plan",), ("boot", "status"), ("record", tmp_path / "recording")):
         done = quiet(*command, "--root", tree)
         assert done.code in (0, 1, 2, 3, 4)
         assert len(done.err) < 1000
