@@ -16,7 +16,7 @@ from cbench.run import command as run
 from cbench.screen import command as screen
 from cbench.sweep import command as sweep
 from cbench.validate import command as validate
-from quiet import UsageError, enter
+from quiet import enter
 
 app = typer.Typer(
     add_completion=False,
@@ -29,20 +29,6 @@ app = typer.Typer(
 for feature in (run, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
 validate.add_to(screen.screen)
-
-
-COMPILED = ("cbench._cbench", "quiet.noise._noise")
-
-
-def _command(*arguments: object, **options: object) -> object:
-    """The command line; where it needs compiled parts that are missing, that is one line."""
-    try:
-        return app(*arguments, **options)
-    except ModuleNotFoundError as error:
-        if error.name not in COMPILED:
-            raise
-        command = " ".join(["cbench", *(word for word in sys.argv[1:2] if not word.startswith("-"))])
-        raise UsageError(f"{command} needs the compiled parts, which are missing here: pip install .") from None
 
 
 def _trim(words: Collection[str]) -> None:
@@ -73,4 +59,4 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
     _trim(sys.argv[1:])
-    enter(_command, "cbench")
+    enter(app, "cbench")

@@ -6,9 +6,8 @@ for `--json`, for exports and for the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from html import escape
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -59,17 +58,3 @@ def json_object(value: object) -> dict[str, JsonValue]:
     if not isinstance(content, dict):
         raise TypeError(f"{type(value).__name__} is no object in JSON")
     return content
-
-
-def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:
-    """A table with a caption, and lines of text below it; every value is escaped."""
-    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in row)}</tr>" for row in rows)
-    lines = "".join(f"<p>{escape(line)}</p>" for line in below)
-    return (
-        f"<table><caption>{escape(title)}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{lines}"
-    )
-
-
-def _text(value: object) -> str:
-    return "-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)

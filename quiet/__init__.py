@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quiet.console import one_line as one_line
     from quiet.console import printable as printable
     from quiet.console import save as save
+    from quiet.console import table_html as table_html
     from quiet.cpulist import CpuSet as CpuSet
     from quiet.errors import Incomplete as Incomplete
     from quiet.errors import QuietError as QuietError
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
     load_profile = _profile.load
 
 _HOMES = {
-    "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable save",
+    "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable save table_html",
     "cpulist": "CpuSet format=format_cpus parse=parse_cpus parse_mask=parse_cpu_mask",
     "errors": "Incomplete QuietError Refused UsageError",
     "host.host": "Host",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from quiet.errors import QuietError, UsageError
 
 _USAGE, INTERRUPTED = 2, 130
+_COMPILED = ("cbench._cbench", "quiet.noise._noise")
 _LONGEST = 480  # characters of a message
 _STEERING = {
     code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
@@ -59,6 +60,21 @@ class OutputGone(QuietError):
     """Nobody reads what is printed."""
 
     exit_code = 141
+
+
+def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> str:
+    """A table with a caption, and lines of text below it; every value is escaped."""
+    from html import escape  # slow to load, and for notebooks only
+
+    def text(value: object) -> str:
+        return escape("-" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value))
+
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{text(value)}</td>' for value in row)}</tr>" for row in rows)
+    lines = "".join(f"<p>{escape(line)}</p>" for line in below)
+    return (
+        f"<table><caption>{escape(title)}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{lines}"
+    )
 
 
 def check_savable(path: str, option: str) -> None:
@@ -158,6 +174,9 @@ def _internal(error: Exception, name: str) -> int:
     """A defect of this program, or input that nobody thought of: one line too, and never the exit code of a result."""
     if sys.flags.dev_mode:
         raise error
+    if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
+        _say(f"{name}: error: this needs the compiled parts, which are missing here: pip install .")
+        return _USAGE
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,3 +71,16 @@ def test_the_new_c_file_compiles(compiler: str, tmp_path: Path) -> None:
 def test_the_new_case_has_the_form_of_the_others() -> None:
     (path,) = [path for path in NEW if path.endswith(".toml")]
     assert tomllib.loads(NEW[path])["change"]
+
+
+def test_the_new_export_format_writes_a_row_a_line(tmp_path: Path) -> None:
+    path = next(path for path in NEW if path.startswith("cbench/export/"))
+    (tmp_path / "jsonl.py").write_text(NEW[path])
+    spec = importlib.util.spec_from_file_location("jsonl", tmp_path / "jsonl.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    source = SimpleNamespace(table=SimpleNamespace(columns=("trial", "value"), rows=[(0, 1.5), (1, None)]))
+    text = module.JsonLinesExporter().write(source, clean_only=False)
+    assert [json.loads(line) for line in text.splitlines()] == [{"trial": 0, "value": 1.5}, {"trial": 1, "value": None}]

@@ -12,7 +12,7 @@ from cbench.compare.readers import registry
 from cbench.compare.readers.reader import Number, TestSample
 from cbench.compare.stats import HEADLINES, LEAST, Comparison, NoHeadline, compare_samples, cycle_exact
 from cbench.compare.verdict import notes, verdict
-from quiet import UsageError
+from quiet import UsageError, table_html
 
 AUTO = "auto"
 STEADIER = 10
@@ -76,6 +76,10 @@ class CompareResult:
     other_units: tuple[str, ...]
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        rows = [(each.test, each.unit, f"{each.ratio:.4g}", each.outcome, each.verdict) for each in self.comparisons]
+        return table_html(f"{self.a} and {self.b}", ("test", "unit", "ratio", "outcome", "verdict"), rows)
 
 
 def share(text: str) -> float:

@@ -11,7 +11,8 @@ from cbench.interfere.stats import Baseline, baseline, difference, disturbs, dou
 from cbench.machine.describe import HostFacts
 from cbench.machine.topology import Place
 from cbench.model import Counter, Params, Trial
-from cbench.results import extended, table_html
+from cbench.results import extended
+from quiet import table_html
 
 DIFFERENT = "the trials did different work"
 

@@ -10,11 +10,12 @@ from statistics import median
 from cbench.machine.describe import HostFacts
 from cbench.measure import layout
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
-from cbench.results import LEFT_OUT, table_html
+from cbench.results import LEFT_OUT
 from cbench.stats import settling
 from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
 from cbench.stats.summary import Spread, by_level, floor, spread, summarise
 from cbench.stats.verdict import verdict
+from quiet import table_html
 
 SHOWN = 5
 

@@ -11,9 +11,10 @@ from cbench.machine.tlb import Tlb, TlbLevels
 from cbench.machine.topology import Cache
 from cbench.measure.result import WorkloadResult, workload_result
 from cbench.model import Counter
-from cbench.results import extended, table_html
+from cbench.results import extended
 from cbench.sweep.measure import SweepCell
 from cbench.sweep.sizes import binary
+from quiet import table_html
 
 
 @dataclass(frozen=True, slots=True)

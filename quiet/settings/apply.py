@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quiet import cpulist
+from quiet.console import table_html
 from quiet.errors import Refused
 from quiet.host.host import Host
 from quiet.host.lock import locked
@@ -37,6 +38,10 @@ class Receipt:
     skips: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
     missing_boot: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        below = [f"not applied: {each.target}: {each.reason}" for each in self.failures]
+        return table_html(f"applied {self.profile}", Change._fields[:5], (c[:5] for c in self.changes), below)
 
 
 def apply(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from quiet.console import table_html
 from quiet.host.reader import Reader
 from quiet.knobs.knob import Knob, RuleContext, Skip
 from quiet.knobs.registry import KNOBS
@@ -55,6 +56,9 @@ class Plan:
         self.profile, self.cpus, self.changes, self.skips = profile, cpus, changes, skips
         self.missing_boot = missing_boot
         self._disturbed = disturbed
+
+    def _repr_html_(self) -> str:
+        return table_html(f"profile {self.profile}: changes", Change._fields[:5], (c[:5] for c in self.changes))
 
     @cached_property
     def entangled(self) -> Targets:

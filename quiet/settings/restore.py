@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from quiet import cpulist
+from quiet.console import table_html
 from quiet.errors import QuietError
 from quiet.host.host import Host
 from quiet.host.lock import locked
@@ -40,6 +41,10 @@ class Outcome:
     damaged: bool = False  # the journal, also where `keep` accepted it
     copy: str = ""  # of a damaged journal
     log_error: str = ""  # why the restore could not be logged
+
+    def _repr_html_(self) -> str:
+        rows = ((each.knob, each.target, each.reason) for each in self.left)
+        return table_html(f"restored {self.restored} settings; left:", ("knob", "target", "why"), rows)
 
     @property
     def left(self) -> tuple[Skipped, ...]:

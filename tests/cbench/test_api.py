@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cbench
-from cbench.results import table_html
+from quiet import table_html
 from tests import CHECKOUT
 
 DOCUMENT = CHECKOUT / "docs" / "api.md"

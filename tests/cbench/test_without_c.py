@@ -65,5 +65,5 @@ def test_a_screening_experiment_is_analyzed(tmp_path: Path) -> None:
 def test_what_measures_ends_in_one_line_that_says_what_to_install(arguments: list[str]) -> None:
     done = without_c(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    needed = f"cbench {arguments[0]} needs the compiled parts, which are missing here: pip install ."
+    needed = "this needs the compiled parts, which are missing here: pip install ."
     assert done.stderr == f"cbench: error: {needed}\n"

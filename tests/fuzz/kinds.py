@@ -124,9 +124,9 @@ OPTIONS = {
     ),
     ("cbench", "compare"): ("", "--level", "--margin", "--headline"),
     ("cbench", "export", "a.db"): ("--format", "--output"),
-    ("cbench", "order", "analyze", "orders.csv"): ("--alpha", "--ci-level", "--delta", "--value", "--correction"),
+    ("cbench", "order", "analyze", "orders.csv"): ("--alpha", "--delta", "--value"),
     ("cbench", "screen", "analyze", "treatments.csv", "--value", "elapsed"): (
-        *("--alpha", "--ci-level", "--seed", "--only", "--minus", "--subsamples", "--factor", "--hard", "--digits"),
+        *("--alpha", "--ci-level", "--seed", "--only", "--minus", "--subsamples", "--factor", "--hard"),
     ),
 }
 

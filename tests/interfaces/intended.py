@@ -7,6 +7,7 @@ _RULES = (
     "`--every-rule`, `--correction`, `--intervals`, `--ci-level`, `--case`, `--failures` and `--null` are gone: "
     "`--as-published` has the definitions of OrderSage's tool together, and no document needs them one by one"
 )
+_SAME = "an option is gone: another one does the same, or no document needs it (CHANGELOG.md names both)"
 
 # The beginning of a label as `--list` prints it ("group: command line") and why that command may differ.
 INTENDED: dict[str, str] = {
@@ -17,6 +18,12 @@ INTENDED: dict[str, str] = {
     "help: cbench order analyze --help": _RULES,
     "help: cbench order report --help": _RULES,
     "usage: cbench order analyze stores/study.db --every-rule": _RULES,
+    "usage: cbench order analyze stores/study.db --ci-level": _RULES,
+    "help: cbench screen analyze --help": _SAME,
+    "help: cbench screen report --help": _SAME,
+    "help: cbench screen validate --help": _SAME,
+    "help: cbench interfere --help": _SAME,
+    "help: cbench sweep memory --help": _SAME,
 }
 # As above, for the end of a label.
 INTENDED_ENDS: dict[str, str] = {"--json --every-rule": _RULES, "usage: cbench": _STEP}
