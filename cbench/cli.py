@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Collection
@@ -36,6 +37,9 @@ COMPILED = ("cbench._cbench", "quiet.noise._noise")
 
 def _command(*arguments: object, **options: object) -> object:
     """The command line; where it needs compiled parts that are missing, that is one line."""
+    for word in sys.argv[1:]:  # int() and float() take other scripts' digits too
+        if not word.isascii() and re.fullmatch(r"(-.*=)?[-+\d_.eE]+", word):
+            raise UsageError(f"{word}: write numbers with the digits 0 to 9")
     try:
         return app(*arguments, **options)
     except ModuleNotFoundError as error:
