@@ -1,4 +1,4 @@
-"""Names, units and messages from strangers' files steer no terminal; numbers of a strange size or script are refused."""
+"""Names and messages of strangers steer no terminal; numbers of a strange size or script are refused."""
 
 from __future__ import annotations
 
