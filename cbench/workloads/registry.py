@@ -40,7 +40,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, int]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageError(f"--param {text!r}: write it as NAME=NUMBER, for example n=1000")
-        if not re.fullmatch("-?[0-9][0-9_]{,19}", value):  # int() takes line breaks and other scripts' digits too
+        if not re.fullmatch("-?[0-9][0-9_]{,39}", value):  # int() takes line breaks and other scripts' digits too
             raise UsageError(f"--param {name}: {value!r} is not a whole number")
         settings[name] = int(value.replace("_", ""))
     return settings
