@@ -58,7 +58,7 @@ def test_a_warm_up_is_a_plain_number(warmup: str) -> None:
         measure_options(1, warmup, "auto", 60)
 
 
-@pytest.mark.parametrize("value", ["1\n", " 1", "\uff11", "9" * 5000, "1__" * 9, "_1", "", "+"])
+@pytest.mark.parametrize("value", ["1\n", " 1", "\uff11", "9" * 5000, "1__" * 30, "_1", "", "+"])
 def test_a_parameter_is_a_plain_number(value: str) -> None:
     with pytest.raises(UsageError, match="is not a whole number"):
         parse_settings([f"n={value}"])
