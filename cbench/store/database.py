@@ -62,7 +62,8 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise QuietError(f"{os.fspath(path)}: damaged: {type(error).__name__}: {error}") from None
+        said = "" if isinstance(error, sqlite3.Error | ValueError) else f"{type(error).__name__}: "
+        raise QuietError(f"{os.fspath(path)}: damaged: {said}{error}") from None
 
 
 def reads_store(function: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:

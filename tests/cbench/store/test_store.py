@@ -321,10 +321,15 @@ def test_a_schema_that_is_not_text_is_a_damaged_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [KeyError(0), TypeError("x"), UnicodeError("x"), AttributeError("x"), OverflowError("x"), RecursionError()]
+    ("error", "why"),
+    [
+        *((KeyError(0), "KeyError: 0"), (TypeError("x"), "TypeError: x"), (AttributeError("x"), "AttributeError: x")),
+        *((OverflowError("x"), "OverflowError: x"), (RecursionError("x"), "RecursionError: x")),
+        *((ValueError("x"), "x"), (UnicodeError("x"), "x"), (sqlite3.DatabaseError("x"), "x")),
+    ],
 )
-def test_whatever_a_damaged_store_raises_is_one_line_that_names_it(error: Exception) -> None:
-    with pytest.raises(QuietError, match=rf"^s\.db: damaged: {type(error).__name__}: "), reading("s.db"):
+def test_whatever_a_damaged_store_raises_is_one_line_that_names_it(error: Exception, why: str) -> None:
+    with pytest.raises(QuietError, match=rf"^s\.db: damaged: {why}$"), reading("s.db"):
         raise error
 
 
