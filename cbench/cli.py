@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Collection
@@ -29,6 +30,14 @@ app = typer.Typer(
 for feature in (run, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
 validate.add_to(screen.screen)
+
+
+def _command(*arguments: object, **options: object) -> object:
+    """The command line; int() and float() take other scripts' digits too, and these are refused."""
+    for word in sys.argv[1:]:
+        if not word.isascii() and re.fullmatch(r"(-.*=)?[-+\d_.eE]+", word):
+            raise UsageError(f"{word}: write numbers with the digits 0 to 9")
+    return app(*arguments, **options)
 
 
 def _trim(words: Collection[str]) -> None:
@@ -59,4 +68,4 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _terminated)
     _trim(sys.argv[1:])
-    enter(app, "cbench")
+    enter(_command, "cbench")

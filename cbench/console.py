@@ -7,12 +7,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from quiet import QuietError
+from quiet import QuietError, one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def interruptible(kept: bool = False) -> Iterator[None]:
 
 def tell(line: str) -> None:
     """A message for the user: stderr, one line."""
-    sys.stderr.write(f"cbench: {line}\n")
+    sys.stderr.write(one_line(f"cbench: {line}") + "\n")
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
@@ -64,11 +65,18 @@ def write_json(result: object) -> None:
     sys.stdout.write(json.dumps(to_json(result)) + "\n")
 
 
-def table_console(width: int) -> Console:
-    """Where tables are printed: at least `width` columns wide, where that is no terminal."""
+def table_console(width: int = 0) -> Console:
+    """Where tables are printed: at least `width` columns wide, where that is no terminal.
+
+    What steers a terminal is written out in every text: names and units come from files of strangers.
+    """
     from rich.console import Console
 
-    console = Console(highlight=False)
+    class PrintableConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(printable(text), **options)
+
+    console = PrintableConsole(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, width)
     return console
@@ -100,5 +108,5 @@ class TrialBar:
     def show(self, text: str, done: int, total: int) -> None:
         from rich.markup import escape
 
-        self._progress.update(self._task, description=escape(text), completed=done, total=total)
+        self._progress.update(self._task, description=escape(printable(text)), completed=done, total=total)
         self._progress.refresh()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quiet import UsageError
+from quiet import UsageError, printable
 
 Path = tuple[str | int, ...]
 KINDS = {
@@ -65,6 +65,13 @@ class TomlTable:
         if "\0" in value:
             raise self.error(key, "has a null character in it")
         return str(value)
+
+    def label(self, key: str, default: str | None = None) -> str:
+        """A name or a unit: a text on one line that steers no terminal."""
+        value = self.text(key, default)
+        if printable(value) != value or "\n" in value or "\t" in value:
+            raise self.error(key, f"{value!r}: has a control character in it")
+        return value
 
     def number(self, key: str, default: float | None, least: float, most: float) -> float:
         value = self._take(key, (int, float), default)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from cbench.compare.result import ComparedSide, ComparedTest, CompareResult
 from cbench.compare.verdict import amount, percent
+from cbench.console import table_console
 
 
 def comparisons(result: CompareResult) -> None:
     """A table and a verdict for each test, then what was left out."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 120)
+    console = table_console(120)
     for side, file in (("A", result.a), ("B", result.b)):
         console.print(escape(f"{side}: {file}"), soft_wrap=True)
     for row in result.comparisons:

@@ -15,6 +15,7 @@ from cbench.export.exporter import Exporter, ExportSource
 from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
 from cbench.results import LEFT_OUT
+from cbench.store.database import reading
 from cbench.store.kind import is_store
 from quiet import UsageError, check_savable, emit, save
 
@@ -98,13 +99,14 @@ class ExportResult:
 def export(options: ExportOptions) -> ExportResult:
     """Write the file, or stdout without `output`. UsageError for what cannot be exported."""
     exporter = next(each for each in EXPORTERS if each.name == options.format)
-    source = source_of(options.data, options.clean_only)
-    if source.series is None:
-        if options.clean_only:
-            raise UsageError(f"--clean-only: {source.what}'s trials are not told apart so; leave it away")
-        if not source.trials:
-            raise UsageError(f"{source.path}: no trials in it")
-    content = exporter.write(source, options.clean_only)
+    with reading(options.data):
+        source = source_of(options.data, options.clean_only)
+        if source.series is None:
+            if options.clean_only:
+                raise UsageError(f"--clean-only: {source.what}'s trials are not told apart so; leave it away")
+            if not source.trials:
+                raise UsageError(f"{source.path}: no trials in it")
+        content = exporter.write(source, options.clean_only)
     if options.output is not None:
         save(options.output, content, "--output")
     else:

@@ -67,7 +67,7 @@ def load(channel: Channel) -> None:
     """The process's whole life: prepare, wait for the parent, run until it says stop, report what was done."""
     from cbench.workloads.loader import builtin
 
-    spec: Spec = channel.receive()
+    spec = Spec(*channel.receive())
     place(spec.cpu)  # first: memory then comes from this CPU's own node
     loaded = builtin(registry.find(spec.workload).function, spec.params)
 
@@ -110,7 +110,7 @@ def running(spec: Spec, measured: int) -> Iterator[Figures]:
         return received
 
     try:
-        answer(spec, "ready")
+        answer((spec.workload, spec.cpu, dict(spec.params)), "ready")
         answer(GO, "running")
         yield figures
         figures.calls, figures.seconds, figures.cpu_seconds = answer("stop", "stopped")

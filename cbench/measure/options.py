@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import dataclass
 
 from cbench.machine import events
@@ -11,6 +11,7 @@ from cbench.model import PLAIN, Workload
 from quiet import UsageError
 
 MOST_TRIALS = 1_000_000
+MOST_TIMEOUT_S = 7 * 24 * 3600
 CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
 """--until-clean K ends at the latest after so many times K trials, or the least if that is more."""
 
@@ -67,10 +68,10 @@ def measure_options(
         raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
     if until_clean is not None and trials < until_clean:
         raise UsageError(f"--until-clean {until_clean} cannot be reached with --trials {trials}")
-    if warmup != "auto" and not (warmup.isascii() and warmup.isdecimal() and int(warmup) <= MOST_TRIALS):
+    if warmup != "auto" and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
         raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
-    if not (math.isfinite(timeout) and timeout > 0):
-        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0")
+    if not 0 < timeout <= MOST_TIMEOUT_S:
+        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0, at most {MOST_TIMEOUT_S:,}")
     if stop_machine and not in_kernel:
         raise UsageError("--stop-machine needs --in-kernel: no user process can hold the other CPUs")
     if in_kernel and plan.processes > 1:

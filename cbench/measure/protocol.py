@@ -1,24 +1,38 @@
-"""What the measuring process and its parent say to each other: one pickled object at a time.
+"""What the measuring process and its parent say to each other: one pickled object at a time, behind its length.
 
 Parent: a job, then GO or ENOUGH after each message. Worker: Ready, WARMING..., Settling, lists of trials, Done; or the
 error that ended it. The worker blocks after every message until the parent answers, so the two never run at once, not
 even on a single CPU.
+
+The measured code runs in the worker and can write to its pipes. load() therefore makes nothing but this protocol's
+own values of what it reads, and raises ProtocolError for everything else.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import struct
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 from cbench.machine.process import die_with_parent
 from cbench.model import PLAIN, Layout
 from quiet import QuietError, UsageError
 
 GO, ENOUGH, WARMING = "go", "enough", "warming"
+_HEAD = struct.Struct("=4sI")
+_MARK, _LONGEST = b"cbm1", 1 << 28  # of a message, in bytes
+_MODULES = frozenset((__name__, "cbench.model", "quiet.errors"))
+Take = Callable[[int], bytes]
+"""Reads so many bytes from a pipe; fewer only at its end."""
+
+
+class ProtocolError(Exception):
+    """What was read is no message of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +65,38 @@ class Done:
 
 
 def send(pipe: int, message: object) -> None:
-    data = memoryview(pickle.dumps(message))
+    content = pickle.dumps(message)
+    data = memoryview(_HEAD.pack(_MARK, len(content)) + content)
     while data:
         data = data[os.write(pipe, data) :]
 
 
-def receive(pipe: BinaryIO) -> Any:
-    """The next message. Both ends are cbench's own, of one user. Raises EOFError."""
-    return pickle.load(pipe)  # noqa: S301
+def receive(take: Take) -> Any:
+    """The next message. Raises EOFError, ProtocolError."""
+    head = take(_HEAD.size)
+    if not head:
+        raise EOFError
+    mark, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0)
+    if mark != _MARK or size > _LONGEST:
+        raise ProtocolError
+    return load(take(size))
+
+
+def load(content: bytes) -> Any:
+    """The message in these bytes. Raises ProtocolError."""
+    try:
+        return _Messages(io.BytesIO(content)).load()
+    except Exception as error:  # garbage makes pickle raise almost anything
+        raise ProtocolError from error
+
+
+class _Messages(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type:
+        """Only classes that the protocol's own modules define: nothing with an effect can be called."""
+        found = getattr(sys.modules[module], name) if module in _MODULES else None
+        if not isinstance(found, type) or found.__module__ != module:
+            raise ProtocolError
+        return found
 
 
 class Channel:
@@ -70,8 +108,8 @@ class Channel:
 
     def receive(self) -> Any:
         try:
-            return receive(self.incoming)
-        except EOFError:
+            return receive(self.incoming.read)
+        except (EOFError, ProtocolError):
             sys.exit(1)  # the parent is gone
 
     def send(self, message: object) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from cbench.machine.process import addresses, affinity
 from cbench.measure import protocol
 from cbench.measure.causes import Causes
-from cbench.model import PLAIN, Enough, Keeper, Layout, Session, Settling, Trial
+from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial
 from cbench.results import extended
 from quiet import Follower, QuietError, UsageError
 
@@ -28,6 +28,8 @@ FIRST = "while it warmed up or in its first trials (those of 0.2 s are stored to
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 """What of the environment the worker sees: its size moves the stack, so it is kept small and fixed."""
 
+
+DISTURBED = "the measured code disturbed the measuring process: it wrote to a pipe that is not its own"
 
 PADDING = "CBENCH_PADDING"
 _VARIABLES: ContextVar[Mapping[str, str]] = ContextVar("variables")
@@ -48,8 +50,7 @@ class Worker:
 
     def __init__(self, module: str, layout: Layout = PLAIN) -> None:
         to_worker, self._out = os.pipe()
-        incoming, from_worker = os.pipe()
-        self._in = os.fdopen(incoming, "rb")
+        self._in, from_worker = os.pipe()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         environment |= _VARIABLES.get({})
         environment |= {PADDING: "x" * layout.environment} if layout.environment else {}
@@ -73,16 +74,29 @@ class Worker:
     def receive(self, timeout: float, name: str) -> Any:
         """The next message, None when the child has ended; TimeoutError after `timeout` seconds.
 
-        Raises the error that has ended it, with `name` before it.
+        Raises the error that has ended it, with `name` before it; QuietError for what is no message.
         """
-        ends: list[Any] = [self._in, self._end]  # a process that the child left behind may hold the pipe open
-        ready, _, _ = select.select(ends, [], [], timeout)
-        if not ready:
-            raise TimeoutError
+        until = time.monotonic() + timeout
+
+        def take(size: int) -> bytes:
+            content = bytearray()
+            while len(content) < size:
+                # a process that the child left behind may hold the pipe open
+                ready, _, _ = select.select([self._in, self._end], [], [], max(until - time.monotonic(), 0))
+                if not ready:
+                    raise TimeoutError
+                more = os.read(self._in, size - len(content)) if self._in in ready else b""
+                if not more:
+                    break
+                content += more
+            return bytes(content)
+
         try:
-            message = protocol.receive(self._in) if self._in in ready else None
-        except (EOFError, pickle.UnpicklingError):
+            message = protocol.receive(take)
+        except EOFError:
             return None
+        except protocol.ProtocolError:
+            raise QuietError(f"{name}: {DISTURBED}") from None
         if isinstance(message, QuietError):
             raise type(message)(f"{name}: {message}")
         return message
@@ -90,7 +104,7 @@ class Worker:
     def close(self) -> None:
         """End the child and whatever it started."""
         self.ended(patience=0)
-        self._in.close()
+        os.close(self._in)
         os.close(self._out)
         os.close(self._end)
 
@@ -142,6 +156,8 @@ def run(
         worker.send(job)
         message = _next(worker, name, timeout, "before it was ready")
         ready, settling, trials = message, Settling(), list[Trial]()
+        if not isinstance(ready, Ready):
+            raise QuietError(f"{name}: {DISTURBED}")
         while not isinstance(message, protocol.Done):
             measuring, answer = isinstance(message, list), protocol.GO
             if isinstance(message, Settling):

@@ -33,8 +33,8 @@ class OrderOptions:
         """Raises UsageError, which says what may be written."""
         if self.delta is not None and not 0 < self.delta <= 1000:
             raise UsageError(f"--delta {self.delta:g}: a shift in %, above 0 and at most 1000")
-        if self.alpha is not None and not 0 < self.alpha < 1:
-            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05")
+        if self.alpha is not None and not 1e-9 <= self.alpha < 1:
+            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05; at least 1e-9")
 
 
 def analyzed(options: OrderOptions) -> OrderResult:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cbench.order.result import OrderDesign, OrderResult
+from cbench.store.database import reads_store
 from cbench.store.kind import is_store
 from cbench.study import config
 from cbench.study.model import Study
@@ -29,6 +30,7 @@ class StudyFacts:
     rows: tuple[tuple[str, str], ...] = ()
 
 
+@reads_store
 def about(path: Path) -> StudyFacts:
     """What is known of a file's study beyond its trials; only its name where it is no store."""
     if not is_store(path):

@@ -10,11 +10,13 @@ import numpy as np
 from cbench.order.summarize import MetricMeaning
 from cbench.report.text import counted
 from cbench.stats.trials import Trials
+from cbench.store.database import reads_store
 from cbench.study.config import parse
 from cbench.study.store import StudyStore
 from cbench.tables.columns import Coded, trials
 
 
+@reads_store
 def read(path: Path) -> tuple[Trials, list[str]]:
     """The trials that have ended, and warnings. A failed trial has no value for any of its test's metrics."""
     with StudyStore.open(path, kind="order") as store:
@@ -59,6 +61,7 @@ class StudyDefaults:
     metrics: dict[str, MetricMeaning]
 
 
+@reads_store
 def defaults(path: Path) -> StudyDefaults:
     """What the file of this store's study says. Raises UsageError."""
     with StudyStore.open(path, kind="order") as store:

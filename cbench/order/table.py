@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.order.result import WITHIN, OrderResult, OrderTest, Within
 from cbench.report.svg import shortened
 from cbench.report.text import marked, number
@@ -37,7 +38,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
 
     `runs`: whether to say how many runs it takes to see the shift that was asked for.
     """
-    console = Console(highlight=False)
+    console = table_console()
     for number_of_line, line in enumerate(result.verdict):
         _say(console, line, None if number_of_line else "bold")
     tests = list(result.tests.items())

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.measure.result import CauseCount, CountedEvent, RunResult, WorkloadResult
 from cbench.model import TRACING, CausesSource, Counter
 from cbench.run.catalogue import Catalogue
@@ -23,9 +24,7 @@ def label(result: WorkloadResult) -> str:
 
 def results(report: RunResult) -> None:
     """One table a workload, its CPUs side by side, and a verdict for each."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 100, 40 + 30 * len({r.cpu for r in report.results}))
+    console = table_console(max(100, 40 + 30 * len({r.cpu for r in report.results})))
     counter = report.counter
     steps = "" if counter.quantum is None else f", steps of {counter.quantum}"
     console.print(
@@ -207,7 +206,7 @@ def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
 
 def catalogue(content: Catalogue) -> None:
     """The tables of `cbench list`."""
-    console = Console(highlight=False)
+    console = table_console()
     columns = ("workload", "stresses", "expected cost", "parameters (default, --quick)")
     workloads = Table(*columns, title="Workloads", title_justify="left", show_lines=True)
     for workload in content.workloads:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbench.command import Json
-from cbench.results import to_json
+from cbench.console import show, tell_or_json
 from cbench.screen.analysis.options import ScreenOptions
-from quiet import UsageError, save
+from quiet import UsageError, emit, one_line, save
 
 if TYPE_CHECKING:
     from cbench.screen.analysis.result import ScreenResult
@@ -100,7 +98,7 @@ class AnalysisProgress:
         return self._say if sys.stderr.isatty() else lambda words: None
 
     def _say(self, words: str) -> None:
-        sys.stderr.write(f"\r\x1b[Kcbench: {words} ...")
+        sys.stderr.write(f"\r\x1b[Kcbench: {one_line(words)} ...")
         sys.stderr.flush()
 
     def __exit__(self, *_: object) -> None:
@@ -123,9 +121,7 @@ def plan_command(path: File, *, as_json: Json = False) -> None:
     from cbench.screen import run
     from cbench.screen.config.plan import lines
 
-    plan = run.plan(path)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    sys.stdout.write((json.dumps(to_json(plan)) if as_json else "\n".join(lines(plan))) + "\n")
+    show(run.plan(path), as_json, lambda plan: emit("\n".join(lines(plan)) + "\n"))
 
 
 @screen.command("run")
@@ -156,7 +152,7 @@ def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
 
     with table.StudyBar() as bar:
         reached = experiment.run(bar.show)
-    _say(reached, as_json, table.finished(reached, "screen"))
+    tell_or_json(reached, as_json, table.finished(reached, "screen"))
 
 
 @screen.command("status")
@@ -165,12 +161,7 @@ def status_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.screen import run
     from cbench.study import table
 
-    reached = run.status(data)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(reached)) + "\n")
-    else:
-        table.print_status(reached, "screen")
+    show(run.status(data), as_json, partial(table.print_status, kind="screen"))
 
 
 @screen.command("analyze")
@@ -179,14 +170,9 @@ def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = Fal
     """Which factors matter, and does it matter in practice? Ends with 1 when some factor matters."""
     with AnalysisProgress() as progress:
         result, _ = _analyzed(data, options, progress)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
-    else:
-        from cbench.screen import table
+    from cbench.screen import table
 
-        table.analysis(result)
-    sys.stdout.flush()
+    show(result, as_json, table.analysis)
     end(data, result)
 
 
@@ -211,7 +197,7 @@ def report_command(
 
         progress("the page")
         save(output, page.page(result, read), "-o")
-    _say(result, as_json, f"{output} written: {result.verdict[0]}")
+    tell_or_json(result, as_json, f"{output} written: {result.verdict[0]}")
     end(data, result)
 
 
@@ -236,13 +222,6 @@ def end(data: str, result: ScreenResult) -> None:
         raise UsageError(f"{data}: {result.verdict[0]}")
     if result.factors_matter:
         raise typer.Exit(1)
-
-
-def _say(result: object, as_json: bool, line: str) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(to_json(result)) + "\n")
-    else:
-        sys.stderr.write(f"cbench: {line}\n")
 
 
 def add_to(app: typer.Typer) -> None:

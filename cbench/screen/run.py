@@ -18,6 +18,7 @@ from cbench.screen.execute import pending_restores, quiet_levels
 from cbench.screen.execute.builds import Builds, NotBuilt
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
+from cbench.store.database import reading
 from cbench.study import lock
 from cbench.study.host_check import counter_of, described, inside
 from cbench.study.lifecycle import Show, check, go_on, say_if_changed
@@ -103,7 +104,9 @@ class ResumeScreen:
         with lock.alone(self._path, kind=SCREEN), StudyStore.open(self._path, writing=True, kind=SCREEN) as store:
             header = store.header()
         self._screen = file.parse(header.source, file_of(self._path), header.folder)
-        inside(study_of(self._screen, plan_of(header, data)[0]), ["resume", data], SCREEN)
+        with reading(data):
+            study = study_of(self._screen, plan_of(header, data)[0])
+        inside(study, ["resume", data], SCREEN)
 
     def run(self, show: Show) -> StudyStatus:
         """Go on at the next trial. Raises QuietError."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cbench.console import table_console
 from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
 from cbench.screen.analysis.result import EffectSize, MainEffectResult, ResponseResult, ScreenResult
@@ -21,9 +21,7 @@ LONGEST_NAME = 48
 
 def analysis(result: ScreenResult) -> None:
     """The verdict, then for each response its treatments and effects, and the choices of treatments."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 400
+    console = table_console(400)
     for at, line in enumerate(result.verdict):
         console.print(escape(line), style=None if at else "bold", soft_wrap=not console.is_terminal)
     for name, row in result.responses.items():

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from cbench.store.schema import APPLICATION_ID, STEPS, VERSION
 from quiet import QuietError, UsageError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_S = 10.0
@@ -51,6 +52,31 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
         raise QuietError(f"{path}: {reason(error)}{what_is_kept}") from None
 
 
+_DAMAGE = sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+"""What code raises that trusts a store: wrong text, wrong types, numbers out of range."""
+
+
+@contextlib.contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have whatever a damaged store makes the code inside raise, raise QuietError, in one line."""
+    try:
+        yield
+    except _DAMAGE as error:
+        said = "" if isinstance(error, sqlite3.Error | ValueError) else f"{type(error).__name__}: "
+        raise QuietError(f"{os.fspath(path)}: damaged: {said}{error}") from None
+
+
+def reads_store(function: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
+    """A function of a store's path, all of it within reading()."""
+
+    @wraps(function)
+    def guarded(path: Path, /, *args: P.args, **options: P.kwargs) -> T:
+        with reading(path):
+            return function(path, *args, **options)
+
+    return guarded
+
+
 class Database:
     """An open store; a context manager."""
 
@@ -79,10 +105,8 @@ class Database:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Raises QuietError for what cannot be in a store."""
-        try:
+        with reading(self.path):
             yield self._connection
-        except (sqlite3.Error, json.JSONDecodeError, TypeError, ValueError) as error:
-            raise QuietError(f"{self.path}: damaged: {error}") from None
 
     def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """One transaction. Raises QuietError."""
@@ -180,10 +204,14 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
             raise UsageError(f"{path}: not a store of cbench; choose another name") from None
         raise
+    except UnicodeDecodeError as error:  # SQLite's message quotes the schema
+        raise QuietError(f"{path}: damaged: {error}") from None
     if application == 0 and version == 0 and tables == 0:
         return 0
     if application != APPLICATION_ID:
         raise UsageError(f"{path}: an SQLite file, but not a store of cbench; choose another name")
+    if version < 1:
+        raise QuietError(f"{path}: damaged: format {version}")
     if version > VERSION:
         raise UsageError(f"{path}: made by a newer cbench (format {version}, this one knows {VERSION})")
     return version

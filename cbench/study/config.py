@@ -60,7 +60,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
             "repetitions", f"{repetitions}: a multiple of {multiple} for {len(tests)} tests in this design"
         )
     parsed = Study(
-        name=study.text("name", Path(file).stem),
+        name=study.label("name", Path(file).stem),
         tests=tests,
         repetitions=repetitions,
         design=design,
@@ -156,9 +156,9 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Test, 
 
 
 def _test(table: TomlTable, timeout: float, folder: str | None) -> Test:
-    name = table.text("name")
-    if not name or ":" in name or any(ord(each) < 32 for each in name):
-        raise table.error("name", f"{name!r}: a text without colons and line breaks")
+    name = table.label("name")
+    if not name or ":" in name:
+        raise table.error("name", f"{name!r}: a text without colons")
     command, workload = what_of(table)
     metrics: tuple[Metric, ...] = ()
     for each in table.tables("metric"):
@@ -194,11 +194,6 @@ def _test(table: TomlTable, timeout: float, folder: str | None) -> Test:
     return test
 
 
-def _steers(name: str) -> bool:
-    """Whether a terminal would take a part of it for a command: C0, DEL or C1."""
-    return any(ord(each) < 32 or 127 <= ord(each) < 160 for each in name)
-
-
 def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
     """How its command is sampled: one way, for all of its metrics that are samples."""
     ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
@@ -221,9 +216,9 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
 
 def metric_of(table: TomlTable, workload: bool, alone: bool) -> Metric:
     """How a number is read; `workload`: of one of cbench's; `alone`: the table is the test's own and has no name."""
-    name = "" if alone else table.text("name")
-    if not alone and (not name or ":" in name or _steers(name)):
-        raise table.error("name", f"{name!r}: a text without colons and control characters")
+    name = "" if alone else table.label("name")
+    if not alone and (not name or ":" in name):
+        raise table.error("name", f"{name!r}: a text without colons")
     read = table.text("read", model.VALUE if workload else LAST)
     if workload:
         source, _, detail = read.partition(":")
@@ -234,7 +229,7 @@ def metric_of(table: TomlTable, workload: bool, alone: bool) -> Metric:
             source, detail = instruments.parse(read)
         except ValueError as error:
             raise table.error("read", str(error)) from None
-    unit = table.text("unit", "" if workload else instruments.BY_SOURCE[source].unit)
+    unit = table.label("unit", "" if workload else instruments.BY_SOURCE[source].unit)
     better = table.text("better", model.LOWER, (model.HIGHER, model.LOWER))
     if not alone:
         table.end()

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from cbench.console import StoppedError, tell
+from cbench.store.database import reading
 from cbench.study import auto_resume, config, lock, orders
 from cbench.study.example import EXAMPLE
 from cbench.study.hooks import TrialHooks
@@ -77,6 +78,8 @@ class ResumeStudy:
         with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True, kind=ORDER) as store:
             header = store.header()
         self._study = config.parse(header.source, f"{data} (its study)", header.folder)
+        if tuple(test.name for test in self._study.tests) != header.tests:
+            raise QuietError(f"{data}: damaged: its study has other tests")
         inside(self._study, ["resume", data])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
@@ -99,7 +102,7 @@ def status(data: str, kind: str = ORDER) -> StudyStatus:
     while True:
         running = lock.held(path)
         try:
-            with StudyStore.open(path, kind=kind) as store:
+            with StudyStore.open(path, kind=kind) as store, reading(path):
                 return _status(store, running)
         except UsageError:  # being made at this moment
             if not running or time.monotonic() > limit:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from cbench.store.database import Database, explained, for_reading, for_writing
+from cbench.store.database import Database, for_reading, for_writing
 from cbench.store.schema import compact
 from cbench.study.orders import PlannedRun
 from cbench.study.records import Counts, Ended, Header, StoredRun
@@ -78,7 +78,7 @@ class StudyStore(Database):
     @contextmanager
     def _closed_on_error(self) -> Iterator[None]:
         try:
-            with explained(self.path):
+            with self._reading():
                 yield
         except QuietError:
             self.close()
@@ -94,28 +94,27 @@ class StudyStore(Database):
             row = c.execute(
                 "SELECT kind, name, seed, source, folder, tests, host, made_ns, ended_ns FROM study"
             ).fetchone()
-            kind, name, seed, source, folder, tests, host, made, ended = row
-            return Header(kind, name, seed, source, folder, tuple(json.loads(tests)), json.loads(host), made, ended)
+            kind, name, seed, source, folder, *texts, made, ended = row
+            tests, host = map(json.loads, texts)
+            if not tests or not all(isinstance(test, str) for test in tests) or not isinstance(host, dict):
+                raise ValueError("its tests or its host cannot be read")
+            return Header(kind, name, seed, source, folder, tuple(tests), host, made, ended)
 
     def runs(self) -> list[StoredRun]:
         """All of them, in their order."""
+        tests = range(len(self.header().tests))
         with self._reading() as c:
             rows = c.execute(
                 "SELECT run, kind, tests, begun_ns, ended_ns, failure, resumed, "
                 "(SELECT count(*) FROM study_trial WHERE study_trial.run = study_run.run) FROM study_run ORDER BY run"
             ).fetchall()
+            orders = [tuple(json.loads(row[2])) for row in rows]
+            numbered = [row[0] for row in rows] == list(range(len(rows)))
+            if not numbered or not all(order and all(test in tests for test in order) for order in orders or [()]):
+                raise ValueError("its runs cannot be read")
             return [
-                StoredRun(
-                    number,
-                    kind,
-                    tuple(json.loads(order)),
-                    begun,
-                    ended,
-                    failure,
-                    done,
-                    len(json.loads(resumed or "[]")),
-                )
-                for number, kind, order, begun, ended, failure, resumed, done in rows
+                StoredRun(number, kind, order, begun, ended, failure, done, len(json.loads(resumed or "[]")))
+                for order, (number, kind, _, begun, ended, failure, resumed, done) in zip(orders, rows, strict=True)
             ]
 
     def begin_run(self, run: int, reset: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
@@ -231,6 +230,5 @@ def has_study(connection: sqlite3.Connection) -> bool:
 
 def study_kind(path: Path) -> str | None:
     """The kind of the study in a store, None where there is none; QuietError for what is no store."""
-    with Database(path, for_reading(path), False) as store, explained(path):
-        connection = store._connection
+    with Database(path, for_reading(path), False) as store, store._reading() as connection:
         return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

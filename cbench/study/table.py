@@ -6,10 +6,9 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.markup import escape
 
-from cbench.console import TrialBar
+from cbench.console import TrialBar, table_console
 from cbench.study.records import StudyStatus
 from cbench.study.runner import StudyProgress
 
@@ -39,7 +38,7 @@ class StudyBar:
 
 def print_status(status: StudyStatus, kind: str = "order") -> None:
     """Some lines."""
-    console = Console(highlight=False)
+    console = table_console()
     done = f"{status.trials_done:,} of {status.trials:,} trials, {status.runs_over:,} of {status.runs:,} runs"
     console.print(escape(f"{status.name} ({status.data}): {done}"), soft_wrap=True)
     if wrong := _wrong(status):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from cbench.store.database import reads_store
 from cbench.study.store import StudyStore
 from cbench.validate.plan import ValidationFacts, about
 from quiet import UsageError
@@ -47,6 +48,7 @@ class ValidationData:
     failures: tuple[tuple[str, str], ...]
 
 
+@reads_store
 def read(path: Path) -> ValidationData:
     """The validation in a store. UsageError where there is none; QuietError for a damaged one."""
     with StudyStore.open(path) as store:

@@ -5,6 +5,7 @@ Each has a computation of its result that shares nothing with the C. The C file 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
@@ -39,10 +40,9 @@ def parse_settings(texts: Iterable[str]) -> dict[str, int]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageError(f"--param {text!r}: write it as NAME=NUMBER, for example n=1000")
-        try:
-            settings[name] = int(value.replace("_", ""))
-        except ValueError:
-            raise UsageError(f"--param {name}: {value!r} is not a whole number") from None
+        if not re.fullmatch("-?[0-9][0-9_]{,39}", value):  # int() takes line breaks and other scripts' digits too
+            raise UsageError(f"--param {name}: {value!r} is not a whole number")
+        settings[name] = int(value.replace("_", ""))
     return settings
 
 

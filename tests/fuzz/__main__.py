@@ -70,7 +70,7 @@ def _judge(tally: Tally, kind: str, number: int, case: Case, folder: Path) -> It
             outcome = execute(command[0], command[1:], folder)
         tally.codes[kind, outcome.code] += 1
         tally.interrupted[kind] += outcome.interrupted
-        broken = faults(outcome)
+        broken = faults(outcome, case.foreign)
         broken += [f"{path.name} was changed" for path, data in before.items() if path.read_bytes() != data]
         if broken:
             yield Broken(kind, number, command, tuple(broken), outcome.err[-1500:])

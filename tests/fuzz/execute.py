@@ -95,9 +95,10 @@ def _become(program: str, arguments: Sequence[str], ending: Callable[[], object]
         os._exit(code)
 
 
-def faults(outcome: Outcome) -> list[str]:
-    """The rules that it broke."""
+def faults(outcome: Outcome, foreign: bool = False) -> list[str]:
+    """The rules that it broke. `foreign`: a compiler and measured code write to stderr too, as they like."""
     broken = []
+    lines = [line for line in outcome.err.split("\n") if not foreign or line.startswith("cbench: ")]
     if "Traceback (most recent call last)" in outcome.err:
         broken.append("traceback")
     if "internal error" in outcome.err:
@@ -106,12 +107,16 @@ def faults(outcome: Outcome) -> list[str]:
         broken.append("hang")
     elif outcome.code not in CODES:
         broken.append(f"exit code {outcome.code}")
-    errors = [line for line in outcome.err.split("\n") if ": error: " in line[:60]]
+    errors = [line for line in lines if line.startswith(("quiet: error: ", "cbench: error: "))]
     if outcome.code in (2, 3) and not outcome.interrupted and len(errors) != 1:
         broken.append(f"{len(errors)} error lines")
-    if any(len(line) > LONGEST for line in outcome.err.split("\n")):
+    if any(len(line) > LONGEST for line in lines):
         broken.append("long line")
-    steering = {letter for letter in outcome.out + outcome.err if not letter.isprintable()} - {"\n", "\t", "\ufffd"}
+    steering = {letter for letter in "".join((outcome.out, *lines)) if not letter.isprintable()} - {
+        "\n",
+        "\t",
+        "\ufffd",
+    }
     if steering:
         broken.append(f"steers the terminal: {sorted(steering)!r}"[:80])
     return broken

@@ -22,6 +22,8 @@ class Case:
     commands: tuple[Command, ...]
     kept: tuple[Path, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    foreign: bool = False
+    """Other programs write to stderr too."""
 
 
 def profile(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
@@ -148,7 +150,9 @@ def user_code(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
     if draw.random() < 0.3:
         path = _damaged(draw, path, folder / path.name)
     trials = ("--quick", "--trials", "3", "--warmup", "0", "--no-trace", "--timeout", "1")
-    return Case((("cbench", "run", f"{path}:run", "--param", f"n={draw.choice((0, 1, 1000))}", *trials),), (path,))
+    return Case(
+        (("cbench", "run", f"{path}:run", "--param", f"n={draw.choice((0, 1, 1000))}", *trials),), (path,), foreign=True
+    )
 
 
 def terminal(draw: random.Random, folder: Path, seeds: Seeds) -> Case:

@@ -44,6 +44,12 @@ def test_every_rule_can_be_broken(outcome: Outcome, fault: str) -> None:
     assert faults(outcome) == [fault]
 
 
+def test_what_measured_code_prints_is_its_own_and_what_cbench_says_of_it_is_judged() -> None:
+    said = "a.c:1: error: no\n\x1b]0;t" + "x" * 501 + "\ncbench: error: "
+    assert faults(Outcome(2, "", f"{said}a.c: does not compile\n", False, False), foreign=True) == []
+    assert faults(Outcome(2, "", f"{said}\x1b\n", False, False), foreign=True) == ["steers the terminal: ['\\x1b']"]
+
+
 def test_a_clean_end_breaks_no_rule() -> None:
     assert faults(Outcome(2, "", "quiet: error: no such file\n", False, False)) == []
     assert faults(Outcome(0, "a\tb\n", "", False, False)) == []

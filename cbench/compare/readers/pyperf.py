@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import zlib
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from cbench.compare.readers.reader import ResultReader, TestSample
 from quiet import UsageError
+
+_DAMAGE = ArithmeticError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError, zlib.error
 
 
 class PyperfReader(ResultReader):
@@ -30,7 +33,7 @@ class PyperfReader(ResultReader):
             return tuple(_of_benchmark(path, benchmark) for benchmark in suite)
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}") from None
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        except _DAMAGE as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise UsageError(f"{path}: not a JSON file of pyperf ({why})") from None
 

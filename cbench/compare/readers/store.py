@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cbench.compare.readers.reader import ResultReader, TestSample
+from cbench.store.database import reading
 from cbench.store.groups import Group, grouped
 from cbench.store.kind import is_store
 from cbench.store.store import Store
@@ -27,10 +28,10 @@ class StoreReader(ResultReader):
         return is_store(path)
 
     def read(self, path: Path) -> tuple[TestSample, ...]:
-        with Store.open(path) as store:
-            groups = grouped(store.series())
+        with Store.open(path) as store, reading(path):
+            groups = [_of_group(group) for group in grouped(store.series())]
         if groups:
-            return tuple(_of_group(group) for group in groups)
+            return tuple(groups)
         kind = study_kind(path)
         raise UsageError(f"{path}: {STUDIES.get(kind or '', 'no trials in it').format(path=path)}")
 

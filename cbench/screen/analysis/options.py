@@ -28,8 +28,8 @@ class ScreenOptions:
     hard: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.alpha is not None and not 0 < self.alpha < 1:
-            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05")
+        if self.alpha is not None and not 1e-9 <= self.alpha < 1:
+            raise UsageError(f"--alpha {self.alpha:g}: between 0 and 1, such as 0.05; at least 1e-9")
         if (level := self.confidence) is not None:
             object.__setattr__(self, "confidence", level / 100 if level >= 1 else level)
             if not 0.5 <= (self.confidence or 0) <= 0.9999:

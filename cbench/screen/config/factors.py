@@ -25,7 +25,7 @@ SETS = "is set by nothing: write one of " + ", ".join(WAYS[1:]) + ", or found = 
 
 def word(table: TomlTable, key: str) -> str:
     """A name that can stand in a filter. Raises UsageError."""
-    text = table.text(key)
+    text = table.label(key)
     if not WORD.fullmatch(text):
         raise table.error(key, f"{text!r}: a text without spaces and without = , * : and control characters")
     return text

@@ -44,7 +44,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
     workloads = _workloads(whole, table.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
     responses = _responses(whole, workloads)
     screen = Screen(
-        name=table.text("name", Path(file).stem),
+        name=table.label("name", Path(file).stem),
         seed=table.whole("seed", 1, -(2**63), 2**63 - 1),
         iterations=table.whole("iterations", None, 1, MOST_ITERATIONS),
         batches=table.whole("batches", 1, 1, MOST_BATCHES),
@@ -149,7 +149,7 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...]) -> tuple
 def _controlled(whole: TomlTable) -> tuple[Controlled, ...]:
     variables: dict[str, Controlled] = {}
     for table in whole.tables("controlled"):
-        variable = Controlled(table.text("name"), table.text("value", ""), table.text("command", ""))
+        variable = Controlled(table.label("name"), table.text("value", ""), table.text("command", ""))
         if bool(variable.value) == bool(variable.command):
             raise table.error("value", "what it is held at in words, or a `command` that prints it: write one of both")
         if variable.name in variables:
@@ -179,7 +179,7 @@ def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Se
 def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abridgment, ...]:
     abridgments: dict[str, Abridgment] = {}
     for table in whole.tables("abridgment"):
-        name = table.text("name")
+        name = table.label("name")
         if not name.strip() or name in abridgments:
             raise table.error("name", "is empty" if not name.strip() else f"{name!r} is there twice")
         only, minus = (

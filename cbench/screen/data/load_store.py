@@ -16,6 +16,7 @@ from cbench.screen.config.file import parse
 from cbench.screen.config.model import COLUMNS, SCREEN, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
 from cbench.screen.execute import pending_restores
+from cbench.store.database import reads_store
 from cbench.study import lock
 from cbench.study.model import VALUE
 from cbench.study.records import Header, StoredFacts, StoredRun
@@ -67,6 +68,7 @@ class StoredScreen:
     warnings: tuple[str, ...]
 
 
+@reads_store
 def read(path: Path) -> StoredScreen:
     """The experiment in a store. UsageError where there is none, naming what is there instead; QuietError else."""
     with StudyStore.open(path, kind=SCREEN) as store:
@@ -113,6 +115,7 @@ def read(path: Path) -> StoredScreen:
     )
 
 
+@reads_store
 def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]]:
     """The columns, those of them that are responses, and a row for each trial. UsageError, QuietError."""
     stored = read(path)

@@ -16,8 +16,10 @@ from cbench.screen.data import load_store
 from cbench.screen.data.data import Data, Filter, ResponseSeries
 from cbench.screen.data.load_store import BatchFacts, StoredScreen
 from cbench.screen.design.factorial import Factor
+from cbench.store.database import reads_store
 
 
+@reads_store
 def read(path: Path) -> Data:
     """The trials that have ended; a failed one has no value of any response. Raises UsageError and QuietError."""
     stored = load_store.read(path)

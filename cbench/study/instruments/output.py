@@ -118,7 +118,7 @@ def _number(text: str) -> tuple[float, str]:
     except ValueError:
         raise NoNumber(f"{text[:60]!r} is no number") from None
     if not math.isfinite(value):
-        raise NoNumber(f"{text!r} is no finite number")
+        raise NoNumber(f"{text[:60]!r} is no finite number")
     return value, text
 
 
@@ -155,17 +155,32 @@ def _index(step: str, size: int) -> bool:
     return digits.isascii() and digits.isdecimal() and -size <= int(step) < size
 
 
+class _Lines(str):
+    """An error of JSON counts the lines before it: every time from the beginning, for numbers that nobody reads."""
+
+    def count(self, *_: object) -> int:
+        return 0
+
+
 def _json(text: str) -> Any:
-    """The output's JSON, numbers as their texts; it may begin at any line that begins with a bracket."""
+    """The output's JSON, numbers as their texts; it may begin at any line that begins with a bracket.
+
+    In linear time: what was read in vain is not read again, for nothing in it reaches the end of the text.
+    """
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
-    why = "there is no object and no list"
+    text = _Lines(text.rstrip())
+    why, end = "there is no object and no list", 0
     for start in re.finditer(r"^[ \t]*(?=[\[{])", text, re.MULTILINE):
+        if start.end() < end:
+            continue
         try:
             found, end = decoder.raw_decode(text, start.end())
-        except (ValueError, RecursionError) as error:
-            why = str(error)
+        except json.JSONDecodeError as error:
+            why, end = error.msg, error.pos
             continue
-        if not text[end:].strip():
+        except RecursionError:
+            raise NoNumber("its output is not JSON that can be read: it is nested too deeply") from None
+        if end == len(text):
             return found
         why = "something else is behind it"
     raise NoNumber(f"its output is not JSON: {why}")

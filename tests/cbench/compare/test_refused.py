@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import sqlite3
 from pathlib import Path
 
@@ -22,6 +24,20 @@ def test_a_file_of_sqlite_that_is_no_store_is_one_line(a: Path, tmp_path: Path) 
     connection.execute("CREATE TABLE mine (a)")
     connection.close()
     fails(a, tmp_path / "other.db", "an SQLite file, but not a store of cbench")
+
+
+@pytest.mark.parametrize("values", ["1" + "0" * 400, "1e999", '"x"', "[1]", "null", "1], [", "[" * 100_000])
+def test_a_damaged_file_of_pyperf_is_one_line(a: Path, values: str, tmp_path: Path) -> None:
+    head = '{"benchmarks": [{"runs": [{"values": [1, ' + values
+    (tmp_path / "p.json").write_text(head + ']}]}], "metadata": {"name": "n", "unit": "integer"}, "version": "1.0"}')
+    fails(a, tmp_path / "p.json", "p.json: ")
+
+
+def test_a_damaged_archive_of_pyperf_is_one_line(a: Path, tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(json.dumps(list(range(1000))).encode()))
+    data[20:40] = b"\xff" * 20
+    (tmp_path / "p.json.gz").write_bytes(data)
+    fails(a, tmp_path / "p.json.gz", "not a JSON file of pyperf (error: ")
 
 
 def test_what_cannot_be_compared_is_one_line(a: Path, tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_trials_reach_the_parent_as_they_were() -> None:
     reading, writing = os.pipe()
     protocol.send(writing, [trial])
     with os.fdopen(reading, "rb") as pipe:
-        assert protocol.receive(pipe) == [trial]
+        assert protocol.receive(pipe.read) == [trial]
 
 
 def test_a_trials_begin_and_end_enclose_it_on_the_detectors_clock() -> None:

@@ -287,6 +287,7 @@ def test_of_many_places_only_the_most_used_are_listed(tmp_path: Path) -> None:
     [
         (("--alpha", "0"), "--alpha 0: between 0 and 1, such as 0.05"),
         (("--alpha", "1"), "--alpha 1: between 0 and 1"),
+        (("--alpha", "1e-320"), "at least 1e-9"),
         (("--delta", "0"), "--delta 0: a shift in %, above 0 and at most 1000"),
     ],
 )

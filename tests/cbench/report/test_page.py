@@ -90,3 +90,10 @@ def test_the_style_sheet_and_the_templates_are_in_the_package() -> None:
 def test_an_unknown_template_is_an_error(name: str) -> None:
     with pytest.raises(TemplateNotFound):
         page.render(name)
+
+
+def test_the_browser_may_load_and_run_nothing_that_is_not_in_the_page(environment: Environment) -> None:
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    text = made(environment)
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in text
+    assert text.index("Content-Security-Policy") < text.index("<style>")

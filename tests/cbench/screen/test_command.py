@@ -167,6 +167,7 @@ def test_a_report_is_written_whole_and_never_over_what_is_no_page(planted: Path,
     ("options", "said"),
     [
         (("--alpha", "1"), "--alpha 1: between 0 and 1"),
+        (("--alpha", "1e-320"), "at least 1e-9"),
         (("--ci-level", "100"), "--ci-level 100: a level such as 95"),
         (("--subsamples", "-1"), "--subsamples -1: from 0"),
         (("--seed", "-1"), "--seed -1: from 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import random
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from cbench.model import FAULT, INTERRUPT, MIGRATION, SWITCH, Trial, TrialCause
 from cbench.store import database
+from cbench.store.database import reading
 from cbench.store.kind import is_store
 from cbench.store.records import Timeline
 from cbench.store.schema import VERSION, pack, unpack
@@ -300,3 +302,37 @@ def test_records_are_frozen(tmp_path: Path) -> None:
     for thing, name in ((series, "cpu"), (series.run, "host"), (series.trials[0], "position")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(thing, name, 1)
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_store_with_tables_is_not_empty_whatever_its_version_says(version: int, tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[1, 2]])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version={version}")
+    with pytest.raises(QuietError, match=rf"s\.db: damaged: format {version}$"):
+        Store.open(path)
+
+
+def test_a_schema_that_is_not_text_is_a_damaged_store(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[1, 2]])
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE T\xffBLE", 1))
+    with pytest.raises(QuietError, match=r"s\.db: damaged: "):
+        Store.open(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        *((KeyError(0), "KeyError: 0"), (TypeError("x"), "TypeError: x"), (AttributeError("x"), "AttributeError: x")),
+        *((OverflowError("x"), "OverflowError: x"), (RecursionError("x"), "RecursionError: x")),
+        *((ValueError("x"), "x"), (UnicodeError("x"), "x"), (sqlite3.DatabaseError("x"), "x")),
+    ],
+)
+def test_whatever_a_damaged_store_raises_is_one_line_that_names_it(error: Exception, why: str) -> None:
+    with pytest.raises(QuietError, match=rf"^s\.db: damaged: {why}$"), reading("s.db"):
+        raise error
+
+
+def test_advice_is_no_damage() -> None:
+    with pytest.raises(UsageError, match=r"^advice$"), reading("s.db"):
+        raise UsageError("advice")

@@ -156,3 +156,36 @@ def test_what_a_command_leaves_running_does_not_hold_it_up() -> None:
     done = execute("sleep 60 & echo $!", "/", {"PATH": os.environ["PATH"]}, 60)
     assert done.code == 0
     os.kill(int(done.output), signal.SIGKILL)  # it still runs
+
+
+LINES = 100_000
+LONG = {
+    "brackets": ("[\n" * 2**19, "nested too deeply"),
+    "objects": ('{"a":\n' * 2**17, "nested too deeply"),
+    "dates": ("[2026-01-01 00:00:00] began\n" * LINES, "its output is not JSON: Expecting ',' delimiter"),
+    "texts": ('["' * LINES + "\n", "its output is not JSON"),
+    "half a list": ("[\n" + "[1],\n" * LINES, "its output is not JSON"),
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_much_that_is_no_json_is_refused_at_once(what: str) -> None:
+    text, why = LONG[what]
+    begun = time.process_time()
+    with pytest.raises(NoNumber, match=why):
+        number("json", text, "a")
+    assert time.process_time() - begun < 5
+
+
+def test_of_many_lines_of_json_the_last_one_is_read_at_once() -> None:
+    begun = time.process_time()
+    assert number("json", '{"i":1}\n' * LINES + '{"i":2}\n', "i")[0] == 2
+    assert number("json", "[2026] began\n" * LINES + '\t{"i":\n 3}\n \n', "i")[0] == 3
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("source", ["last-float", "regex"])
+def test_a_number_of_a_million_digits_is_shortened_where_it_is_refused(source: str) -> None:
+    with pytest.raises(NoNumber, match="is no finite number") as caught:
+        number(source, "9" * 10**6, "([0-9]+)" if source == "regex" else "")
+    assert len(str(caught.value)) < 200

@@ -1,0 +1,64 @@
+"""A study's store that somebody or something has changed: one line that names it, from every command."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cbench.export.export import ExportOptions, export
+from cbench.order.analyze import OrderOptions, analyzed
+from cbench.study import lifecycle
+from quiet.errors import QuietError
+from tests.cbench.study.storing import stored
+
+DAMAGE = (
+    "DELETE FROM study_run",
+    "DELETE FROM study_run WHERE run = 0",
+    "UPDATE study_run SET tests = '[7]'",
+    "UPDATE study_run SET tests = '1'",
+    "UPDATE study_run SET tests = '[]'",
+    "UPDATE study SET tests = '[]'",
+    "UPDATE study SET tests = '[1]'",
+    "UPDATE study SET host = '[]'",
+    "UPDATE study SET host = '" + "[" * 100_000 + "'",
+    "UPDATE study SET source = CAST(x'ff' AS TEXT)",
+)
+COMMANDS: dict[str, Callable[[str], object]] = {
+    "analyze": lambda data: analyzed(OrderOptions(data)),
+    "status": lifecycle.status,
+    "resume": lambda data: lifecycle.ResumeStudy(data).run(lambda _: None),
+    "export": lambda data: export(ExportOptions(data, "csv", f"{data}.csv")),
+}
+
+
+def damaged(folder: Path, *statements: str) -> str:
+    path = stored(folder / "s.db", 2, "interleaved", 2, lambda *_: 1.0)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in ("PRAGMA foreign_keys=OFF", *statements):
+            connection.execute(statement)
+    return str(path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("statement", DAMAGE)
+def test_a_damaged_study_is_one_line_that_names_its_file(statement: str, command: str, tmp_path: Path) -> None:
+    data = damaged(tmp_path, statement)
+    with pytest.raises(QuietError, match=r"^[^\n]*s[.]db: damaged: ") as caught:
+        COMMANDS[command](data)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["analyze", "export"])
+def test_a_trial_of_no_run_is_damage(command: str, tmp_path: Path) -> None:
+    with pytest.raises(QuietError, match=r"s[.]db: damaged: "):
+        COMMANDS[command](damaged(tmp_path, "UPDATE study_trial SET run = -1 WHERE run = 0"))
+
+
+def test_a_study_whose_file_has_other_tests_is_not_resumed(tmp_path: Path) -> None:
+    data = damaged(tmp_path, 'UPDATE study SET tests = \'["a", "c"]\'')
+    with pytest.raises(QuietError, match=r"s[.]db: damaged: its study has other tests"):
+        lifecycle.ResumeStudy(data)
