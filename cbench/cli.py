@@ -17,7 +17,7 @@ from cbench.run import command as run
 from cbench.screen import command as screen
 from cbench.sweep import command as sweep
 from cbench.validate import command as validate
-from quiet import enter
+from quiet import UsageError, enter
 
 app = typer.Typer(
     add_completion=False,
