@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quiet.errors import UsageError
 
 _UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)?")
+_TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(ns|us|µs|ms|s)?")
 
 
 class Nanoseconds(float):
@@ -44,7 +44,7 @@ def over(first: Budgets, second: Budgets) -> Budgets:
 
 def _number(text: str, most: float, wrong: str) -> float:
     try:
-        value = float(text)
+        value = float(text) if text.isascii() else -1  # float() takes other scripts' digits too
     except ValueError:
         value = -1
     if not 0 <= value <= most:

@@ -28,10 +28,16 @@ def test_zero_is_a_limit_and_not_the_lack_of_one() -> None:
     assert budgets.parse({"max_lost": "0", "max_interrupts": "0"}) == Budgets(0, None, 0)
 
 
-@pytest.mark.parametrize("text", ["-1", "nan", "inf", "many", ""])
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "many", "", "\uff11", "\u0663"])
 def test_a_wrong_rate_is_refused_by_the_options_name(text: str) -> None:
     with pytest.raises(UsageError, match="--max-interrupts"):
         budgets.parse({"max_interrupts": text})
+
+
+@pytest.mark.parametrize("text", ["\uff11ms", "99999999999999999999s", "1" * 5000 + "s"])
+def test_a_time_with_other_digits_or_too_many_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-gap"):
+        budgets.parse({"max_gap": text})
 
 
 @pytest.mark.parametrize(
