@@ -13,6 +13,7 @@ from tests.fuzz.damage import NASTY, damage
 from tests.fuzz.seeds import Seeds
 
 Command = tuple[str, ...]
+LARGE = 1 << 24  # bytes; one was laid there before
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def _damaged(draw: random.Random, seed: Path, path: Path) -> Path:
 def _spoil(draw: random.Random, path: Path) -> None:
     """Damage a file of a tree, or lay something else in its place."""
     if not path.is_file() or path.is_symlink() or draw.random() < 0.6:
-        if path.is_file() and not path.is_symlink():
+        if path.is_file() and not path.is_symlink() and path.stat().st_size < LARGE:
             path.write_bytes(damage(path.read_bytes(), draw))
         return
     path.unlink()
