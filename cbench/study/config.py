@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cbench.store.kind import check_ordinary
 from cbench.study import model
 from cbench.study.instruments import perf_record
 from cbench.study.instruments import registry as instruments
@@ -38,6 +39,7 @@ def text_of(path: Path, command: str, kind: str) -> str:
     """The text of a file of this kind, for which `cbench COMMAND init` writes an example. Raises UsageError."""
     if path.is_dir():
         raise UsageError(f"{path}: is a directory, not a {kind}'s file")
+    check_ordinary(path)
     try:
         return path.read_bytes().decode()
     except OSError as error:

@@ -24,7 +24,7 @@ PATIENCE_S, PAUSE_S = 0.5, 0.05
 def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[None]:
     """Be the only one to run the study in this file. Refused where another process does; UsageError without a file."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
+        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
     except OSError as error:
         raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     try:
@@ -41,7 +41,7 @@ def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[Non
 def held(path: Path) -> bool:
     """Whether a process is running the study in this file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

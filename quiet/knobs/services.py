@@ -5,6 +5,7 @@ Sources: systemctl(1), systemd.unit(5); for each unit its own manual.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -108,7 +109,7 @@ ALL = (
 )
 # What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "it is how you get in": "ssh getty serial-getty",
+    "it is how you get in": "ssh dropbear getty serial-getty tailscaled wg-quick openvpn",
     "everything else needs it": "dbus",
     "a part of systemd itself": "systemd-",
     "the first process": "init.scope",
@@ -116,10 +117,16 @@ NEVER = {
     "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
     "others wait for its answers": "polkit",
     "the kernel's audit needs it, and it refuses to be stopped": "auditd",
-    "it guards the network": "nftables iptables ip6tables firewalld ufw ebtables",
-    "it guards this host": "apparmor fail2ban crowdsec ossec wazuh falco sshguard",
-    "the clock drifts without it": "chron ntp openntpd",
-    "users' names and logins come from it": "sssd winbind nslcd",
+    "it guards the network": (
+        "nftables iptables ip6tables arptables ebtables netfilter-persistent firewalld ufw shorewall ferm pve-firewall "
+        "SuSEfirewall2 opensnitch"
+    ),
+    "it guards this host": (
+        "apparmor fail2ban crowdsec ossec wazuh falco sshguard suricata snort samhain aide tripwire osquery auditbeat "
+        "clamav psad portsentry"
+    ),
+    "the clock drifts without it": "chron ntp openntpd ptp4l phc2sys timemaster",
+    "users' names and logins come from it": "sssd winbind nslcd nscd slapd named bind9 unbound. dnsmasq",
     "disks may be lost without it": "multipathd iscsi lvm2-",
     "files may be lost without it": "nfs- rpcbind",
     "it only waits for the shutdown, and takes being stopped for one: it may begin to install": "unattended-upgrades",
@@ -128,6 +135,7 @@ NEVER = {
     ),
 }
 _EXCEPT = ("systemd-tmpfiles-clean.timer",)
+_NAME = re.compile(r"[A-Za-z0-9:_.\\@-]+")  # systemd.unit(5)
 _SUFFIXES = (".service", ".timer", ".socket", ".path")
 HELD = "inactive masked"
 REFUSALS = {
@@ -140,7 +148,7 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
     """Whether a profile's services.stop and services.keep can be meant. Raises UsageError naming the key."""
     for key, names in (("stop", stop), ("keep", keep)):
         for name in names:
-            if not name.endswith(_SUFFIXES) or "/" in name or " " in name:
+            if not name.endswith(_SUFFIXES) or not _NAME.fullmatch(name):
                 ends = ", ".join(_SUFFIXES)
                 raise UsageError(f"key 'services.{key}': {name!r} is no unit's name; it ends with one of {ends}")
     for name in stop:

@@ -186,16 +186,19 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
         return source, {}
     if not source.isprintable():
         raise UsageError(f"profile {source!r}: a unit cannot name such a path; rename the file")
-    inside = source.removeprefix(host.root) if source.startswith(f"{host.root}/") else ""
+    root = os.path.abspath(host.root) if host.root else ""
+    inside = source.removeprefix(root) if source.startswith(f"{root}/") else ""
     path = inside if inside.startswith("/etc/") else f"{PROFILES}/{os.path.basename(source)}"
     there = host.text(path)
+    if path == inside and there is None:
+        raise Refused(f"{source}: does not lead to a file of the tree")
+    if (untrusted := trusted_program.who_can_change(host, [path])) and not trust:
+        place, who = untrusted
+        raise Refused(
+            f"root would act on {path} at each boot, and {who} can change {place}; make it root's "
+            "(chown root:root, chmod go-w), or allow it with --trust-program"
+        )
     if path == inside and not (there or "").startswith(MARK):
-        if (untrusted := trusted_program.who_can_change(host, [path])) and not trust:
-            place, who = untrusted
-            raise Refused(
-                f"root would act on {path} at each boot, and {who} can change {place}; make it root's "
-                "(chown root:root, chmod 644), or allow it with --trust-program"
-            )
         return path, {}
     if there is not None and not there.startswith(MARK):
         raise Refused(f"{path} is there already and was not made by quiet; give that one, or rename yours")

@@ -68,7 +68,7 @@ def load(name: str) -> Profile:
         with open(fd, "rb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise UsageError(f"profile {name!r}: not a regular file")
-            text = file.read(_MOST + 1).decode()
+            text = (file.read(_MOST + 1) or b"").decode()
     except FileNotFoundError:
         known = ", ".join(bundled())
         hint = "no such file" if own else f"no such profile; there are: {known}; or give the path of your own file"

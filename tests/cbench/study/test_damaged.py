@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from cbench.export.export import ExportOptions, export
 from cbench.order.analyze import OrderOptions, analyzed
 from cbench.study import lifecycle
 from quiet.errors import QuietError
+from tests.cbench.running import cbench
 from tests.cbench.study.storing import stored
 
 DAMAGE = (
@@ -62,3 +64,11 @@ def test_a_study_whose_file_has_other_tests_is_not_resumed(tmp_path: Path) -> No
     data = damaged(tmp_path, 'UPDATE study SET tests = \'["a", "c"]\'')
     with pytest.raises(QuietError, match=r"s[.]db: damaged: its study has other tests"):
         lifecycle.ResumeStudy(data)
+
+
+@pytest.mark.parametrize("command", ["order analyze", "order status", "order run", "screen analyze", "screen plan"])
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, command: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero"):
+        done = cbench(*command.split(), path)
+        assert (done.returncode, done.stderr) == (2, f"cbench: error: {path}: not an ordinary file\n")

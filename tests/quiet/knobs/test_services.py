@@ -104,6 +104,8 @@ def test_no_known_service_is_a_critical_one(service: services.Service) -> None:
     ("lists", "said"),
     [
         ({"stop": ["ssh.service"]}, "ssh.service is never stopped: it is how you get in"),
+        ({"stop": ["a\u202e.service"]}, "is no unit's name"),
+        ({"stop": ["suricata.service"]}, "suricata.service is never stopped: it guards this host"),
         ({"stop": ["nftables.service"]}, "nftables.service is never stopped: it guards the network"),
         ({"stop": ["fail2ban.service"]}, "fail2ban.service is never stopped: it guards this host"),
         ({"stop": ["chronyd.service"]}, "chronyd.service is never stopped: the clock drifts without it"),

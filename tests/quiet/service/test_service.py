@@ -222,6 +222,21 @@ def test_a_profile_in_etc_that_others_can_change_is_refused_until_it_is_trusted(
     assert quiet(*command, "--trust-program").code == 0
 
 
+def test_a_folder_for_the_copy_that_others_can_change_is_refused(quiet: Quiet, root: Path, mine: Path) -> None:
+    (root / "etc/quiet").mkdir()
+    (root / "etc/quiet").chmod(0o777)
+    before = listing(root)
+    done = quiet("install-service", "--profile", mine, "--root", root)
+    assert (done.code, "everybody can change /etc/quiet" in done.err) == (3, True)
+    assert listing(root) == before
+
+
+def test_a_linked_profile_is_not_read_from_outside_of_the_tree(quiet: Quiet, root: Path, mine: Path) -> None:
+    (root / "etc/link.toml").symlink_to(mine)
+    done = quiet("install-service", "--profile", root / "etc/link.toml", "--root", root)
+    assert (done.code, "does not lead to a file of the tree" in done.err) == (3, True)
+
+
 def test_the_cpus_in_the_unit_are_in_the_kernels_notation(quiet: Quiet, root: Path) -> None:
     assert quiet("install-service", "--cpus", "2,\n3", "--root", root).code == 0
     assert start(root)[-2:] == ["--cpus", "2-3"]
