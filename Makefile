@@ -4,7 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup lab-setup demo thesis test check fuzz bench benchmarks kmod kernel lock clean
+.PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks error-rates textbook-cases kmod \
+	kernel lock clean
 
 # Compiled modules are kept: three processes read the same tests, and hundreds the same commands.
 export PYTHONDONTWRITEBYTECODE :=
@@ -25,7 +26,7 @@ PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 step = printf '==> %s\n' $(1); start=$$SECONDS; $(2); printf '    done in %d s\n' $$((SECONDS - start))
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmark there, quiet and not (root not needed)
 	@$(BIN)/python -m tests.lab.demo
@@ -39,7 +40,10 @@ test: setup ## every test, with those that boot real kernels (about half an hour
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
 	@tests/lab/harness/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
 	@tests/lab/harness/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
-	@$(PYTEST)
+	@$(PYTEST) -m 'not long'
+
+test-long: setup lab-setup ## the tests that boot a kernel for long: users of `quiet run`, containers, threads, `quiet why` (an hour)
+	@$(PYTEST) -m long
 
 check: setup ## style, types and the fast tests (about 2 minutes)
 	@$(BIN)/ruff check .
@@ -52,6 +56,10 @@ check: setup ## style, types and the fast tests (about 2 minutes)
 fuzz: setup ## damaged and hostile input for both commands, for 10 minutes; prints what broke a rule, and the counts
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS_LEFT),600) $(if $(SEED),--seed $(SEED))
 
+# CASES='--cuts 20 --flips 50 --no-lines --seed N' for fewer or other cases.
+fuzz-journal: setup lab-setup ## restore with a journal damaged in a thousand ways, on a real kernel (half an hour or more)
+	@$(BIN)/python -m tests.lab plain-6.12 'python -u -m tests.lab.guest.journal_damage $(CASES)' --timeout 14400
+
 bench: setup ## measure on this machine: quiet it first when root is possible, and put everything back after
 	@if [ "$$(id -u)" = 0 ]; then as_root=(); elif sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(none); fi; \
 	if [ "$${as_root[*]:-}" != none ]; then \
@@ -62,8 +70,15 @@ bench: setup ## measure on this machine: quiet it first when root is possible, a
 		"$(BIN)/quiet" plan --profile bench; \
 	fi
 
+textbook-cases: setup ## write docs/textbook-cases.md: what screen analyze says of textbooks' experiments
+	@$(BIN)/python -m tests.textbook
+
 benchmarks: setup ## how fast and how exact quiet and cbench themselves are, beside comparable tools
 	@for file in tests/benchmarks/*.py; do [ -e "$$file" ] || continue; echo "==> $$file"; $(BIN)/python "$$file"; done
+
+# STUDIES=N simulates N of each situation, ONLY=WORD some situations (and then leaves the docs alone).
+error-rates: setup ## the error rates and power that docs/error-rates.md states, in simulated studies (half an hour on 2 cores)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.error_rates --studies $(or $(STUDIES),1000) --docs docs/error-rates.md $(if $(ONLY),--only '$(ONLY)')
 
 # KDIR, ARCH and CROSS_COMPILE are the kernel's: KDIR=/path/to/a/kernel/build/tree builds for another one.
 kmod: setup ## build the kernel module that measures with interrupts off, for the running kernel (loading it needs root)

@@ -9,6 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
 if TYPE_CHECKING:
     from cbench.compare.result import compare as compare
+    from cbench.formats.reader import TestSample as TestSample
     from cbench.machine.describe import HostFacts as HostFacts
     from cbench.measure.result import CleanTrials as CleanTrials
     from cbench.measure.result import RunResult as RunResult
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "cbench.run.api": ("list_workloads", "read_results"),
     "cbench.results": ("to_json",),
+    "cbench.formats.reader": ("TestSample",),
     "cbench.machine.describe": ("HostFacts",),
     "cbench.measure.result": ("CleanTrials", "RunResult", "WorkloadResult"),
     "cbench.model": ("TrialCause", "Counter", "Layout", "Parameter", "Trial", "Workload"),

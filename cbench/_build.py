@@ -14,6 +14,8 @@ enum { CB_RESCHEDULED, CB_MULTIPLEXED, CB_IRQ_UNKNOWN, ... };
 #define CB_IRQ_MAX ...
 
 typedef struct { int mode; ...; } cb_counter;
+typedef struct { uint64_t begin; uint64_t wide; uint64_t narrow; } qn_chain;
+int cb_counter_chain(cb_counter *counter, uint64_t length);
 int cb_ticks_create(cb_counter **ret);
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
@@ -32,6 +34,7 @@ typedef struct {
     uint64_t begin; uint64_t end;
     int64_t nvcsw; int64_t nivcsw; int64_t minflt; int64_t majflt;
     uint32_t irq_lines; uint32_t irq_line[...]; uint64_t irq_count[...]; uint64_t others[...]; uint64_t beside;
+    qn_chain before; qn_chain after;
 } cb_trial;
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
                   uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
@@ -51,15 +54,24 @@ typedef struct { char *start; size_t len; } cb_buffer;
 int cb_workload_find(const char *name, const cb_workload **ret);
 
 uint64_t cb_hash_run(void *state, uint64_t n);
+
+typedef struct {
+    int32_t pid; int32_t pidfd; int32_t status; uint64_t begin_ns; uint64_t end_ns; int64_t user_us; int64_t system_us;
+    int64_t voluntary; int64_t involuntary; int64_t minor_faults; int64_t major_faults;
+} cb_process;
+int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+                     size_t cpus_size, cb_process *ret);
+int cb_process_wait(cb_process *process, int timeout_ms);
+int cb_process_reap(cb_process *process);
 """
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(
     source.relative_to(CHECKOUT).as_posix()
-    for pattern in ("*.c", "workloads/*.c")
-    for source in (CHECKOUT / "cbench" / "c").glob(pattern)
+    for pattern in ("cbench/c/*.c", "cbench/c/workloads/*.c", "quiet/noise/c/chain.c")
+    for source in CHECKOUT.glob(pattern)
 )
-"""All of the C: a new workload's file is built without being listed."""
+"""All of the C: a new workload's file is built without being listed. The timed loop has quiet's chains compiled in."""
 
 # The workloads must be the same machine code on every build of one compiler: no link-time optimisation
 # that sees through the call, no vectorising, functions on cache-line borders. And the same results: no fused
@@ -70,9 +82,9 @@ ffibuilder = cffi.FFI()
 ffibuilder.cdef(CDEF)
 ffibuilder.set_source(
     "cbench._cbench",
-    '#include "measure.h"\n#include "workloads/workloads.h"\n',
+    '#include "measure.h"\n#include "process.h"\n#include "workloads/workloads.h"\n',
     sources=SOURCES,
-    include_dirs=["cbench/c"],
+    include_dirs=["cbench/c", "quiet/noise/c"],
     extra_compile_args=FLAGS,
 )
 

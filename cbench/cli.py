@@ -9,7 +9,9 @@ from collections.abc import Collection
 
 import typer
 
+from cbench.ab import command as ab
 from cbench.compare import command as compare
+from cbench.doctor import command as doctor
 from cbench.export import command as export
 from cbench.interfere import command as interfere
 from cbench.order import command as order
@@ -27,14 +29,15 @@ app = typer.Typer(
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
-for feature in (run, export, compare, sweep, interfere, order, screen):
+for feature in (run, ab, doctor, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
 validate.add_to(screen.screen)
 
 
 def _command(*arguments: object, **options: object) -> object:
     """The command line; int() and float() take other scripts' digits too, and these are refused."""
-    for word in sys.argv[1:]:
+    own = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # the rest is another program's
+    for word in own:
         if not word.isascii() and re.fullmatch(r"(-.*=)?[-+\d_.eE]+", word):
             raise UsageError(f"{word}: write numbers with the digits 0 to 9")
     return app(*arguments, **options)

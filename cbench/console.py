@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from quiet import QuietError, one_line, printable
+from quiet import QuietError, printable, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +35,7 @@ def interruptible(kept: bool = False) -> Iterator[None]:
 
 def tell(line: str) -> None:
     """A message for the user: stderr, one line."""
-    sys.stderr.write(one_line(f"cbench: {line}") + "\n")
+    say(f"cbench: {line}")
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
@@ -54,6 +54,13 @@ def tell_or_json(result: object, as_json: bool, line: str) -> None:
         write_json(result)
     else:
         tell(line)
+
+
+def decimals(value: float, width: float) -> int:
+    """How many decimal places show a value to a tenth of its interval's width; none for a whole number."""
+    if float(value).is_integer() and width == 0:
+        return 0
+    return next((digits for digits in range(4) if width * 10**digits >= 2), 4) if value < 1e6 else 0
 
 
 def write_json(result: object) -> None:

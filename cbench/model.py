@@ -60,6 +60,26 @@ class Workload:
         return not self.library
 
 
+CALIBRATED_UNIT = "cycles (calibrated)"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How cycles are told from ticks of the clock, which moves in steps of `step` ticks.
+
+    `edge`: what a chain's time has beside its additions, in ticks. `length`: additions, and so cycles, of each chain
+    around a trial. `machine`: the architecture. `ticks_per_cycle`: at the fastest, before the first trial. `obstacle`:
+    why chains tell no cycles here, "" where they do.
+    """
+
+    step: int
+    edge: float
+    length: int
+    machine: str
+    ticks_per_cycle: float
+    obstacle: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Counter:
     """Where a trial's number comes from; an unavailable counter says why in `why` and has no number at all.
@@ -67,6 +87,7 @@ class Counter:
     `quantum` is the step in which the counter moves and `overhead` the lowest value of an empty timed
     region, `overhead_median` its median, all in `unit`; they are None until measured. `others`: what is counted
     beside it, `baseline`: what of each an empty region has, `left_out`: what was not to be had, with the reason.
+    `calibration`: where the values are cycles by calibration.
     """
 
     name: str
@@ -80,9 +101,11 @@ class Counter:
     others: tuple[str, ...] = ()
     baseline: tuple[int, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    calibration: Calibration | None = field(default=None, metadata={LEFT_OUT: None})
 
 
 TASK, FAULT, INTERRUPT = "task", "page fault", "interrupt"
+DISAGREE, SHARED = "chains disagree", "core shared"
 SWITCH, MIGRATION, LINES, MULTIPLEXED, KERNEL = (
     "context switch",
     "migration",
@@ -129,12 +152,28 @@ class CausesSource:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainTimes:
+    """What a trial and the chains of additions right before and right after it took, in ticks of the clock.
+
+    The narrow chains (`before`, `after`) take a cycle an addition; the wide ones take longer on a core that is shared.
+    """
+
+    ticks: int
+    length: int
+    before: int
+    after: int
+    wide_before: int
+    wide_after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One execution, one number, and what is known to have come between.
 
     `begin` and `end` enclose the timed region, in ticks of quiet.noise.clock. `traced` is None where the causes are
     the counters' alone. `counts`: what was counted beside the value. `kernel`: how many instructions the kernel ran
-    within the timed region, None where that cannot be counted or is the workload's own doing.
+    within the timed region, None where that cannot be counted or is the workload's own doing. `chains`: where cycles
+    are told by calibration.
     """
 
     value: int
@@ -150,6 +189,7 @@ class Trial:
     counts: Mapping[str, int] = field(default_factory=dict)
     kernel: int | None = None
     traced: tuple[TrialCause, ...] | None = None
+    chains: ChainTimes | None = None
 
     @property
     def polluted(self) -> bool:
@@ -185,7 +225,10 @@ PLAIN = Layout()
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one measuring process reported about itself, and all of its trials."""
+    """What one measuring process reported about itself, and all of its trials.
+
+    `ticks_per_second`: the rate of the clock, None where it is not known.
+    """
 
     counter: Counter
     trials: tuple[Trial, ...]
@@ -198,6 +241,7 @@ class Session:
     causes: CausesSource = CausesSource()
     layout: Layout = PLAIN
     params: Params = field(default_factory=dict)
+    ticks_per_second: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from quiet.console import enter as enter
     from quiet.console import one_line as one_line
     from quiet.console import printable as printable
+    from quiet.console import raised_at as raised_at
     from quiet.console import save as save
+    from quiet.console import say as say
     from quiet.console import table_html as table_html
     from quiet.cpulist import CpuSet as CpuSet
     from quiet.errors import Incomplete as Incomplete
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from quiet.errors import Refused as Refused
     from quiet.errors import UsageError as UsageError
     from quiet.host.host import Host as Host
+    from quiet.host.proc import STEAL as STEAL
+    from quiet.host.proc import cpu_ticks as cpu_ticks
+    from quiet.host.proc import meminfo as meminfo
     from quiet.host.reader import Reader as Reader
     from quiet.kernel import config as _config
     from quiet.knobs import registry as _knobs
@@ -40,10 +45,18 @@ if TYPE_CHECKING:
     from quiet.machine.virtualization import hypervisor as hypervisor
     from quiet.noise import call_nesting as _call_nesting
     from quiet.noise import clock as _clock
+    from quiet.noise.chains import chains_agree as chains_agree
+    from quiet.noise.chains import unshared_ratio as unshared_ratio
     from quiet.noise.clock import Clock as Clock
     from quiet.noise.clock import moment as moment
+    from quiet.noise.core_frequency import CHAIN_BODY as CHAIN_BODY
+    from quiet.noise.core_frequency import CoreFrequency as CoreFrequency
+    from quiet.noise.core_frequency import chain_facts as chain_facts
+    from quiet.noise.core_frequency import core_frequency as core_frequency
     from quiet.noise.follow import Follower as Follower
     from quiet.noise.follow import Seen as Seen
+    from quiet.record import redact_command_line as _redact_command_line
+    from quiet.run.turn import isolated_turn as isolated_turn
     from quiet.settings import api as _api
     from quiet.settings import journal as _journal
     from quiet.settings import profile as _profile
@@ -70,6 +83,7 @@ if TYPE_CHECKING:
     parse_cpus = _cpulist.parse
     parse_cpu_mask = _cpulist.parse_mask
     kernel_config = _config.running
+    redacted_command_line = _redact_command_line.parameters
     parse_requested_cpus = _cpu_selection.parse_requested
     CPU_FOLDER = _facts.CPU
     virtualization = _virtualization.virtual
@@ -86,10 +100,11 @@ if TYPE_CHECKING:
     load_profile = _profile.load
 
 _HOMES = {
-    "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable save table_html",
+    "console": "check_savable emit emit_json ended=exit_code_of enter one_line printable raised_at save say table_html",
     "cpulist": "CpuSet format=format_cpus parse=parse_cpus parse_mask=parse_cpu_mask",
     "errors": "Incomplete QuietError Refused UsageError",
     "host.host": "Host",
+    "host.proc": "STEAL cpu_ticks meminfo",
     "host.reader": "Reader",
     "kernel.config": "running=kernel_config",
     "knobs.cpufreq": "cpufreq_state",
@@ -99,8 +114,12 @@ _HOMES = {
     "machine.facts": "CPU=CPU_FOLDER Facts",
     "machine.virtualization": "hypervisor virtual=virtualization",
     "noise.call_nesting": "FAULT=CAUSE_FAULT THREAD=CAUSE_THREAD WORK=CAUSE_WORK",
+    "noise.chains": "chains_agree unshared_ratio",
     "noise.clock": "Clock moment now=ticks",
+    "noise.core_frequency": "CHAIN_BODY CoreFrequency chain_facts core_frequency",
     "noise.follow": "Follower Seen",
+    "record.redact_command_line": "parameters=redacted_command_line",
+    "run.turn": "isolated_turn",
     "settings.api": "AppliedHost applied apply_profile=apply plan_profile=plan restore_host=restore "
     "verify_profile=verify",
     "settings.applied_state": "AppliedState TargetState",

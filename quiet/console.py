@@ -126,12 +126,12 @@ def ended(call: Callable[[], object], name: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return OutputGone.exit_code
     except QuietError as error:
-        _say(f"{name}: error: {error}")
+        say(f"{name}: error: {error}")
         return error.exit_code
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         where = f"{error.filename}: " if error.filename else ""
-        _say(f"{name}: error: {where}{error.strerror or error}")
+        say(f"{name}: error: {where}{error.strerror or error}")
         return _USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -166,7 +166,7 @@ def _usage(error: Exception, name: str) -> int:
         return _USAGE
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else name
-    _say(f"{name}: error: {' '.join(words().split())} (see `{command} --help`)")
+    say(f"{name}: error: {' '.join(words().split())} (see `{command} --help`)")
     return _USAGE
 
 
@@ -175,16 +175,25 @@ def _internal(error: Exception, name: str) -> int:
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
-        _say(f"{name}: error: this needs the compiled parts, which are missing here: pip install .")
+        say(f"{name}: error: this needs the compiled parts, which are missing here: pip install .")
         return _USAGE
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = f" at {place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else ""
-    what = f"{type(error).__name__}: {error}"[:200]
-    _say(f"{name}: error: internal error: {what}{where}; please report it (`python -X dev -m {name} ...` shows more)")
+    what = f"{type(error).__name__}: {error}"[:200] + f" at {raised_at(error)}"
+    say(f"{name}: error: internal error: {what}; please report it (`python -X dev -m {name} ...` shows more)")
     return _USAGE
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(one_line(line) + "\n")
+def raised_at(error: BaseException) -> str:
+    """The module and the line that raised an error, such as "quiet.console:12"."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place else "an unknown place"
+
+
+def say(line: str) -> None:
+    """Write a message to stderr, in one line. Where that is full or cannot be written, the command goes on unheard."""
+    try:
+        sys.stderr.write(one_line(line) + "\n")
+        sys.stderr.flush()
+    except OSError:  # what is in the buffer shall not fail once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import CHECKOUT
+
+CHAINS = CHECKOUT / "quiet" / "noise" / "c"
 STRICT = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion"]
 FOUND = [path for c in ("gcc", "gcc-14", "clang", "aarch64-linux-gnu-gcc") if (path := shutil.which(c))]
 COMPILERS = list({Path(path).resolve(): Path(path).name for path in FOUND}.values())
@@ -21,7 +24,7 @@ EVERY_COMPILER = pytest.mark.parametrize(
 def compile_strictly(compiler: str, folder: Path, sources: Sequence[Path]) -> None:
     assert sources
     for source in sources:
-        command = [compiler, "-O2", *STRICT, f"-I{folder}", "-c", "-o", "/dev/null", str(source)]
+        command = [compiler, "-O2", *STRICT, f"-I{folder}", f"-I{CHAINS}", "-c", "-o", "/dev/null", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
@@ -33,7 +36,7 @@ def run_sanitized(main: Path, folder: Path, sources: Sequence[Path], scratch: Pa
     if subprocess.run(probe, capture_output=True, check=False).returncode:
         pytest.skip("SANITIZERS NOT RUN: cc lacks the libraries of -fsanitize=address,undefined")
     program = scratch / "sanitize"
-    build = ["cc", *flags, *STRICT, f"-I{folder}", "-o", str(program), str(main), *map(str, sources)]
+    build = ["cc", *flags, *STRICT, f"-I{folder}", f"-I{CHAINS}", "-o", str(program), str(main), *map(str, sources)]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)

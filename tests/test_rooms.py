@@ -16,9 +16,16 @@ import pytest
 from tests import CHECKOUT
 
 QUIET_OPENERS = {
-    *("quiet.host.root", "quiet.host.reader", "quiet.host.files", "quiet.host.hold", "quiet.host.lock"),
+    *(
+        "quiet.host.root",
+        "quiet.host.reader",
+        "quiet.host.files",
+        "quiet.host.hold",
+        "quiet.host.lock",
+        "quiet.host.queue",
+    ),
     *("quiet.console", "quiet.settings.profile", "quiet.service.service", "quiet.record.recorder"),
-    *("quiet.settings.journal_file", "quiet.settings.journal_writer"),
+    *("quiet.settings.journal_file", "quiet.settings.journal_writer", "quiet.run.process", "quiet.run.starter"),
     *("quiet.boot.loaders.atomic_files", "quiet.boot.once", "quiet.kernel.fragments"),
 }
 OPENING = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "listdir", "scandir", "mkdir", "makedirs"}
@@ -26,7 +33,7 @@ BOOT_FILES = ("/etc/default/grub", "/etc/kernel/", "/boot/grub", "/boot/loader")
 HEAVY = {
     "quiet": (
         *("dataclasses", "inspect", "typer", "rich", "psutil", "pyroute2", "pyperf", "ctypes", "tarfile", "sqlite3"),
-        *("numpy", "scipy", "cffi", "quiet.settings.apply", "quiet.settings.restore", "quiet.settings.run"),
+        *("numpy", "scipy", "cffi", "quiet.settings.apply", "quiet.settings.restore", "quiet.settings.use"),
         *("quiet.record.recorder", "cbench"),
     ),
     "cbench": ("numpy", "pyarrow", "matplotlib", "scipy", "pandas", "pyperf", "pyroute2"),
@@ -122,11 +129,10 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(program: str, argum
 # Where JSON, TOML, Parquet or a message of another process is read: what comes out of these modules has types.
 PARSERS = {
     *("quiet.boot.record", "quiet.noise.budgets", "quiet.settings.applied_state"),
-    *("quiet.settings.journal_lines",),
-    *("quiet.settings.profile", "cbench.toml_table", "cbench.tables.columns", "cbench.tables.read"),
-    "cbench.workloads.programs",
+    *("quiet.settings.journal_lines", "quiet.run.report"),
+    *("quiet.settings.profile", "cbench.study.toml_table", "cbench.tables.columns", "cbench.tables.read"),
+    *("cbench.ab.stored", "cbench.workloads.programs"),
     *("cbench.export.pyperf", "cbench.store.records", "cbench.store.schema", "cbench.store.store"),
-    *("cbench.study.records", "cbench.study.store", "cbench.order.page_study"),
 }
 
 

@@ -35,6 +35,14 @@ int cb_ticks_create(cb_counter **ret)
 	return 0;
 }
 
+int cb_counter_chain(cb_counter *counter, uint64_t length)
+{
+	if (length % QN_CHAIN_BODY)
+		return -EINVAL;
+	counter->chain = length;
+	return 0;
+}
+
 /* The event that the group was opened with: reading it reads all of them. */
 static int leader(const cb_counter *counter)
 {

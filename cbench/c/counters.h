@@ -15,6 +15,7 @@
 #ifndef CB_COUNTERS_H
 #define CB_COUNTERS_H
 
+#include "chain.h"
 #include "reads.h"
 
 #include <linux/perf_event.h>
@@ -35,6 +36,7 @@ typedef struct cb_event {
 /* events[0] gives the trial's number, except with CB_READ_TICKS: there it is unused. */
 typedef struct cb_counter {
 	int mode;
+	uint64_t chain; /* length of the chains around each trial, 0: none */
 	unsigned int others; /* how many events are in use from events[1] on */
 	unsigned int called; /* how many of these only read() can read */
 	cb_event events[CB_MAX_EVENTS];
@@ -59,6 +61,9 @@ struct cb_view {
 };
 
 int cb_ticks_create(cb_counter **ret);
+
+/* Chains of this length around each trial from now on, 0: none. -EINVAL: no multiple of QN_CHAIN_BODY. */
+int cb_counter_chain(cb_counter *counter, uint64_t length);
 
 /* `how`: the flags above. With CB_MUST_COUNT, -ENODATA when it does not count a short loop. */
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);

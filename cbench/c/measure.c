@@ -58,7 +58,11 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 	if (getrusage(RUSAGE_THREAD, &before))
 		return -errno;
 	ret->begin = clock_now();
+	if (counter->chain)
+		qn_chain_run(counter->chain, 1, &ret->before);
 	err = cb_measure(counter, run, state, n, &reading);
+	if (counter->chain)
+		qn_chain_run(counter->chain, 0, &ret->after);
 	ret->end = clock_now();
 	if (getrusage(RUSAGE_THREAD, &after))
 		return -errno;

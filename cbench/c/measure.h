@@ -29,7 +29,7 @@ typedef struct cb_trial {
 	uint32_t flags;
 	int32_t cpu_before;
 	int32_t cpu_after;
-	uint64_t begin; /* just before the first counter read and just after the second one, */
+	uint64_t begin; /* just before the first counter read and just after the second one, or around the chains, */
 	uint64_t end;   /* by the clock of quiet's detector, which the kernel's trace can be told in */
 	int64_t nvcsw; /* the next four: by how much getrusage(RUSAGE_THREAD) rose */
 	int64_t nivcsw;
@@ -40,6 +40,8 @@ typedef struct cb_trial {
 	uint64_t irq_count[CB_IRQ_MAX];
 	uint64_t others[CB_MAX_OTHERS];
 	uint64_t beside; /* as in cb_reading */
+	qn_chain before; /* the chains around the trial, all 0 where the counter has none */
+	qn_chain after;
 } cb_trial;
 
 /* The only timed region (timed.c). */

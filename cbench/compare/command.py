@@ -7,9 +7,12 @@ from typing import Annotated
 import typer
 
 from cbench.command import Json
-from cbench.console import show
+from cbench.console import show, tell
 
-Side = "A file of `cbench run --output`, or one of pyperf's; FILE:TEST for one workload of it."
+Side = (
+    "Results: a file of `cbench run --output`, or of another benchmark program (docs/formats.md), or a folder of such "
+    "files, a process each; FILE:TEST for one test of it."
+)
 Headline = Annotated[
     str,
     typer.Option(
@@ -20,22 +23,44 @@ Headline = Annotated[
 
 
 def compare_command(
-    a: Annotated[str, typer.Argument(metavar="A", help=Side)],
-    b: Annotated[str, typer.Argument(metavar="B", help=Side)],
+    old: Annotated[str, typer.Argument(metavar="OLD", help=Side)],
+    new: Annotated[list[str], typer.Argument(metavar="NEW...", help="The same; each is compared with OLD.")],
     *,
-    headline: Headline = "auto",
-    level: Annotated[float, typer.Option(metavar="PERCENT", help="Level of the intervals.")] = 95,
-    margin: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Call B the same if it is within this of A, such as 1%.")
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="Ignore slowdowns below this, such as 1%, and call tests the same that lie within it."
+        ),
     ] = None,
+    headline: Headline = "auto",
+    level: Annotated[float, typer.Option(metavar="PERCENT", help="Level of the intervals and of all claims.")] = 95,
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare different units too, such as ticks and cycles.")] = (
+        False
+    ),
+    markdown: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a summary for a pull request to this file.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A table and a verdict for each test.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Is B faster than A, slower, or the same? With the interval of the ratio and a test, process by process."""
+    """Which tests are faster, slower, or the same. Exits with 1 after a regression, with 2 if nothing can be judged."""
     from cbench.compare import result, table
+    from cbench.compare.markdown import summary
+    from quiet import check_savable, save
 
-    compared = result.compare(a, b, headline=headline, level=level, margin=margin, clean_only=clean_only)
-    show(compared, as_json, table.comparisons)
+    if markdown is not None:
+        check_savable(markdown, "--markdown")
+    compared = result.compare(
+        old, *new, headline=headline, level=level, threshold=threshold, clean_only=clean_only, force=force
+    )
+    if markdown is not None:
+        save(markdown, summary(compared), "--markdown")
+    show(compared, as_json, table.detailed if verbose or len(compared.comparisons) == 1 else table.suite)
+    if why := compared.unjudged:
+        tell(f"error: nothing can be judged: {why}")
+    if compared.exit_code:
+        raise typer.Exit(compared.exit_code)
 
 
 def add_to(app: typer.Typer) -> None:

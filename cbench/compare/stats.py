@@ -1,30 +1,32 @@
 """Is the second of two sets of measurements faster, slower, or the same? Numbers in, a frozen answer out.
 
 Trials of one process share its memory layout and are not independent (T. Kalibera, R. Jones, "Rigorous benchmarking in
-reasonable time", ISMM 2013: repeat at the highest level that varies). With two processes a side or more, each process
-is therefore one number, its headline; with fewer, the trials are compared, and that is said.
+reasonable time", ISMM 2013: repeat at the highest level that varies). Each process is therefore one number, its
+headline, and with so few processes that no rank-sum test can reach the level nothing can be said of the programs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import exp, log, sqrt
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from math import comb, exp, log, sqrt
 from statistics import NormalDist, fmean, median
 
-from cbench.compare.rank import Number, RankSum, RatioInterval, rank_sum, ratio_interval
+from cbench.stats.center import center
+from cbench.stats.rank import Number, RankSum, RatioInterval, rank_sum, ratio_interval
 
 POWER = 0.8
 """How probably the smallest difference that data could have shown would have been shown."""
 
-LEAST = 4
-"""So many values a side must be one and the same for their difference to be called exact: 4 against 4 is also the
-fewest of which a rank-sum test can say anything at 95 %."""
-
+CENTER = "center"
+"""The robust center: where the values lie densest."""
 EQUAL, STEP, SAME = "equal", "equal to one step", "same within the margin"
 LOWER, HIGHER = "lower", "higher"
-NOTHING, TOO_FEW, UNTESTED = "no difference shown", "too few to tell", "not tested"
+BELOW = "a difference below the threshold"
+NOTHING, TOO_FEW = "no difference shown", "too few to tell"
 
 Processes = Sequence[Sequence[Number]]
 
@@ -34,7 +36,7 @@ class NoHeadline(ValueError):
 
 
 def _lowest_repeated(values: Sequence[Number]) -> Number | None:
-    return min((value for value, count in Counter(values).items() if count > 1), default=None)
+    return min((value for value, often in Counter(values).items() if often > 1), default=None)
 
 
 def _floor(values: Sequence[Number]) -> Number:
@@ -44,11 +46,16 @@ def _floor(values: Sequence[Number]) -> Number:
     return lowest
 
 
+def _center(values: Sequence[Number], quantum: Number = 1) -> Number:
+    return center(values, quantum).value
+
+
 HEADLINES: Mapping[str, Callable[[Sequence[Number]], Number]] = {
     "median": median,
     "floor": _floor,
     "min": min,
     "mean": fmean,
+    CENTER: _center,
 }
 
 
@@ -56,24 +63,40 @@ HEADLINES: Mapping[str, Callable[[Sequence[Number]], Number]] = {
 class Comparison:
     """The second set against the first. `a`, `b`: the headlines over all processes, in the values' own unit.
 
-    `by_process`: each process was one number. `spread_a`, `spread_b`: highest less lowest headline of the processes,
-    None with one process. `difference` is b - a where both are constant and that is no chance (LEAST), or where it is
-    none; None else. `interval` is None where there is no valid one. `detectable`: the smallest relative difference that
-    would have shown with probability POWER.
+    `spread_a`, `spread_b`: highest less lowest headline of the processes, None with one process. `difference` is b - a
+    where both are constant and there are enough processes to call that no chance; None else. `interval` is None where
+    there is no valid one. `detectable`: the smallest relative difference that would have shown with probability POWER,
+    if this were the only comparison. `p_same`: of equivalence(), None without a threshold. `p_holm`, `p_same_holm`:
+    both for all comparisons of the family, which decide.
     """
 
     headline: str
-    by_process: bool
     a: Number
     b: Number
+    processes: tuple[int, int]
     spread_a: Number | None
     spread_b: Number | None
     difference: Number | None
     ratio: float
     interval: RatioInterval | None
-    test: RankSum | None
+    test: RankSum
     detectable: float | None
-    outcome: str
+    p_same: float | None = None
+    quantum: Number = 1
+    outcome: str = NOTHING
+    p_holm: float | None = None
+    p_same_holm: float | None = None
+    family: int = 1
+
+
+def fewest(alpha: float) -> int:
+    """The fewest processes a side of which a rank-sum test can be significant."""
+    return next(n for n in count(1) if least_p(n, n) <= alpha)
+
+
+def least_p(m: int, n: int) -> float:
+    """The smallest p that a two-sided rank-sum test of so many values can have."""
+    return min(1.0, 2 / comb(m + n, n))
 
 
 def cycle_exact(clean: Processes, quantum: Number) -> bool:
@@ -91,44 +114,31 @@ def compare_samples(
     b: Processes,
     headline: str,
     alpha: float,
-    margin: float | None = None,
+    threshold: float | None = None,
     quantum: Number = 1,
-    exact: bool = False,
 ) -> Comparison:
     """Compare the processes' values, all above 0 or all 0, by a headline of HEADLINES; `quantum` is the counter's step.
 
-    `exact`: both are cycle_exact() with LEAST undisturbed trials, so that the floors of few processes tell too.
+    `threshold`: the ratio up to which both count as the same, less 1.
 
     Raises NoHeadline when a floor is wanted and a process has none.
     """
-    of = HEADLINES[headline]
+    of = partial(_center, quantum=quantum) if headline == CENTER else HEADLINES[headline]
     heads_a, heads_b = [of(values) for values in a], [of(values) for values in b]
-    by_process = min(len(a), len(b)) >= 2
-    if by_process:
-        sample_a, sample_b = heads_a, heads_b
-        at_a, at_b = _middle(heads_a), _middle(heads_b)
-    else:
-        sample_a, sample_b = ([value for values in side for value in values] for side in (a, b))
-        at_a, at_b = of(sample_a), of(sample_b)
+    at_a, at_b = _middle(heads_a), _middle(heads_b)
+    constant = _same(heads_a, heads_b)
+    difference = at_b - at_a if constant and least_p(len(a), len(b)) <= alpha else None
+    interval = None
     ratio = at_b / at_a if at_a else 1.0
-    interval, test = None, None
-    trials = [[value for values in side for value in values] for side in (a, b)]
-    alone = (_same(*trials) and min(map(len, trials)) >= LEAST) or (exact and headline == "floor")
-    firm = _same(heads_a, heads_b) and (alone or min(len(a), len(b)) >= LEAST)
-    step = quantum if quantum > 1 else 0
-    nearly = _same(sample_a, sample_b) and min(len(sample_a), len(sample_b)) > 1 and abs(at_b - at_a) <= step
-    zero = not any(value for side in trials for value in side)
-    difference = at_b - at_a if firm or nearly or zero else None
-    if difference is None and (by_process or headline == "median"):
-        interval, test = ratio_interval(sample_a, sample_b, alpha), rank_sum(sample_a, sample_b)
+    if difference is None and at_a and at_b:
+        interval = ratio_interval(heads_a, heads_b, alpha)
         ratio = interval.ratio
-    elif difference is not None and by_process:
-        test = rank_sum(sample_a, sample_b)
-    return Comparison(
+    test = rank_sum(heads_a, heads_b)
+    alone = Comparison(
         headline=headline,
-        by_process=by_process,
         a=at_a,
         b=at_b,
+        processes=(len(a), len(b)),
         spread_a=_range(heads_a),
         spread_b=_range(heads_b),
         difference=difference,
@@ -136,8 +146,45 @@ def compare_samples(
         interval=interval,
         test=test,
         detectable=_detectable(interval, alpha),
-        outcome=_outcome(difference, ratio, interval, margin, quantum),
+        p_same=None if threshold is None else equivalence(heads_a, heads_b, threshold),
+        quantum=quantum,
     )
+    return replace(alone, outcome=outcome_of(alone, alone.test.p, alone.p_same, alpha, threshold))
+
+
+def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> float:
+    """p of the hypothesis that the ratio of b to a is outside of 1 / (1 + threshold) to 1 + threshold.
+
+    The larger p of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15
+    (1987) 657-680). They are two-sided, so that it is at most alpha where the interval at 1 - alpha lies within.
+    """
+    upper = rank_sum([value * (1 + threshold) for value in a], b)
+    lower = rank_sum([value / (1 + threshold) for value in a], b)
+    middle = len(a) * len(b) / 2
+    return max(upper.p if upper.u < middle else 1.0, lower.p if lower.u > middle else 1.0)
+
+
+def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
+    """What is claimed at `alpha`, with p-values that may be corrected for other comparisons.
+
+    A claim also needs its interval to agree. A difference counts as one where the estimate is beyond the threshold.
+    """
+    if one.difference == 0:
+        return EQUAL
+    if one.difference is None and (one.interval is None or not one.interval.attained):
+        return TOO_FEW
+    low, high = (one.interval.low, one.interval.high) if one.interval else (one.ratio, one.ratio)
+    most = 1 + (threshold or 0)
+    if p_same is not None and p_same <= alpha and 1 / most <= low and high <= most:
+        return SAME
+    if one.difference is not None and one.quantum > 1 and abs(one.difference) <= one.quantum:
+        return STEP
+    if p > alpha or (one.difference is None and low <= 1 <= high):
+        return NOTHING
+    if threshold is not None and 1 / most <= one.ratio <= most:
+        return BELOW
+    # a difference may be too small for a ratio in floating point
+    return LOWER if (one.ratio < 1 if one.difference is None else one.difference < 0) else HIGHER
 
 
 def _middle(values: Sequence[Number]) -> Number:
@@ -162,22 +209,3 @@ def _detectable(interval: RatioInterval | None, alpha: float) -> float | None:
     wanted = normal.inv_cdf(1 - alpha / 2)
     error = log(sqrt(interval.high / interval.low)) / wanted
     return exp((wanted + normal.inv_cdf(POWER)) * error) - 1
-
-
-def _outcome(
-    difference: Number | None, ratio: float, interval: RatioInterval | None, margin: float | None, quantum: Number
-) -> str:
-    if difference == 0:
-        return EQUAL
-    if difference is not None and quantum > 1 and abs(difference) <= quantum:
-        return STEP
-    low, high = (interval.low, interval.high) if interval else (ratio, ratio)
-    if difference is None and interval is None:
-        return UNTESTED
-    if interval and not interval.attained:
-        return TOO_FEW
-    if margin is not None and 1 / (1 + margin) <= low and high <= 1 + margin:
-        return SAME
-    if difference is not None:  # also where it is too small for a ratio in floating point
-        return LOWER if difference < 0 else HIGHER
-    return LOWER if high < 1 else HIGHER if low > 1 else NOTHING

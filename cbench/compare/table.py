@@ -2,40 +2,89 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cbench.compare.result import ComparedSide, ComparedTest, CompareResult
-from cbench.compare.verdict import amount, percent
+from cbench.compare.result import CompareResult
+from cbench.compare.single import ComparedSide, ComparedTest
+from cbench.compare.suite import SAME
+from cbench.compare.verdict import amount, change, limits, percent
 from cbench.console import table_console
 
+NAME_WIDTH = 12
+"""The narrowest column of names: on a narrower terminal lines wrap."""
+WIDEST_NAME = 160
+"""How much of a name is shown where there is no terminal."""
 
-def comparisons(result: CompareResult) -> None:
+
+def suite(result: CompareResult) -> None:
+    """A line a test, regressions first, what was left out, and the summary."""
+    console = table_console(max(120, 80 + min(max(map(len, result.tests)), WIDEST_NAME)))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("test", no_wrap=True, overflow="ellipsis", min_width=NAME_WIDTH)
+    for name in ("change %", f"{100 * result.level:g} % of each", "adjusted p", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
+    within = "" if result.margin is None else f" within {100 * result.margin:g} %"
+    for name, test in result.tests.items():
+        style = "bold red" if name in result.regressions else "green" if name in result.improvements else ""
+        table.add_row(
+            escape(name),
+            change(test.delta_pct, test.interval_pct),
+            limits(test.interval_pct),
+            "" if test.claim_p is None else f"{test.claim_p:.2g}",
+            f"{test.n[0]}, {test.n[1]}",
+            test.outcome + (within if test.outcome == SAME else ""),
+            style=style,
+        )
+    console.print(table)
+    console.print()
+    for note, number in Counter(note for row in result.comparisons for note in row.notes).items():
+        console.print(escape(f"note ({number:,} of {len(result.tests):,} tests): {note}"), soft_wrap=True)
+    _left_out(result, console)
+    if result.too_few:
+        console.print(result.too_few, soft_wrap=True)
+    console.print(escape(result.counted), soft_wrap=True)
+
+
+def detailed(result: CompareResult) -> None:
     """A table and a verdict for each test, then what was left out."""
     console = table_console(120)
-    for side, file in (("A", result.a), ("B", result.b)):
+    several = len(result.new) > 1
+    for side, file in (("A", result.a), *(() if several else (("B", result.b),))):
         console.print(escape(f"{side}: {file}"), soft_wrap=True)
     for row in result.comparisons:
         console.print()
+        if several:
+            console.print(escape(f"B: {row.new}"), soft_wrap=True)
         console.print(escape(f"{row.test} ({row.unit or 'unknown unit'})"), style="bold", soft_wrap=True)
         console.print(_table(row))
         console.print(escape(row.verdict), soft_wrap=True)
         for note in row.notes:
             console.print(escape(f"  note: {note}"), soft_wrap=True)
-    others = [
-        ("not compared", result.skipped),
-        ("compared with nothing, other units or counters", result.other_units),
-        ("only in A", result.only_in_a),
-        ("only in B", result.only_in_b),
-    ]
-    left = [f"{what}: {', '.join(lines)}" for what, lines in others if lines]
-    if left:
-        console.print()
-    for line in left:
-        console.print(escape(line), soft_wrap=True)
+    _left_out(result, console, "\n")
     if len(result.comparisons) > 1:
-        level = f"{100 * result.level:g} %"
-        console.print(f"\n{len(result.comparisons)} comparisons, each at {level} by itself", soft_wrap=True)
+        console.print(escape(f"\n{result.counted}"), soft_wrap=True)
+
+
+def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
+    """What is in one file only, what cannot be compared, and how the hosts differ, after `before`."""
+    renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
+    others = [
+        ("not compared", result.skipped, ", "),
+        ("compared with nothing, other units or counters (--force compares them)", result.other_units, ", "),
+        ("only in OLD", result.only_in_old, ", "),
+        ("only in NEW", result.only_in_new, ", "),
+        ("renamed? (compare OLD:NAME with NEW:NAME)", renamed, "; "),
+        ("hosts differ", result.hosts_differ, "; "),
+    ]
+    for what, lines, between in others:
+        if lines:
+            console.print(escape(f"{before}{what}: {between.join(lines)}"), soft_wrap=True)
+            before = ""
 
 
 def _table(row: ComparedTest) -> Table:
@@ -45,12 +94,11 @@ def _table(row: ComparedTest) -> Table:
         table.add_column(side, justify="right")
     sides = (row.a, row.b)
     many = max(side.processes for side in sides) > 1
-    of = " of the processes" if row.by == "process" else ""
     table.add_row("processes", *(f"{side.processes:,}" for side in sides))
     table.add_row("trials", *(f"{side.trials:,}" for side in sides))
     if any(side.polluted for side in sides):
         table.add_row("polluted trials", *(f"{side.polluted:,}" for side in sides))
-    table.add_row(f"{row.headline}{of}", *(amount(side.headline) for side in sides))
+    table.add_row(f"{row.headline} of the processes", *(amount(side.headline) for side in sides))
     if many:
         table.add_row("spread between processes", *(_spread(side) for side in sides))
     table.add_row("B / A, median of all pairs", "", percent(row.ratio))
@@ -59,6 +107,10 @@ def _table(row: ComparedTest) -> Table:
         table.add_row(f"interval at {100 * row.interval_level:.4g} %", "", f"{percent(low)} to {percent(high)}")
     if row.p is not None:
         table.add_row("Mann-Whitney U", "", f"p = {row.p:.3g} ({row.p_from})")
+    if row.p_holm is not None and row.p_holm != row.p:
+        table.add_row("for all comparisons", "", f"p = {row.p_holm:.3g} (Holm)")
+    if row.p_same_holm is not None:
+        table.add_row("beyond the threshold", "", f"p = {row.p_same_holm:.3g}")
     return table
 
 

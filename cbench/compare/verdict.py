@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from cbench.compare import stats as outcomes
-from cbench.compare.readers.reader import TestSample
-from cbench.compare.stats import LEAST, POWER, Comparison
+from math import floor, log10
 
-WORDS = {outcomes.LOWER: "faster", outcomes.HIGHER: "slower"}
-SIZES = {outcomes.LOWER: "smaller", outcomes.HIGHER: "larger"}
-TIMES = ("cycles", "TSC ticks", "cntvct ticks", "ns", "second")
-"""The units of which fewer are faster; of others there are just more or less."""
+from cbench.compare import stats as outcomes
+from cbench.compare.family import needed
+from cbench.compare.stats import POWER, Comparison
+from cbench.compare.suite import FASTER, LARGER, SLOWER, SMALLER, TIMES
+from cbench.formats.reader import TestSample
+
+WORDS = {outcomes.LOWER: FASTER, outcomes.HIGHER: SLOWER}
+SIZES = {outcomes.LOWER: SMALLER, outcomes.HIGHER: LARGER}
 DIGITS = 4
 
 
 def percent(ratio: float) -> str:
     """A ratio as a change: "+1.25 %", with as many digits as it takes to show that it is none of 0."""
     return f"{_short(100 * (ratio - 1), '+')} %"
+
+
+def change(percents: float, interval: tuple[float, float] | None, unit: str = "") -> str:
+    """ "+1.25": a change in percent, with the digits that its interval leaves."""
+    return f"{_to_width(percents, interval or (percents, percents))}{unit}"
+
+
+def limits(interval: tuple[float, float] | None, unit: str = "") -> str:
+    """ "+0.84 to +1.71", "" where there is no interval."""
+    if interval is None:
+        return ""
+    low, high = (_to_width(each, interval) for each in interval)
+    return f"{low} to {high}{unit}"
+
+
+def _to_width(value: float, interval: tuple[float, float]) -> str:
+    width = interval[1] - interval[0]
+    if not value or not width:
+        return _short(value, "+")
+    return f"{value:+,.{min(max(1 - floor(log10(width)), 0), 9)}f}"
 
 
 def _short(value: float, sign: str = "") -> str:
@@ -31,90 +53,101 @@ def amount(value: float, sign: str = "") -> str:
     return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
 
 
-def verdict(a: TestSample, b: TestSample, comparison: Comparison, margin: float | None) -> str:
-    """One line: B against A."""
-    if comparison.difference is not None:
-        return _exact(a, b, comparison, margin)
-    if comparison.interval is None:
-        return (
-            f"not tested: B's {comparison.headline} differs from A's by {percent(comparison.ratio)}, but one process a "
-            f"side gives no interval for a {comparison.headline}: compare at least 4 processes a side"
-        )
-    interval = comparison.interval
-    span = f"{percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)}"
-    many = f"{_counted(a, comparison)} and {_counted(b, comparison)}"
+def verdict(
+    a: TestSample,
+    b: TestSample,
+    comparison: Comparison,
+    threshold: float | None,
+    alpha: float,
+    first: str | None = None,
+) -> str:
+    """One line: B against A. `first`: the side that was measured before the other."""
     if comparison.outcome == outcomes.TOO_FEW:
-        return (
-            f"cannot tell: B differs from A by {percent(comparison.ratio)} ({span}); {many} allow no higher level; "
-            "take at least 4 and 4"
-        )
-    margins = None if margin is None else f"{_short(100 * margin)} %"
+        return _too_few(comparison, alpha, min(a, b, key=lambda side: len(side.processes)).more_processes)
+    shown = comparison.outcome in (outcomes.LOWER, outcomes.HIGHER)
+    unless = f", if the host stayed the same: {first} was measured first" if shown and first else ""
+    if comparison.difference is not None:
+        return _exact(a, b, comparison, threshold) + unless
+    interval = comparison.interval
+    assert interval is not None
+    span = f"{percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)}"
+    limit = None if threshold is None else f"{_short(100 * threshold)} %"
     if comparison.outcome == outcomes.SAME:
         apart = "" if interval.low <= 1 <= interval.high else "; a difference is shown, but lies within that"
-        return f"same within {margins}: B differs from A by {percent(comparison.ratio)} ({span}){apart}"
+        return f"same within {limit}: B differs from A by {percent(comparison.ratio)} ({span}){apart}"
+    if comparison.outcome == outcomes.BELOW:
+        return f"cannot tell: {_below(a, comparison)} ({span}), not shown to be the same within {limit}"
     if comparison.outcome == outcomes.NOTHING:
+        not_same = f"; not shown to be the same within {limit}" if limit else ""
+        if not interval.low <= 1 <= interval.high:
+            return (
+                f"no difference shown among {comparison.family:,} comparisons: {percent(comparison.ratio)} ({span} by "
+                f"itself), p = {comparison.test.p:.2g}, after Holm {comparison.p_holm:.2g}{not_same}"
+            )
         least = (
             f"one of {_short(100 * (comparison.detectable or 0))} % would have shown in {POWER:.0%} of such comparisons"
         )
-        not_same = f"; not shown to be the same within {margins}" if margins else ""
         return f"no difference shown: {percent(comparison.ratio)} ({span}), {least}{not_same}"
-    within = "" if comparison.by_process else ", as far as trials of one process tell"
-    return f"B is {_words(a)[comparison.outcome]}: {percent(comparison.ratio)} ({span}){within}"
+    return f"B is {_words(a)[comparison.outcome]}: {percent(comparison.ratio)} ({span}){unless}"
 
 
-def _exact(a: TestSample, b: TestSample, comparison: Comparison, margin: float | None) -> str:
+def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
+    """The observed difference, why it shows nothing about the programs, and the command that would."""
+    wanted = needed(alpha, comparison.family)
+    many = " and ".join(counted_processes(number) for number in comparison.processes)
+    where = "" if comparison.family == 1 else f" for {comparison.family:,} comparisons"
+    interval = comparison.interval
+    span = ""
+    if interval is not None and interval.level:
+        span = f" ({percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)})"
+    return (
+        f"cannot tell: B differs from A by {percent(comparison.ratio)}{span}, but processes of one program differ too, "
+        f"and {many} are too few{where}: take at least {wanted} and {wanted} ({more.replace('{n}', str(wanted))})"
+    )
+
+
+def counted_processes(number: int) -> str:
+    """ "1 process", "4 processes"."""
+    return f"{number:,} process{'' if number == 1 else 'es'}"
+
+
+def _exact(a: TestSample, b: TestSample, comparison: Comparison, threshold: float | None) -> str:
     difference = comparison.difference or 0
-    few = min(len(a.processes), len(b.processes)) < LEAST
-    where = f"{_constant(a, b, comparison, few)} is {amount(comparison.a)} in A"
+    where = f"the {comparison.headline} of every process is {amount(comparison.a)} in A"
     if comparison.outcome == outcomes.EQUAL:
         return f"equal: {where} and in B"
     line = f"{where} and {amount(comparison.b)} in B: {amount(difference, '+')} {a.unit} ({percent(comparison.ratio)})"
-    if few:
-        line += f"; {_tried(a)} in A, {_tried(b)} in B"
     if comparison.outcome == outcomes.STEP:
         return f"equal to one step of the counter ({max(a.quantum, b.quantum)}): {line}"
     if comparison.outcome == outcomes.SAME:
-        return f"same within {_short(100 * (margin or 0))} %: {line}"
+        return f"same within {_short(100 * (threshold or 0))} %: {line}"
+    if comparison.outcome == outcomes.BELOW:
+        return f"cannot tell: {_below(a, comparison)}, not shown to be the same: {line}"
+    if comparison.outcome == outcomes.NOTHING:
+        return f"no difference shown among {comparison.family:,} comparisons: {line}"
     return f"B is {_words(a)[comparison.outcome]}, exactly: {line}"
 
 
-def _constant(a: TestSample, b: TestSample, comparison: Comparison, few: bool) -> str:
-    """What it is that has one value on each side: with few processes their headlines alone say little."""
-    if few and all(len({value for values in side.processes for value in values}) == 1 for side in (a, b)):
-        return "every trial"
-    if (
-        few
-        and comparison.headline == "floor"
-        and all(outcomes.cycle_exact(side.clean, side.quantum) for side in (a, b))
-    ):
-        return "the floor, on which all undisturbed trials are,"
-    return f"the {comparison.headline} of every process"
+def _below(a: TestSample, comparison: Comparison) -> str:
+    """A difference that is shown, and measured as less than the threshold."""
+    word = _words(a)[outcomes.LOWER if comparison.ratio < 1 else outcomes.HIGHER]
+    return f"B is {word}, but by less than the threshold: {percent(comparison.ratio)}"
 
 
 def _words(sample: TestSample) -> dict[str, str]:
     return WORDS if sample.unit in TIMES else SIZES
 
 
-def _counted(sample: TestSample, comparison: Comparison) -> str:
-    if comparison.by_process:
-        return f"{len(sample.processes):,} process{'' if len(sample.processes) == 1 else 'es'}"
-    return f"{sample.trials:,} trial{'' if sample.trials == 1 else 's'}"
-
-
-def _tried(sample: TestSample) -> str:
-    """ "15 trials of 3 processes"."""
-    trials, processes = sample.trials, len(sample.processes)
-    return f"{trials:,} trial{'' if trials == 1 else 's'} of {processes:,} process{'' if processes == 1 else 'es'}"
-
-
 def _level(level: float) -> str:
     return f"{100 * level:.4g} %"
 
 
-def notes(a: TestSample, b: TestSample, comparison: Comparison) -> list[str]:
-    """What a reader must know of it."""
+def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | None = None) -> list[str]:
+    """What a reader must know of it. `first`: the side that was measured before the other."""
     lines = []
-    if not comparison.by_process:
+    if not a.like(b):
+        lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B are different things")
+    if 1 in comparison.processes:
         which = [name for name, side in (("A", a), ("B", b)) if len(side.processes) == 1]
         lines.append(
             f"one process in {' and '.join(which)}: the spread between processes is unknown, and trials of one process "
@@ -130,6 +163,14 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison) -> list[str]:
     elif a.cpu is not None and b.cpu is not None and a.cpu != b.cpu:
         lines.append(f"on CPU {a.cpu} and on CPU {b.cpu}")
     for name, side in (("A", a), ("B", b)):
+        if side.summary:
+            lines.append(f"{name}: {side.summary}")
         if side.cut_short:
             lines.append(f"{name}: {side.cut_short} of {len(side.processes)} processes cut short")
+    if first:
+        other = "B" if first == "A" else "A"
+        lines.append(
+            f"{first} was measured before {other}: what changed on the host in between looks like a difference; "
+            "measure both in turn, a process each at a time (`cbench run --output` adds to its file)"
+        )
     return lines

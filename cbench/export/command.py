@@ -21,18 +21,26 @@ def _formats() -> str:
 def export_command(
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help="A file of `cbench run --output`, or the store of a study or a screen."),
+        typer.Argument(
+            metavar="DATA",
+            help="A file of `cbench run --output`, the store of a study or a screen, or results of another benchmark "
+            "program (docs/formats.md), also a folder of them.",
+        ),
     ],
     *,
     kind: Annotated[
         str,
-        typer.Option("--format", metavar=_formats(), help="A row a trial, or the JSON that pyperf's commands read."),
+        typer.Option(
+            "--format",
+            metavar=_formats(),
+            help="csv, parquet: a row a trial; else another program's.",
+        ),
     ],
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (stdout).")] = None,
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Without the polluted trials.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the stored trials as CSV, Parquet, or for pyperf: stats, hist, check, compare_to and show read that."""
+    """Write results as a table, or in a format of another program, such as pyperf, hyperfine or benchstat."""
     from cbench.export.export import ExportOptions, export
     from quiet import UsageError
 

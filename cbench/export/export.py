@@ -1,4 +1,4 @@
-"""Write a store as CSV, as Parquet, or for pyperf."""
+"""Write results in a format that other programs read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cbench.export.bencher import BencherExporter
+from cbench.export.benchfmt import BenchfmtExporter
 from cbench.export.exporter import Exporter, ExportSource
+from cbench.export.github_action import BIGGER, SMALLER, GithubActionExporter
+from cbench.export.hyperfine import HyperfineExporter
+from cbench.export.markdown import MarkdownExporter
+from cbench.export.otava import OtavaExporter
 from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
 from cbench.results import LEFT_OUT
@@ -24,6 +30,7 @@ class CsvExporter(Exporter):
     """RFC 4180 with line feeds: yes and no as 1 and 0, numbers in full, missing values as empty fields."""
 
     name = "csv"
+    samples = True
 
     def write(self, source: ExportSource, clean_only: bool) -> str:
         text = io.StringIO()
@@ -38,6 +45,7 @@ class ParquetExporter(Exporter):
 
     name = "parquet"
     binary = True
+    samples = True
 
     def write(self, source: ExportSource, clean_only: bool) -> bytes:
         try:
@@ -57,7 +65,20 @@ class ParquetExporter(Exporter):
         return file.getvalue()
 
 
-EXPORTERS: tuple[Exporter, ...] = (CsvExporter(), ParquetExporter(), PyperfExporter())
+EXPORTERS: tuple[Exporter, ...] = (
+    CsvExporter(),
+    ParquetExporter(),
+    PyperfExporter(),
+    HyperfineExporter(),
+    BenchfmtExporter(),
+    GithubActionExporter(SMALLER),
+    GithubActionExporter(BIGGER),
+    BencherExporter(),
+    OtavaExporter(),
+    MarkdownExporter(),
+)
+
+NEEDS_SAMPLES = "--format %s holds samples; use markdown, benchfmt, bencher, otava or github-action-benchmark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +100,8 @@ class ExportOptions:
             return
         check_savable(output, "--output")
         if os.path.exists(output) and os.path.exists(self.data) and os.path.samefile(output, self.data):
-            raise UsageError(f"--output {output}: is the store itself")
-        if os.path.isfile(output) and is_store(Path(output)):
+            raise UsageError(f"--output {output}: is the file to be exported")
+        if os.path.isfile(output) and os.path.getsize(output) and is_store(Path(output)):
             raise UsageError(
                 f"--output {output}: is a store (an SQLite file), which would be lost; choose another name"
             )
@@ -88,7 +109,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written. `series`: None for a study's store."""
+    """What was written. `series`: None for what is no file of `cbench run`."""
 
     format: str
     output: str | None
@@ -101,11 +122,13 @@ def export(options: ExportOptions) -> ExportResult:
     exporter = next(each for each in EXPORTERS if each.name == options.format)
     with reading(options.data):
         source = source_of(options.data, options.clean_only)
-        if source.series is None:
+        if source.what:
             if options.clean_only:
                 raise UsageError(f"--clean-only: {source.what}'s trials are not told apart so; leave it away")
             if not source.trials:
                 raise UsageError(f"{source.path}: no trials in it")
+        if exporter.samples and (summary := next((each for each in source.samples or () if each.summary), None)):
+            raise UsageError(f"{source.path}: {summary.name}: {summary.summary}; {NEEDS_SAMPLES % exporter.name}")
         content = exporter.write(source, options.clean_only)
     if options.output is not None:
         save(options.output, content, "--output")

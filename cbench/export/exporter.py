@@ -1,14 +1,21 @@
-"""What an exporter is: one format that a store can be written in."""
+"""What an exporter is: one format that results can be written in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
+from cbench.formats import registry
+from cbench.formats.reader import NANOSECONDS, Number, TestSample
 from cbench.store.records import StoredSeries
+from quiet import UsageError
 
 Cell = None | bool | int | float | str
+SECOND = 10**9
+TIMES = NANOSECONDS | {"second": SECOND}
+"""How many nanoseconds a unit of time has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +28,11 @@ class ExportTable:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """What is in a store. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
+    """What is in a file. `table`: all of it, or its undisturbed trials; `trials`: how many these are.
 
-    `series`: of `cbench run`, None for a study's store. `what`, `extra`: words for a store without series: what it is
-    the store of, and what it has that a file of series cannot hold.
+    `series`: of `cbench run`, None for a study's store and for other programs' files; `samples`: of the latter. `what`,
+    `extra`: words for a store without series: what it is the store of, and what it has that a file of series cannot
+    hold.
     """
 
     path: Path
@@ -33,17 +41,51 @@ class ExportSource:
     series: tuple[StoredSeries, ...] | None = None
     what: str = ""
     extra: str = ""
+    samples: tuple[TestSample, ...] | None = None
+
+    def tests(self, clean_only: bool) -> tuple[TestSample, ...]:
+        """The tests with their values, a tuple a process. UsageError for a study's store, and without a value."""
+        if self.what:
+            raise UsageError(
+                f"{self.path}: the store of {self.what}, whose {self.extra} this format cannot hold; "
+                "use --format csv or parquet"
+            )
+        samples = registry.read(self.path) if self.samples is None else self.samples
+        if clean_only:
+            samples = tuple(kept for each in samples if (kept := each.undisturbed()).processes)
+        if not samples:
+            raise UsageError("no undisturbed trial to export: leave --clean-only away")
+        return samples
+
+
+def headlines(sample: TestSample) -> list[Number]:
+    """One value a process, the median of its trials: trials of one process are not independent."""
+    return [median(values) for values in sample.processes]
+
+
+def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None:
+    """The values of a test in seconds, exact where they are seconds; None for what is no time."""
+    factor = TIMES.get(sample.unit)
+    return None if factor is None else [each if factor == SECOND else each * factor / SECOND for each in values]
+
+
+def nanoseconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None:
+    """The values of a test in ns, exact where they are ns; None for what is no time."""
+    factor = TIMES.get(sample.unit)
+    return None if factor is None else [each if factor == 1 else float(f"{each * factor:.15g}") for each in values]
 
 
 class Exporter:
     """One format. New ones: a class in a file of its own, and an entry in export.EXPORTERS.
 
-    `name`: of --format; `binary`: it cannot go to a terminal, and needs --output.
+    `name`: of --format; `binary`: it cannot go to a terminal, and needs --output. `samples`: it holds samples, and a
+    file that has only summaries is refused.
     """
 
     name: str
     binary = False
+    samples = False
 
     def write(self, source: ExportSource, clean_only: bool) -> str | bytes:
-        """The content of the file. Raises UsageError, also for a store that this format cannot hold."""
+        """The content of the file. Raises UsageError, also for results that this format cannot hold."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A store as a file of pyperf: a benchmark a test, a run a process, warm-ups as warm-ups, every value exact.
+"""Results as a file of pyperf: a benchmark a test, a run a process, warm-ups as warm-ups, every value exact.
 
 pyperf knows seconds, bytes and whole numbers (https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit).
 Cycles and ticks are whole numbers. Ticks become seconds only where the counter's facts give their rate (`hz`, and
@@ -8,13 +8,15 @@ Cycles and ticks are whole numbers. Ticks become seconds only where the counter'
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-from cbench.export.exporter import Exporter, ExportSource
+from cbench.export.exporter import Exporter, ExportSource, seconds
+from cbench.formats.reader import TestSample
 from cbench.store.groups import Group, grouped
-from cbench.store.records import StoredSeries
+from cbench.store.records import NO_CPU, Stored, StoredSeries
 from quiet import UsageError
 
 Metadata = dict[str, Any]
@@ -26,53 +28,79 @@ class PyperfExporter(Exporter):
     """A benchmark a test, a run a process."""
 
     name = "pyperf"
+    samples = True
 
     def write(self, source: ExportSource, clean_only: bool) -> str:
+        if source.samples is not None:
+            pyperf = import_module("pyperf")
+            return _dumped(pyperf, [_of_sample(pyperf, source, each) for each in source.tests(clean_only)])
         if source.series is None:
             what, extra = source.what, source.extra
             raise UsageError(
                 f"{source.path}: the store of {what}, whose {extra} pyperf's files cannot hold; "
                 "use --format csv or parquet"
             )
-        pyperf: Any = import_module("pyperf")  # it has no types
+        pyperf = import_module("pyperf")
         benchmarks = []
         for group in grouped(source.series):
-            runs = [run for each in group.series if (run := _run(pyperf, group, each, clean_only))]
+            pairs = [(each, trials) for each in group.series for trials in each.processes]
+            runs = [run for each, trials in pairs if (run := _run(pyperf, group, each, trials, clean_only))]
             if runs:
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
             raise UsageError(
                 "no undisturbed trial to export: leave --clean-only away" if clean_only else "no trials in it"
             )
-        text = io.StringIO()
-        pyperf.BenchmarkSuite(benchmarks).dump(text, compact=False)
-        return text.getvalue()
+        return _dumped(pyperf, benchmarks)
 
 
-def _run(pyperf: Any, group: Group, series: StoredSeries, clean_only: bool) -> Any:
+def _dumped(pyperf: Any, benchmarks: list[Any]) -> str:
+    text = io.StringIO()
+    pyperf.BenchmarkSuite(benchmarks).dump(text, compact=False)
+    return text.getvalue()
+
+
+def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
+    """A test of another program. Its unit is a time, bytes, or has whole numbers."""
+    times = [seconds(sample, of) for of in sample.processes]
+    is_time = times[0] is not None
+    values = [of or own for of, own in zip(times, sample.processes, strict=True)]
+    if not is_time and not all(float(value).is_integer() for of in values for value in of):
+        unit = sample.unit or "no unit"
+        raise UsageError(f"{source.path}: {sample.name}: {unit}, and pyperf knows seconds, bytes and whole numbers")
+    if min(min(of) for of in values) <= 0:
+        raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot hold; use --format csv")
+    unit = "second" if is_time else "byte" if sample.unit in ("byte", "B/op") else "integer"
+    metadata = {"name": sample.name, "unit": unit, "loops": 1, UNIT: sample.unit, "cpu_model_name": sample.host}
+    kept = {name: _one_line(value) for name, value in metadata.items() if value != ""}
+    whole = [[value if is_time else int(value) for value in of] for of in values]
+    return pyperf.Benchmark([pyperf.Run(of, metadata=kept, collect_metadata=False) for of in whole])
+
+
+def _run(pyperf: Any, group: Group, series: StoredSeries, trials: Sequence[Stored], clean_only: bool) -> Any:
     """A process as a run of pyperf, None when nothing is left of it."""
-    values = [each.value for each in series.trials if not (clean_only and each.polluted)]
-    warmups = series.warmup
+    values = [each.value for each in trials if not (clean_only and each.polluted)]
+    warmups = series.warmup if len(series.processes) == 1 else []
     if not values:
         return None
     if min(values) == 0:
         raise UsageError(f"{group.name}: a trial of 0 {series.unit}, which pyperf cannot hold; use --format csv")
-    hz = series.counter.get("hz")
-    measured, before = ([value / hz for value in row] if hz else row for row in (values, warmups))
-    before = [(1, value) for value in before]
+    hz = _per_second(series)
+    measured, discarded = ([value / hz for value in row] if hz else row for row in (values, warmups))
+    before = [(1, value) for value in discarded]
     return pyperf.Run(measured, warmups=before, metadata=_metadata(group, series, clean_only), collect_metadata=False)
 
 
 def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> Metadata:
     host, counter = series.run.host, series.counter
-    hz = counter.get("hz")
+    hz = _per_second(series)
     metadata: Metadata = {
         "name": group.name,
         "unit": "second" if hz else "integer",
         "loops": 1,
         "date": datetime.fromtimestamp(series.started_ns / 1e9).isoformat(" "),
         "duration": (series.ended_ns - series.started_ns) / 1e9 if series.ended_ns else None,
-        "cpu_affinity": str(series.cpu),
+        "cpu_affinity": "" if series.cpu == NO_CPU else str(series.cpu),
         "cpu_model_name": host.get("cpu"),
         "hostname": host.get("hostname"),
         "platform": host.get("kernel") and f"Linux-{host['kernel']}-{host.get('machine', '')}",
@@ -90,6 +118,11 @@ def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> Metadata:
     if hz:
         metadata |= {"cbench_hz": hz, "cbench_hz_from": counter.get("hz_from") or "the counter"}
     return {name: _one_line(value) for name, value in metadata.items() if value not in (None, "")}
+
+
+def _per_second(series: StoredSeries) -> float | None:
+    """How many of the unit a second has, None for what is no time."""
+    return 1e9 if series.unit == "ns" else series.counter.get("hz")
 
 
 def _one_line(value: Any) -> Any:

@@ -1,15 +1,19 @@
-"""What can be exported: the trials of `cbench run`, of a study, and of a screening experiment, each as rows."""
+"""What can be exported, as rows: trials of `cbench run`, of a study, of a screening experiment, of other programs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cbench.export.exporter import Cell, ExportSource, ExportTable
-from cbench.store.records import Stored, StoredSeries
+from cbench.formats import registry
+from cbench.store.database import study_kind
+from cbench.store.kind import is_store
+from cbench.store.records import NO_CPU, Stored, StoredSeries
 from cbench.store.store import Store
-from cbench.study.store import StudyStore, study_kind
+from cbench.study.store import StudyStore
 from quiet import UsageError
 
 TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = "string", "int64", "uint64", "bool_", "float64"
@@ -48,11 +52,14 @@ STUDY = {
     "begun_ns": WHOLE,
     "ended_ns": WHOLE,
 }
+SAMPLES = {"test": TEXT, "process": WHOLE, "position": WHOLE, "value": REAL, "unit": TEXT}
 SCREEN_WHOLE = ("run", "batch", "iteration", "position", "treatment", "begun_ns", "ended_ns")
 
 
 def source_of(data: str, clean_only: bool) -> ExportSource:
-    """What is in a store. UsageError without a trial."""
+    """What is in a store, or in results of another program. UsageError without a trial."""
+    if os.path.exists(data) and not is_store(Path(data)):
+        return _of_samples(Path(data), clean_only)
     with Store.open(data) as store:
         series = tuple(store.series())
     path = Path(data)
@@ -63,6 +70,24 @@ def source_of(data: str, clean_only: bool) -> ExportSource:
     if kind is None:
         raise UsageError(f"{data}: no trials in it")
     return _screen(path) if kind == "screen" else _study(path)
+
+
+def _of_samples(path: Path, clean_only: bool) -> ExportSource:
+    """Results of another program: a row a value."""
+    samples = registry.read(path)
+    if clean_only and not any(each.polluted for each in samples):
+        raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; leave it away")
+    kept = [each.undisturbed() if clean_only else each for each in samples]
+    values = [value for each in kept for process in each.processes for value in process]
+    whole = all(isinstance(value, int) for value in values)
+    rows = [
+        (each.name, process, position, value if whole else float(value), each.unit)
+        for each in kept
+        for process, of in enumerate(each.processes)
+        for position, value in enumerate(of)
+    ]
+    table = ExportTable({**SAMPLES, "value": WHOLE if whole else REAL}, rows)
+    return ExportSource(path, table, len(values), samples=samples)
 
 
 def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
@@ -82,7 +107,15 @@ def _row(series: StoredSeries, stored: Stored) -> tuple[Cell, ...]:
     return (
         *(series.run.number, series.number, series.test, series.workload),
         " ".join(f"{name}={value}" for name, value in sorted(series.params.items())),
-        *(series.cpu, series.process, FIXED, stored.position, trial.value, series.unit, trial.polluted),
+        *(
+            None if series.cpu == NO_CPU else series.cpu,
+            series.process,
+            FIXED,
+            stored.position,
+            trial.value,
+            series.unit,
+            trial.polluted,
+        ),
         ", ".join(cause.text for cause in trial.causes),
         *(_time(stored.begin_ns), trial.output, trial.valid, trial.migrated, trial.context_switches, trial.page_faults),
         ", ".join(f"{name} {count}" for name, count in trial.interrupts.items()),

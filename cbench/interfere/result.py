@@ -10,7 +10,7 @@ from cbench.interfere.measure import Condition, InterferePlan
 from cbench.interfere.stats import Baseline, baseline, difference, disturbs, doubt, lowest, pooled
 from cbench.machine.describe import HostFacts
 from cbench.machine.topology import Place
-from cbench.model import Counter, Params, Trial
+from cbench.model import DISAGREE, Counter, Params, Trial
 from cbench.results import extended
 from quiet import table_html
 
@@ -121,8 +121,18 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 
 
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
-    """The values of one workload, a tuple for each visit."""
-    return tuple(tuple(trial.value for trial in visit[number].session.trials) for visit in condition.visits)
+    """The values of one workload, a tuple for each visit.
+
+    Of calibrated cycles without those whose chains disagree; a core that is shared with the load is no reason to leave
+    a trial out here.
+    """
+    return tuple(_told(visit[number].session.trials) for visit in condition.visits)
+
+
+def _told(trials: Sequence[Trial]) -> tuple[int, ...]:
+    every = tuple(trial.value for trial in trials)
+    agreeing = tuple(t.value for t in trials if not any(cause.kind == DISAGREE for cause in t.causes))
+    return agreeing if len(agreeing) > 1 else every
 
 
 def condition_result(
@@ -142,6 +152,7 @@ def condition_result(
     visits = _values(condition, number)
     every = pooled(visits)
     low, repeats = lowest(every)
+    trials = all_trials([condition], number)
     busy = [figures.busy_pct for figures in condition.figures if figures.busy_pct is not None]
     measured = extended(
         MeasuredCondition,
@@ -151,9 +162,9 @@ def condition_result(
         floor_repeats=repeats,
         median=median(every),
         max=max(every),
-        polluted_pct=100 * sum(trial.polluted for trial in all_trials([condition], number)) / len(every),
+        polluted_pct=100 * sum(trial.polluted for trial in trials) / len(trials),
         load_busy_pct=fmean(busy) if busy else None,
-        trials=visits,
+        trials=tuple(tuple(trial.value for trial in visit[number].session.trials) for visit in condition.visits),
     )
     if spec is None:
         return measured

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from cbench._cbench import ffi, lib
-from cbench.machine import events
+from cbench.machine import chains, events
 from cbench.machine.describe import cpuinfo_field
 from cbench.machine.events import AUTO, MOST, CounterEvent
-from cbench.model import Counter
+from cbench.model import CALIBRATED_UNIT, Counter
 from quiet import Reader, UsageError, parse_cpus
 
 DEVICES = "/sys/bus/event_source/devices"
@@ -25,7 +25,8 @@ TICKS = {"x86_64": ("tsc", "TSC ticks"), "aarch64": ("cntvct", "cntvct ticks")}
 ARM = ("armv8", "armv9")
 """How the PMUs of PMUv3 are named, whichever architecture their CPU is of."""
 HYBRID = ("cpu_core", "cpu_atom")
-DELTAS = 20_000
+CALIBRATED = "calibrated-cycles"
+CALIBRATED_METHOD = "clock and chains of additions, read in user space"
 PREFERRED = ("cycles", "cycles:u")
 EXCLUDE = {"": 0, "u": lib.CB_EXCLUDE_KERNEL, "k": lib.CB_EXCLUDE_USER}
 
@@ -58,7 +59,7 @@ def ticks_name() -> str:
 def names() -> tuple[str, ...]:
     """All counters, the preferred ones first, without those that the modes :u and :k add."""
     rest = [name for name in events.EVENTS if name not in PREFERRED]
-    return (*PREFERRED, ticks_name(), *rest)
+    return (*PREFERRED, CALIBRATED, ticks_name(), *rest)
 
 
 def vendor(host: Reader) -> str:
@@ -122,6 +123,8 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
     Raises UsageError for a name that is no counter.
     """
     handle = ffi.new("cb_counter **")
+    if name == CALIBRATED:
+        return _calibrated()
     if name == ticks_name():
         error = lib.cb_ticks_create(handle)
         why = "a clock of constant rate, not core cycles"
@@ -141,18 +144,31 @@ def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
     return Counter(name, unit, True, why, METHODS[handle[0].mode]), handle[0]
 
 
-def choose(name: str, cpu: int) -> tuple[Counter, Any]:
-    """The named counter, or for "auto" the first available of cycles, cycles:u and the clock.
+def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
+    """`by_name`: also where chains tell no cycles; the results say so."""
+    calibration = chains.calibration()
+    if calibration.obstacle and not by_name:
+        return Counter(CALIBRATED, CALIBRATED_UNIT, False, calibration.obstacle), None
+    handle = ffi.new("cb_counter **")
+    error = lib.cb_ticks_create(handle)
+    if error:
+        return Counter(CALIBRATED, CALIBRATED_UNIT, False, reason(error)), None
+    why = calibration.obstacle or "core cycles, by how long dependent additions take right before and after a trial"
+    return Counter(CALIBRATED, CALIBRATED_UNIT, True, why, CALIBRATED_METHOD, calibration=calibration), handle[0]
 
-    Raises UsageError when the named one is unavailable.
+
+def choose(name: str, cpu: int) -> tuple[Counter, Any]:
+    """The named counter, or for "auto" the first available of cycles, cycles:u, calibrated cycles and the clock.
+
+    Raises UsageError when the named one is unavailable; calibrated cycles that tell nothing say so in their results.
     """
     if name != AUTO:
-        counter, handle = open_counter(name, cpu)
+        counter, handle = _calibrated(by_name=True) if name == CALIBRATED else open_counter(name, cpu)
         if handle is None:
             raise UsageError(f"counter {name} is unavailable: {counter.why}; see `cbench list`")
         return counter, handle
     refused: dict[str, list[str]] = {}
-    for candidate in (*PREFERRED, ticks_name()):
+    for candidate in (*PREFERRED, CALIBRATED, ticks_name()):
         counter, handle = open_counter(candidate, cpu)
         if handle is not None:
             return replace(counter, why="; ".join([counter.why, *_unavailable(refused)])), handle
@@ -215,10 +231,3 @@ def survey(cpu: int) -> list[Counter]:
             lib.cb_counter_destroy(handle)
         counters.append(counter)
     return counters
-
-
-def ticks_deltas() -> list[int]:
-    """Differences between two reads of the clock around 0 to 63 multiplications."""
-    deltas = ffi.new("uint64_t[]", DELTAS)
-    lib.cb_ticks_deltas(deltas, DELTAS)
-    return list(deltas)

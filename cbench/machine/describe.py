@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from cbench.machine import noise
+from cbench.machine.passport import Passport, take
 from cbench.model import Result
-from cbench.results import LEFT_OUT
+from cbench.results import LEFT_OUT, JsonValue, json_object
 from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"
@@ -44,7 +46,8 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results; `governor` None where it shows none, `missing`: what would make it quieter."""
+    """The host's part of the results; `governor` None where it shows none, `missing`: what would make it quieter.
+    `passport`: what a comparison with another result looks at."""
 
     cpu: str
     machine: str
@@ -54,20 +57,36 @@ class HostFacts:
     isolated_cpus: str
     quiet: bool
     missing: tuple[str, ...] | None = field(default=None, metadata={LEFT_OUT: None})
+    passport: Passport | None = field(default=None, metadata={LEFT_OUT: None})
 
 
 def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
     """The host as it is now; missing() is added by the caller."""
-    cpuinfo = _text("/proc/cpuinfo")
+    cpu = cpuinfo_field(_text("/proc/cpuinfo"), "model name", "CPU part") or platform.machine()
+    passport = take(Reader(), cpus, cpu)
     return HostFacts(
-        cpu=cpuinfo_field(cpuinfo, "model name", "CPU part") or platform.machine(),
+        cpu=cpu,
         machine=platform.machine(),
         kernel=platform.release(),
         virtual=virtual(Reader()),
         governor=", ".join(governors(cpus)) or None,
         isolated_cpus=format_cpus(isolated),
         quiet=bool(isolated) and set(cpus) <= isolated,
+        passport=replace(passport, unknown={**passport.unknown, "noise": "not measured here"}),
     )
+
+
+def to_store(host: HostFacts) -> dict[str, JsonValue]:
+    """The host as it is stored with a run: with the verdict of `quiet verify`, where a profile is applied.
+
+    That is measured now, so call it in this process's turn on the isolated CPUs.
+    """
+    if host.passport is None:
+        return json_object(host)
+    text, why = noise.verdict()
+    unknown = {name: reason for name, reason in host.passport.unknown.items() if name != "noise"}
+    passport = replace(host.passport, noise=text, unknown=unknown if text else {**unknown, "noise": why})
+    return json_object(replace(host, passport=passport))
 
 
 def missing(results: Collection[Result]) -> tuple[str, ...]:
@@ -75,12 +94,12 @@ def missing(results: Collection[Result]) -> tuple[str, ...]:
     lines: list[str] = []
     ordinary = sorted({r.cpu for r in results if not r.isolated})
     if ordinary and not any(r.isolated for r in results):
-        lines.append("not isolated: sudo quiet run --profile bench -- cbench ...")
+        lines.append("not isolated: quiet run -- cbench ...")
     for cpu in sorted({r.cpu for r in results if r.isolated and siblings(r.cpu)}):
         lines.append(f"CPU {cpu} shares its core with CPU {format_cpus(siblings(cpu))}")
     other = [g for g in governors(r.cpu for r in results) if g != "performance"]
     if other:
-        lines.append(f"frequency not fixed (governor {', '.join(other)}): `sudo quiet run` sets performance")
+        lines.append(f"frequency not fixed (governor {', '.join(other)}): `quiet run` sets performance")
     sessions = [session for result in results for session in result.sessions]
     for text in sorted({session.locked for session in sessions if session.locked != "all"}):
         lines.append(f"memory locked: {text}: raise RLIMIT_MEMLOCK (ulimit -l) or run as root")

@@ -10,11 +10,14 @@ from cbench.measure import layout, protocol, runner
 from cbench.measure.inkernel import session
 from cbench.measure.options import MeasureOptions
 from cbench.model import Counter, Enough, Keeper, Layout, Params, Result, Session, Trial, Workload
+from cbench.stats.chains import kept, marked
 from cbench.stats.clean import clean, rule_for
 from cbench.workloads import registry
 from quiet import Follower, Host, QuietError, Reader
 
 Show = Callable[[str, int, int], None]
+MOST_OF_WANTED = 3
+"""Of calibrated cycles, when nobody asks for a number: how many times as many trials there are at most as are kept."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
 """Makes the keeper for a workload's trials: the CPU, the process's number from 0, and what it is told."""
 
@@ -94,6 +97,7 @@ def _session(
         enters_kernel=workload.enters_kernel,
         own_faults=workload.own_faults(params) if workload.own_faults else 0,
         layout=place,
+        most=options.trials_of(workload) * (1 if options.number_given or workload.trials else MOST_OF_WANTED),
     )
     title = f"{workload.name} on CPU {cpu}"
     if options.plan.processes > 1:
@@ -104,21 +108,39 @@ def _session(
 
     keeper = keep(workload, cpu, number, job) if keep else None
     enough = _until_clean(options.until_clean) if options.until_clean else None
+    if not options.number_given:
+        enough = _until_kept(job.trials)
     if options.in_kernel:
         return session.session(workload.name, job, options.stop_machine, keeper, enough)
     return runner.run(workload.name, job, options.timeout, progress, follower, keeper, enough)
 
 
+def _until_kept(wanted: int) -> Enough:
+    """Whether so many trials can be used; of calibrated cycles not all can: each chunk is judged by itself first."""
+    seen = usable = 0
+
+    def enough(trials: Sequence[Trial], counter: Counter) -> bool:
+        nonlocal seen, usable
+        usable += sum(map(kept, marked(trials[seen:], counter.calibration)))
+        seen = len(trials)
+        return usable >= wanted and sum(map(kept, marked(trials, counter.calibration))) >= wanted
+
+    return enough
+
+
 def _until_clean(wanted: int) -> Enough:
-    """Whether the trials so far have as many clean ones as are wanted; looked at again after every 2 % more."""
+    """Whether the trials so far have as many clean ones as are wanted; looked at again after every 10 % more."""
     virtual = describe.virtual(Reader())
+    kept_enough = _until_kept(wanted)
     next_look = 0
 
     def enough(trials: Sequence[Trial], counter: Counter) -> bool:
         nonlocal next_look
+        if counter.calibration:
+            return kept_enough(trials, counter)
         if len(trials) < next_look:
             return False
-        next_look = len(trials) + len(trials) // 50
+        next_look = len(trials) + len(trials) // 10
         return len(clean(trials, counter.quantum or 1, rule_for(counter.unit, virtual))) >= wanted
 
     return enough

@@ -21,7 +21,8 @@ class MeasureOptions:
     """How to measure; made by measure_options().
 
     `trials`: of each process, with `until_clean` at most. `warmup` None: until settled. `events` None: what suits the
-    counter. `until_clean`: how many clean trials each process has to have. `asked`: somebody gave a number of trials.
+    counter. `until_clean`: how many clean trials each process has to have. `number_given`: the user
+    gave a number of trials.
     """
 
     trials: int
@@ -34,15 +35,15 @@ class MeasureOptions:
     plan: layout.LayoutPlan = layout.SINGLE
     in_kernel: bool = False
     stop_machine: bool = False
-    asked: bool = True
+    number_given: bool = True
 
     def trials_of(self, workload: Workload) -> int:
         """How many trials a process has."""
-        return self.trials if self.asked or workload.trials is None else min(self.trials, workload.trials)
+        return self.trials if self.number_given or workload.trials is None else min(self.trials, workload.trials)
 
     def warmup_of(self, workload: Workload) -> int | None:
         """How many trials are discarded, None: until settled."""
-        return self.warmup if self.asked or workload.trials is None else self.warmup or 0
+        return self.warmup if self.number_given or workload.trials is None else self.warmup or 0
 
 
 def measure_options(
@@ -57,7 +58,7 @@ def measure_options(
     plan: layout.LayoutPlan = layout.SINGLE,
     in_kernel: bool = False,
     stop_machine: bool = False,
-    asked: bool = True,
+    number_given: bool = True,
 ) -> MeasureOptions:
     """UsageError for what cannot be measured so. `trials` None: as many as `until_clean` is likely to take."""
     if until_clean is not None and not 2 <= until_clean <= MOST_TRIALS:
@@ -81,5 +82,5 @@ def measure_options(
     discarded = None if warmup == "auto" else int(warmup)
     chosen = events.parse_events(events_text)
     return MeasureOptions(
-        trials, discarded, counter, timeout, trace, chosen, until_clean, plan, in_kernel, stop_machine, asked
+        trials, discarded, counter, timeout, trace, chosen, until_clean, plan, in_kernel, stop_machine, number_given
     )

@@ -5,22 +5,26 @@ error that ended it. The worker blocks after every message until the parent answ
 even on a single CPU.
 
 The measured code runs in the worker and can write to its pipes. load() therefore makes nothing but this protocol's
-own values of what it reads, and raises ProtocolError for everything else.
+own values of what it reads, each with the types that it declares, and raises ProtocolError for everything else.
 """
 
 from __future__ import annotations
 
+import builtins
+import collections.abc
+import functools
 import io
 import os
 import pickle
 import struct
 import sys
+import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from cbench.machine.process import die_with_parent
-from cbench.model import PLAIN, Layout
+from cbench.model import PLAIN, Layout, Trial, TrialCause
 from quiet import QuietError, UsageError
 
 GO, ENOUGH, WARMING = "go", "enough", "warming"
@@ -39,8 +43,8 @@ class ProtocolError(Exception):
 class Job:
     """What the worker is to measure.
 
-    `trials`: at most so many. `warmup` None: until settled. `rewarm`: n of the untimed call. `events` None: what
-    suits the counter.
+    `trials`: at most so many, of calibrated cycles `most`, for some of these may have to be left out. `warmup` None:
+    until settled. `rewarm`: n of the untimed call. `events` None: what suits the counter.
     """
 
     function: str
@@ -55,13 +59,18 @@ class Job:
     enters_kernel: bool | None = False
     own_faults: int = 0
     layout: Layout = PLAIN
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """There are no more trials. `stolen_ms`: for how long the hypervisor kept the CPU, None where unknown."""
+    """There are no more trials. `stolen_ms`: for how long the hypervisor kept the CPU, None where unknown.
+
+    `ticks_per_second`: the rate of the clock.
+    """
 
     stolen_ms: int | None
+    ticks_per_second: float | None = None
 
 
 def send(pipe: int, message: object) -> None:
@@ -85,9 +94,56 @@ def receive(take: Take) -> Any:
 def load(content: bytes) -> Any:
     """The message in these bytes. Raises ProtocolError."""
     try:
-        return _Messages(io.BytesIO(content)).load()
+        message = _Messages(io.BytesIO(content)).load()
+        if all(map(_fits_trial, message)) if type(message) is list else _fits(message):
+            return message
     except Exception as error:  # garbage makes pickle raise almost anything
         raise ProtocolError from error
+    raise ProtocolError
+
+
+def _fits(message: object) -> bool:
+    """Whether a value of one of the protocol's classes has the declared types; others are compared by who gets them."""
+    return not is_dataclass(type(message)) or _has_type(message, type(message))
+
+
+def _fits_trial(trial: Any) -> bool:
+    """The same for what a list may hold; without the general _has_type(), for there are many."""
+    numbers = (trial.value, trial.output, trial.context_switches, trial.page_faults, trial.begin, trial.end)
+    return (
+        type(trial) is Trial
+        and set(map(type, numbers)) == {int}
+        and type(trial.migrated) is type(trial.valid) is bool
+        and (trial.kernel is None or type(trial.kernel) is int)
+        and all(each in ((), None) or _has_type(each, tuple[TrialCause, ...]) for each in (trial.causes, trial.traced))
+        and all(_is_counts(each) for each in (trial.interrupts, trial.counts))
+    )
+
+
+def _is_counts(counts: object) -> bool:
+    return type(counts) is dict and set(map(type, counts)) <= {str} and set(map(type, counts.values())) <= {int}
+
+
+def _has_type(value: object, hint: Any) -> bool:
+    """Whether a value has a type as the classes here declare them."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        hints = _hints(hint)
+        return type(value) is hint and all(_has_type(getattr(value, name), hints[name]) for name in hints)
+    arguments = get_args(hint)
+    match get_origin(hint):
+        case types.UnionType:
+            return any(_has_type(value, each) for each in arguments)
+        case builtins.tuple:
+            return type(value) is tuple and all(_has_type(each, arguments[0]) for each in value)
+        case collections.abc.Mapping:
+            key, content = arguments
+            return type(value) is dict and all(_has_type(k, key) and _has_type(v, content) for k, v in value.items())
+    return type(value) is hint or (value is None and hint is type(None))
+
+
+@functools.cache
+def _hints(of: type) -> dict[str, type]:
+    return get_type_hints(of)
 
 
 class _Messages(pickle.Unpickler):

@@ -12,12 +12,23 @@ from cbench.measure import layout
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
 from cbench.results import LEFT_OUT
 from cbench.stats import settling
-from cbench.stats.clean import CAUSES, WORDS, clean, rule_for
+from cbench.stats.chains import MARKS, kept
+from cbench.stats.clean import CAUSES, CHAINS, WORDS, clean, rule_for
+from cbench.stats.headline import CalibrationFigures, Headline, calibrated_verdict, figures, headline, interrupted_share
 from cbench.stats.summary import Spread, by_level, floor, spread, summarise
 from cbench.stats.verdict import verdict
 from quiet import table_html
 
 SHOWN = 5
+MOSTLY = 0.5
+INTERRUPTED = (
+    "most of these trials were interrupted: what the kernel did is in these cycles; shorter trials have less of it"
+)
+OWN_CACHES = 256 * 1024
+"""Bytes that fit into the caches which follow the core's clock, on every core: its own first and second one."""
+BEYOND = (
+    "memory beyond the core's own caches does not follow its clock: these cycles depend on the frequency, see the time"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,7 @@ class ProcessResult:
     median: float
     clean: int
     clean_range: int | None
+    headline: float | None
     aslr: int
     environment: int
     stack: int
@@ -157,6 +169,14 @@ class WorkloadResult:
     pages: str
     stolen_ms: int | None
     verdict: str
+    headline: Headline
+    calibration: CalibrationFigures | None = field(metadata={LEFT_OUT: None})
+
+    @property
+    def kept_values(self) -> list[int]:
+        """Of calibrated cycles the values of trials whose chains agree, else of all trials."""
+        left_out = {each.trial for each in self.polluted if self.calibration and each.cause.endswith(MARKS)}
+        return [value for number, value in enumerate(self.trials) if number not in left_out]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +213,16 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
     rule = rule_for(counter.unit, virtual)
     summary = summarise(values, quantum, [trial.value for trial in _floors_from(trials, rule)])
     processes = _divided(result, trials, rule)
+    own = [process.trials for process in processes]
+    told = headline(own, [_floors_from(process, rule) for process in own], counter)
+    calibrated = None
+    if counter.calibration:
+        calibrated = figures(own, counter.calibration, told, [each.ticks_per_second for each in result.sessions])
     outputs = sorted({trial.output for trial in trials})
-    words = [verdict(trials, summary, counter.unit, quantum, virtual), *_remarks(result, trials, len(outputs))]
+    told_words = (
+        calibrated_verdict(told, calibrated) if calibrated else verdict(trials, summary, counter.unit, quantum, virtual)
+    )
+    words = [told_words, *_remarks(result, trials, len(outputs))]
     return WorkloadResult(
         workload=result.workload.name,
         params=dict(result.params),
@@ -251,6 +279,8 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
         pages=", ".join(sorted({each.pages for each in result.sessions})),
         stolen_ms=_sum([each.stolen_ms for each in result.sessions]),
         verdict="\n".join(words),
+        headline=told,
+        calibration=calibrated,
     )
 
 
@@ -281,6 +311,10 @@ def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]
     """What else must be said before these numbers are used; often nothing."""
     lines: list[str] = []
     counter = result.session.counter
+    if counter.calibration and result.params.get("size", 0) * result.workload.buffers > OWN_CACHES:
+        lines.append(BEYOND)
+    if counter.calibration and interrupted_share([trials]) > MOSTLY:
+        lines.append(INTERRUPTED)
     if outputs > 1:
         lines.append(f"non-deterministic: {outputs:,} different results, so the trials did different work")
     if unsettled := [each for each in result.sessions if settled(each) is False]:
@@ -295,12 +329,13 @@ def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """One process's trials as they are reported, the clean ones among them, and its floor."""
+    """One process's trials as they are reported, the clean ones among them, its floor and its headline."""
 
     session: Session
     trials: Sequence[Trial]
     clean: Sequence[int]
     floor: int | None
+    headline: Headline
 
 
 def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Process]:
@@ -311,13 +346,16 @@ def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Proces
         mine = list(islice(rest, len(session.trials)))
         lowest = floor([trial.value for trial in _floors_from(mine, rule)])
         values = [trial.value for trial in clean(mine, result.session.counter.quantum or 1, rule)]
-        processes.append(_Process(session, mine, values, lowest))
+        own = headline([mine], [_floors_from(mine, rule)], session.counter)
+        processes.append(_Process(session, mine, values, lowest, own))
     return processes
 
 
 def _floors_from(trials: Sequence[Trial], rule: str) -> list[Trial]:
     """The trials that a floor is taken from: where causes are known those without one, if two of these agree."""
     valid = [trial for trial in trials if trial.valid]
+    if rule == CHAINS:
+        return [trial for trial in valid if kept(trial)] or valid
     undisturbed = [trial for trial in valid if not trial.polluted]
     return undisturbed if rule == CAUSES and floor([trial.value for trial in undisturbed]) is not None else valid
 
@@ -357,6 +395,7 @@ def _processes(processes: Sequence[_Process]) -> ProcessesResult:
                 median(trial.value for trial in process.trials),
                 len(process.clean),
                 _width(process.clean),
+                process.headline.value,
                 **levels[number],
             )
             for number, process in enumerate(processes)

@@ -18,6 +18,7 @@ from cbench.measure import protocol
 from cbench.measure.causes import Causes
 from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial
 from cbench.results import extended
+from cbench.stats import chains
 from quiet import Follower, QuietError, UsageError
 
 Progress = Callable[[str, int], None]
@@ -155,7 +156,7 @@ def run(
         causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))
         worker.send(job)
         message = _next(worker, name, timeout, "before it was ready")
-        ready, settling, trials = message, Settling(), list[Trial]()
+        ready, settling, trials, usable = message, Settling(), list[Trial](), 0
         if not isinstance(ready, Ready):
             raise QuietError(f"{name}: {DISTURBED}")
         while not isinstance(message, protocol.Done):
@@ -167,9 +168,10 @@ def run(
             elif measuring:
                 chunk = causes.name(message)
                 trials += chunk
+                usable += sum(map(chains.kept, chains.marked(chunk, ready.counter.calibration)))
                 if keeper:
                     keeper.add(chunk)
-            progress("measuring" if measuring else "warming up", len(trials))
+            progress("measuring" if measuring else "warming up", usable)
             if measuring and enough and enough(trials, ready.counter):
                 answer = protocol.ENOUGH
             elif measuring:
@@ -182,9 +184,10 @@ def run(
     session = extended(
         Session,
         ready,
-        trials=tuple(trials),
+        trials=tuple(chains.marked(trials, ready.counter.calibration)),
         settling=settling,
         stolen_ms=message.stolen_ms,
+        ticks_per_second=message.ticks_per_second,
         causes=causes.source(),
         layout=job.layout,
         params=dict(job.params),

@@ -10,7 +10,19 @@ from typing import Any
 
 from cbench._cbench import ffi, lib
 from cbench.machine import events
-from cbench.model import FAULT, INTERRUPT, LINES, MIGRATION, MULTIPLEXED, SWITCH, Trial, TrialCause
+from cbench.model import (
+    FAULT,
+    INTERRUPT,
+    LINES,
+    MIGRATION,
+    MULTIPLEXED,
+    SWITCH,
+    Calibration,
+    ChainTimes,
+    Trial,
+    TrialCause,
+)
+from cbench.stats import chains
 from quiet import QuietError
 
 BUDGET_NS = 200_000_000
@@ -24,7 +36,7 @@ class TrialSeries:
 
     `others`: the names of what is counted beside the value. `kernel_baseline`: instructions of the kernel in an empty
     timed region, None where that cannot be told. `enters_kernel`: as in model.Workload. `own_faults`: page faults that
-    are the work itself.
+    are the work itself. `calibration`: how ticks become cycles, None where the counter's values stand.
     """
 
     def __init__(
@@ -41,6 +53,7 @@ class TrialSeries:
         enters_kernel: bool | None = None,
         own_faults: int = 0,
         stack: int = 0,
+        calibration: Calibration | None = None,
     ) -> None:
         self._call = (run, state, n, rewarm)
         self._cpu = cpu
@@ -51,6 +64,8 @@ class TrialSeries:
         self._own_faults = own_faults
         self._beside = 0
         self._stack = stack
+        self._calibration = calibration
+        lib.cb_counter_chain(counter, calibration.length if calibration else 0)
         self._trials = ffi.new("cb_trial[]", MOST)
         self._count = ffi.new("size_t *")
         source = ffi.new("cb_irq_source **")
@@ -125,7 +140,16 @@ class TrialSeries:
         outcome = (switches, faults, interrupts, migrated, valid, raw.begin, raw.end)
         counts = {name: int(raw.others[i]) for i, name in enumerate(self._others)}
         kernel = self._in_kernel(counts, int(raw.beside))
-        return Trial(raw.value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel)
+        value, times = self._cycles(raw)
+        return Trial(value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel, chains=times)
+
+    def _cycles(self, raw: Any) -> tuple[int, ChainTimes | None]:
+        """The trial's value, and what it is calibrated by."""
+        if self._calibration is None or not self._calibration.length:
+            return raw.value, None
+        before, after = raw.before, raw.after
+        times = ChainTimes(raw.value, self._calibration.length, before.narrow, after.narrow, before.wide, after.wide)
+        return round(chains.cycles(times, self._calibration)), times
 
     def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
         """Instructions that the kernel ran within the region, None where they may be the workload's own doing."""

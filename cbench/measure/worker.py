@@ -7,19 +7,20 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from statistics import median_low
 from typing import Any
 
 from cbench._cbench import ffi, lib
-from cbench.machine import counters, events
+from cbench.machine import chains, counters, events
 from cbench.machine.process import addresses_fixed, lock_memory
 from cbench.measure.protocol import WARMING, Channel, Done, Job, serve
 from cbench.measure.series import TrialSeries
 from cbench.model import Counter, Ready, Settling, Trial
 from cbench.stats import settling
 from cbench.stats.quantum import quantum
-from cbench.workloads.loader import builtin, user_code
-from quiet import QuietError, Reader, Refused, parse_cpus, place
+from cbench.workloads.loader import Loaded, builtin, user_code
+from quiet import STEAL, Clock, QuietError, Reader, Refused, cpu_ticks, moment, parse_cpus, place
 
 REGIONS = 2000
 """Empty timed regions that are measured,"""
@@ -29,6 +30,8 @@ EMPTY = 50
 """and trials of the empty workload."""
 STEADY = 0.9
 """The share of these that has to have as few instructions of the kernel as the fewest."""
+GLANCE = 3
+"""Trials that show how long one takes."""
 MISPREDICTED = ("branch-misses", "branch-misses:u")
 
 
@@ -49,10 +52,8 @@ def page_size(address: int) -> str:
 
 def stolen_ms(cpu: int) -> int | None:
     """Time that the hypervisor has kept `cpu` from running, by the kernel's account; None where unknown."""
-    for line in (Reader().text("/proc/stat") or "").splitlines():
-        if line.startswith(f"cpu{cpu} "):
-            return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
-    return None
+    ticks = cpu_ticks(Reader().text("/proc/stat") or "").get(f"cpu{cpu}", [])
+    return ticks[STEAL] * 1000 // os.sysconf("SC_CLK_TCK") if len(ticks) > STEAL else None
 
 
 def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
@@ -66,11 +67,17 @@ def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | N
         trials += empty.run(EMPTY - len(trials))
     empty.close()
     values = list(regions)[REGIONS // 10 :]
+    rate, step = 1.0, 1
+    if counter.calibration:
+        rate = counter.calibration.ticks_per_cycle
+        step = ceil(counter.calibration.step / rate)
+    elif counter.name == counters.ticks_name():
+        step = quantum(chains.ticks_deltas())
     calibrated = replace(
         counter,
-        quantum=quantum(counters.ticks_deltas()) if counter.name == counters.ticks_name() else 1,
-        overhead=min(values),
-        overhead_median=median_low(values),
+        quantum=step,
+        overhead=round(min(values) / rate),
+        overhead_median=round(median_low(values) / rate),
         baseline=tuple(min(trial.counts[name] for trial in trials[EMPTY // 10 :]) for name in counter.others),
     )
     return calibrated, kernel_baseline([trial.counts for trial in trials[EMPTY // 10 :]])
@@ -117,6 +124,19 @@ def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
     return bool(counted) or came < 2
 
 
+def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Counter:
+    """With the length that suits the job's trials; where none may be discarded, that of trials not known yet."""
+    assert counter.calibration
+    length = chains.length_for(chains.SINGLE / chains.SHARE)
+    if job.warmup != 0:
+        call = loaded.run, loaded.state, job.params["n"], job.rewarm
+        first = TrialSeries(handle, job.cpu, *call, others=counter.others)
+        ticks = min(trial.value for trial in first.run(GLANCE))
+        first.close()
+        length = chains.length_for(ticks / counter.calibration.ticks_per_cycle)
+    return replace(counter, calibration=replace(counter.calibration, length=length))
+
+
 def check_place(series: TrialSeries, cpu: int, done: int) -> None:
     """Refused when the kernel has moved this process off its CPU, as it does when that goes offline."""
     if not series.strayed:
@@ -148,6 +168,8 @@ def measure(channel: Channel) -> None:
     loaded = user_code(job.library, job.function) if job.library else builtin(job.function, job.params)
     counter, handle = opened(job)
     counter, baseline = calibrate(counter, handle, job.cpu)
+    if counter.calibration:
+        counter = with_chains(counter, handle, loaded, job)
     series = TrialSeries(
         handle,
         job.cpu,
@@ -160,6 +182,7 @@ def measure(channel: Channel) -> None:
         enters_kernel=job.enters_kernel,
         own_faults=job.own_faults,
         stack=job.layout.stack,
+        calibration=counter.calibration,
     )
     locked = lock_memory([series.buffer, *([loaded.region] if loaded.region else [])])
     gc.disable()
@@ -168,14 +191,16 @@ def measure(channel: Channel) -> None:
     channel.ask(Ready(counter, locked, addresses, pages, series.interrupts_from))
     channel.ask(warm(series, job, counter.quantum or 1, channel))
     before = stolen_ms(job.cpu)
+    clock, most = moment(), job.most if counter.calibration else job.trials
     done, more = 0, True
-    while more and done < job.trials:
-        chunk = series.run(job.trials - done)
+    while more and done < most:
+        chunk = series.run(min(most - done, job.trials))
         done += len(chunk)
         more = channel.ask(chunk)
         check_place(series, job.cpu, done)
     after = stolen_ms(job.cpu)
-    channel.send(Done(None if before is None or after is None else after - before))
+    stolen = None if before is None or after is None else after - before
+    channel.send(Done(stolen, Clock(clock, moment()).per_second))
 
 
 if __name__ == "__main__":

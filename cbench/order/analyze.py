@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cbench.stats.trials import Trials
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
+NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns test, order and value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class OrderOptions:
     as_published: bool = False
     delta: float | None = None
     values: Sequence[str] = ()
+    unpaired: bool = False
 
     def check(self) -> None:
         """Raises UsageError, which says what may be written."""
@@ -63,16 +65,18 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
             raise
         raise UsageError(NEEDED) from None
     path = Path(options.data)
-    rules, meaning = AnalysisRules(), {}
+    rules, meaning, suite = AnalysisRules(), {}, None
     if is_store(path):
         from cbench.order import read_study
 
         defaults = read_study.defaults(path)
         rules, meaning = AnalysisRules(defaults.alpha, defaults.failures), defaults.metrics
-    rules = AnalysisRules(rules.alpha if options.alpha is None else options.alpha, rules.failures, options.as_published)
+        suite = defaults.suite
+    alpha = rules.alpha if options.alpha is None else options.alpha
+    rules = AnalysisRules(alpha, rules.failures, options.as_published, options.unpaired)
     trials, warnings = read(path, options.values)
     shift = 1.0 if options.delta is None else options.delta
-    return summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning), trials
+    return summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning, suite), trials
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
@@ -80,20 +84,22 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
 
     `metrics`: names of a table's columns to read instead of `value`. Raises UsageError.
     """
+    from cbench.formats import ordersage, registry
     from cbench.order import read_ordersage
     from cbench.tables import read as read_table
 
-    if path.is_dir():
-        raise UsageError(f"{path}: is a directory, not a file")
     if not path.exists():
         raise UsageError(f"{path}: no such file")
+    registry.refuse_without(path, "orders", NO_ORDERS)
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
     kind = "a study's store" if is_store(path) else ""
     names: Sequence[str] = ()
     if not kind and path.suffix.lower() not in read_table.PARQUET:
         names = read_table.header(path)
-        if read_ordersage.is_one(names):
+        if ordersage.is_ordersage(names):
             kind = "OrderSage's own results"
-        elif lacking := read_ordersage.lacking(names):
+        elif lacking := ordersage.lacking(names):
             raise UsageError(f"{path}: like OrderSage's own results, but without the column {lacking}")
     if kind and metrics:
         raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {path} is {kind}")

@@ -27,9 +27,12 @@ Data = Annotated[
         "random), value and, where they are known, metric, run and position.",
     ),
 ]
-Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole study (0.05).")]
+Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole verdict (0.05).")]
 AsPublished = Annotated[
     bool, typer.Option("--as-published", help="By the definitions of OrderSage's tool: the paper's tables come out.")
+]
+Unpaired = Annotated[
+    bool, typer.Option("--unpaired", help="Compare the orders as two samples also where the design pairs the runs.")
 ]
 Delta = Annotated[
     float | None, typer.Option(metavar="PERCENT", help="Say how many runs it takes to see such a shift (1).")
@@ -46,14 +49,15 @@ def analyze_command(
     *,
     alpha: Alpha = None,
     as_published: AsPublished = False,
+    unpaired: Unpaired = False,
     delta: Delta = None,
     value: Values = None,
     as_json: Json = False,
 ) -> None:
-    """Does the order change the results? Ends with 1 when it does."""
+    """Does the order change the results? Ends with 1 when it does, with 2 when the design cannot tell."""
     from cbench.order import analyze
 
-    result = analyze.analyzed(analyze.OrderOptions(data, alpha, as_published, delta, value or ()))
+    result = analyze.analyzed(analyze.OrderOptions(data, alpha, as_published, delta, value or (), unpaired))
     from cbench.order import table  # which needs numpy, as analyzed() reports
 
     show(result, as_json, partial(table.analysis, runs=delta is not None))
@@ -67,6 +71,7 @@ def report_command(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where to.")],
     alpha: Alpha = None,
     as_published: AsPublished = False,
+    unpaired: Unpaired = False,
     delta: Delta = None,
     value: Values = None,
     as_json: Json = False,
@@ -74,18 +79,21 @@ def report_command(
     """The analysis as one HTML page that opens offline and prints. Ends with 1 when the order matters."""
     from cbench.order import analyze
 
-    result = analyze.reported(analyze.OrderOptions(data, alpha, as_published, delta, value or ()), output)
+    result = analyze.reported(analyze.OrderOptions(data, alpha, as_published, delta, value or (), unpaired), output)
     tell_or_json(result, as_json, f"{output} written: {result.verdict[0]}")
     _end(data, result)
 
 
 def _end(data: str, result: OrderResult) -> None:
-    """Raises UsageError for an analysis without an answer, and Exit with 1 where the order matters."""
+    """Raises UsageError for an analysis without an answer, and Exit with 1 where the order matters, with 2 where this
+    cannot be told from the design."""
     from cbench.order import verdict
     from quiet import UsageError
 
     if verdict.nothing_compared(result.tests):
         raise UsageError(f"{data}: nothing to compare: no test has results in both orders")
+    if result.design.blocked:
+        raise typer.Exit(2)
     if result.order_matters:
         raise typer.Exit(1)
 

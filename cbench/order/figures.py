@@ -7,12 +7,13 @@ a line; of more each is a point of a curve, and of very many only as many as can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from cbench.order.result import ORDERS, OrderResult, OrderTest, Within
+from cbench.report.labels import labels
 from cbench.report.svg import BROAD, DARK, FAINT, FIXED, GREY, RANDOM, dots, panels, shortened, svg
 from cbench.report.text import mark
 from cbench.stats.trials import Trials
@@ -63,12 +64,17 @@ def effects(result: OrderResult) -> str:
 
 
 def deltas(result: OrderResult) -> str:
-    """Differences of the medians in increasing order."""
+    """Differences between the orders in increasing order, with their intervals."""
 
     def zero(axes: Any, curve: bool) -> None:
         (axes.axhline if curve else axes.axvline)(0, color=GREY, linewidth=0.8)
 
-    return _sorted("delta", result, lambda test: test.delta_pct_median, "Δ of the medians, %", zero)
+    spans = {name: test.delta_pct_interval for name, test in result.tests.items() if test.delta_pct_interval}
+    return _sorted("delta", result, _delta, "Δ with its interval, %", zero, spans=spans)
+
+
+def _delta(test: OrderTest) -> float | None:
+    return test.delta_pct_median if test.delta_pct_hl is None else test.delta_pct_hl
 
 
 def intervals(result: OrderResult) -> str:
@@ -90,9 +96,9 @@ def intervals(result: OrderResult) -> str:
             heavy = "bold" if test.case == 1 else "normal"
             axes.text(1.02, place, words, transform=axes.get_yaxis_transform(), va="center", weight=heavy)
         _names(axes, [name for name, _ in tests])
-        axes.plot([], [], "o-", color=FIXED, markersize=4.5, label="fixed order")
-        axes.plot([], [], "D-", color=RANDOM, markersize=4.5, label="random order")
-        axes.set(xlabel="median and its interval, in % away from the fixed order's median")
+        axes.plot([], [], "o-", color=FIXED, markersize=4.5, label=result.arm_labels[0])
+        axes.plot([], [], "D-", color=RANDOM, markersize=4.5, label=result.arm_labels[1])
+        axes.set(xlabel=f"median and its interval, in % away from the median, {result.arm_labels[0]}")
         _legend(axes)
 
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))
@@ -104,9 +110,16 @@ def with_intervals(result: OrderResult) -> list[tuple[str, OrderTest]]:
 
 
 def _sorted(
-    key: str, result: OrderResult, number: Number, label: str, finish: Callable[[Any, bool], None], log: bool = False
+    key: str,
+    result: OrderResult,
+    number: Number,
+    label: str,
+    finish: Callable[[Any, bool], None],
+    log: bool = False,
+    spans: Mapping[str, tuple[float, float]] | None = None,
 ) -> str:
-    """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards."""
+    """What is known in increasing order; `finish`: of the axes, and whether it is a curve, whose values are upwards.
+    `spans`: intervals, by the tests' names."""
     every = [(name, test, number(test)) for name, test in result.tests.items()]
     known = sorted(
         ((value, name, test.significant) for name, test, value in every if value is not None), key=lambda each: each[:2]
@@ -120,6 +133,12 @@ def _sorted(
         if curve and places.size > MOST_POINTS:
             some = np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))
             places, values, yes = places[some], values[some], yes[some]
+        shown = [known[place - 1][1] for place in places.tolist()]
+        if spans:  # one line with gaps: thousands of lines make a page of megabytes
+            ends = [(at, end) for at, name in zip(places.tolist(), shown, strict=True) for end in _ends(spans, name)]
+            across, along = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+            x, y = (across, along) if curve else (along, across - 1)
+            axes.plot(x, y, color=FAINT if curve else GREY, linewidth=0.6 if curve else 1.4, zorder=1)
         for which, filled, word in ((~yes, False, "no difference shown"), (yes, True, "significant")):
             if which.any():
                 x, y = (places[which], values[which]) if curve else (values[which], places[which] - 1)
@@ -140,8 +159,12 @@ def _sorted(
     return svg(key, draw, height + 0.2 if log else height)
 
 
+def _ends(spans: Mapping[str, tuple[float, float]], name: str) -> tuple[float, ...]:
+    return (*spans[name], float("nan")) if name in spans else ()
+
+
 def _names(axes: Any, names: list[str]) -> None:
-    axes.set_yticks(range(len(names)), [shortened(name) for name in names])
+    axes.set_yticks(range(len(names)), labels(names))
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
@@ -213,15 +236,41 @@ def matrix(result: OrderResult) -> str:
             if words:
                 color = "white" if abs(value) > 0.6 * most else DARK
                 axes.text(column, row, words.strip(), ha="center", va="center", color=color, fontsize=8)
-        names = ["(begin of a run)" if name is None else shortened(name, 22) for name in before]
+        named = iter(labels([name for name in before if name is not None], 22))
+        names = ["(begin of a run)" if name is None else next(named) for name in before]
         axes.set_xticks(range(len(before)), names, rotation=40, ha="right", rotation_mode="anchor")
-        axes.set_yticks(range(len(tests)), [shortened(name) for name in tests])
+        axes.set_yticks(range(len(tests)), labels(tests))
         axes.set(xlabel="ran right before", ylabel="is measured")
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
         axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)
 
     return svg("matrix", draw, 1.9 + 0.28 * max(len(tests), 3), BROAD)
+
+
+def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
+    """Of both orders the share of values up to each one (the empirical distribution); the first six names."""
+    trials, slices = trials.grouped()
+    rows_of = dict(zip(trials.names, slices, strict=True))
+    titles = dict(zip(names, labels(names), strict=True))
+
+    def panel(axes: Any, name: str) -> None:
+        rows = rows_of[name]
+        value, random = trials.value[rows], trials.random[rows]
+        for which, color, style, label in (
+            (~random, FIXED, "-", result.arm_labels[0]),
+            (random, RANDOM, "--", result.arm_labels[1]),
+        ):
+            some = np.sort(value[which & ~np.isnan(value)])
+            if some.size:
+                at = np.unique(np.linspace(0, some.size - 1, min(some.size, MOST_PANEL_POINTS)).round().astype(int))
+                axes.step(some[at], (at + 1) / some.size, where="post", color=color, linestyle=style, label=label)
+        unit, p = result.tests[name].unit, result.deciding_p(result.tests[name])
+        title = titles[name] if p is None else f"{titles[name]}\n{mark(result.tests[name].significant)} p = {p:.2g}"
+        axes.ticklabel_format(axis="x", useOffset=False)
+        axes.set(xlabel=shortened(unit, 12) if unit else "value", ylabel="share of values", title=title)
+
+    return panels("ecdf", panel, names[:MOST_PANELS], legend=True)
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
@@ -233,7 +282,8 @@ def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
         assert trials.run is not None
         rows = rows_of[name]
         known = ~np.isnan(trials.value[rows])
-        for random, color, marker, label in ((False, FIXED, "o", "fixed order"), (True, RANDOM, "D", "random order")):
+        arms = zip((False, True), (FIXED, RANDOM), "oD", result.arm_labels, strict=True)
+        for random, color, marker, label in arms:
             some = rows.start + np.flatnonzero(known & (trials.random[rows] == random))
             some = some[:: -(-some.size // MOST_PANEL_POINTS) or 1]
             dots(axes, trials.run[some] + 1, trials.value[some], not random, color, marker, label)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from cbench.order import figures, page_study
 from cbench.order.page_study import StudyFacts
-from cbench.order.result import WITHIN, Order, OrderResult, OrderTest, Within
+from cbench.order.result import WITHIN, Order, OrderResult, OrderTest, PredecessorEffect, Within
 from cbench.report.page import Cell, Figure, Table, render
 from cbench.report.svg import shortened
 from cbench.report.text import chance, mark, marked, number
@@ -30,9 +31,11 @@ def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
         result=result,
         tests=tests(result),
         rest=rest(result),
-        orders=_orders(result),
+        orders=_orders(result, trials),
         positions=_positions(result),
         first_trials=first_trials(result),
+        carry_over=carry_over(result),
+        earlier=earlier(result),
         predecessors=predecessors(result),
         matrix=_matrix(result),
         drift=_drift(result, trials),
@@ -41,7 +44,7 @@ def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
     )
 
 
-def _orders(result: OrderResult) -> list[Figure]:
+def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
     tested = [(name, test) for name, test in result.by_p() if test.p is not None]
     if not tested:
         return []
@@ -50,7 +53,7 @@ def _orders(result: OrderResult) -> list[Figure]:
     below = sum(each < result.alpha for each in p.values())
     family = sum(each < result.alpha_bonferroni for each in p.values())
     sizes = [(name, test.epsilon2) for name, test in tested if test.epsilon2 is not None]
-    moved = [(name, test.delta_pct_median) for name, test in tested if test.delta_pct_median is not None]
+    moved = [(name, test.delta_pct_hl) for name, test in tested if test.delta_pct_hl is not None]
     shown = [
         Figure(
             "p",
@@ -70,11 +73,22 @@ def _orders(result: OrderResult) -> list[Figure]:
         Figure(
             "delta",
             figures.deltas(result),
-            "Differences of the medians, sorted",
-            "(fixed - random)/fixed: below 0 the random order has the larger values.",
+            "Differences between the orders, sorted",
+            f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]} by Hodges and Lehmann, with intervals at 95 %: "
+            f"below 0 the larger values are those of: {result.arm_labels[1]}.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
+    shown.append(
+        Figure(
+            "ecdf",
+            figures.distributions(result, trials, [name for name, _ in tested]),
+            "Values of both orders",
+            "The share of values up to each one: curves side by side differ in location, curves that cross in spread."
+            + _foremost(many),
+            broad=True,
+        )
+    )
     if drawn := figures.with_intervals(result):
         named = min(len(drawn), figures.MOST_NAMED)
         shown.append(
@@ -136,8 +150,8 @@ def _drift(result: OrderResult, trials: Trials) -> Figure | None:
         "drift",
         figures.drift(result, trials, list(tests)),
         "Values by run, in time",
-        "Each trial is a point, filled in fixed and hollow in random order; p of the drift over all runs."
-        + _foremost(len(tests)),
+        f"Each trial is a point, filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]}; p of the drift over "
+        "all runs." + _foremost(len(tests)),
         _significant(list(tests.values()), "drift"),
         broad=True,
     )
@@ -164,14 +178,15 @@ def _short(name: str) -> str:
 def tests(result: OrderResult) -> Table:
     """The tests with the smallest p, with all their numbers."""
     shown = result.by_p()[:MOST_ROWS]
-    head = (
+    head: tuple[str | Cell, ...] = (
         "test",
         "n",
         Cell("p", "" if result.published else "chi-squared"),
         Cell("ε²", "η²"),
+        Cell("Δ", "interval"),
         Cell("Δ median", "Δ mean"),
-        "median fixed",
-        "median random",
+        "p spread",
+        *(f"median {arm}" for arm in result.arms),
         "case",
         *EFFECTS,
         f"runs for {result.power.delta_pct:g} %",
@@ -182,7 +197,9 @@ def tests(result: OrderResult) -> Table:
             Cell(f"{test.n_fixed:,} + {test.n_random:,}", f"{test.failed:,} failed" if test.failed else ""),
             Cell(marked(result.deciding_p(test), test.significant), "" if result.published else chance(test.p)),
             Cell(number(test.epsilon2, "{:.3f}"), number(test.eta2, "{:.3f}")),
+            Cell(number(test.delta_pct_hl, "{:+.2f} %"), _delta_interval(test)),
             Cell(number(test.delta_pct_median, "{:+.2f} %"), number(test.delta_pct_mean, "{:+.2f} %")),
+            marked(test.p_spread, test.spread_significant),
             _median(test, "fixed"),
             _median(test, "random"),
             number(test.case, "{}"),
@@ -209,9 +226,33 @@ def rest(result: OrderResult) -> Table | None:
     return Table(("test", "p", "Δ median", "case", *EFFECTS), rows) if rows else None
 
 
+def carry_over(result: OrderResult) -> Table:
+    """A suite's tests in a process of their own and in one process for all, the largest difference first."""
+    every = sorted(result.suite.carry_over if result.suite else (), key=lambda each: -abs(log(each.times or 1)))
+    rows = [
+        (
+            *(each.test, "" if each.after is None else each.after),
+            *(number(median, "{:,.6g}") for median in (each.isolated, each.in_process)),
+            *(number(each.times, "{:.3g}"), marked(each.p_adjusted, each.significant)),
+        )
+        for each in every[:MOST_NAMED]
+    ]
+    head = ("test", "changed most by", "isolated", "in-process", "times", "p after Bonferroni")
+    return Table(head, rows, [each.significant for each in every[:MOST_NAMED]], names=2)
+
+
+def earlier(result: OrderResult) -> Table:
+    """Which test changes each one of a suite by running before it."""
+    return _effects(result.suite.earlier if result.suite else (), "ran after")
+
+
 def predecessors(result: OrderResult) -> Table:
     """What ran right before, the clearest effects first."""
-    every = sorted(result.predecessors, key=lambda each: (each.p_holm, each.p))
+    return _effects(result.predecessors, "ran right after")
+
+
+def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
+    every = sorted(effects, key=lambda each: (each.p_holm, each.p))
     shown = [each for each in every if each.significant][:MOST_NAMED] or every[:FIRST]
     rows = [
         (
@@ -226,7 +267,7 @@ def predecessors(result: OrderResult) -> Table:
         )
         for each in shown
     ]
-    head = ("test", "ran right after", "n", "median", "median of its others", "difference", "p", "p after Holm")
+    head = ("test", after, "n", "median", "median of its others", "difference", "p", "p after Holm")
     return Table(head, rows, [each.significant for each in shown], names=2)
 
 
@@ -251,9 +292,14 @@ def first_trials(result: OrderResult) -> Table:
 
 def across(result: OrderResult) -> tuple[Table, Table]:
     """Pairs of tests of which fixed and random order say different things; those that are folded away."""
-    head = ("A", "against B", "fixed order: A is", "random order: A is")
+    head = ("A", "against B", *(f"{arm}: A is" for arm in result.arm_labels))
     rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)
+
+
+def _delta_interval(test: OrderTest) -> str:
+    ends = test.delta_pct_interval
+    return "" if ends is None else f"{ends[0]:+.2f} to {ends[1]:+.2f}"
 
 
 def _effect(test: OrderTest, effect: Within) -> str:

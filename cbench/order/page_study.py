@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from cbench.order.result import OrderDesign, OrderResult
 from cbench.store.database import reads_store
 from cbench.store.kind import is_store
 from cbench.study import config
 from cbench.study.model import Study
-from cbench.study.store import Header, StudyStore
+from cbench.study.records import Header, Verified
+from cbench.study.store import StudyStore
 
 FAILURES = {
     "trial": "counts as missing, in both orders alike",
@@ -47,9 +47,9 @@ def about(path: Path) -> StudyFacts:
         ("reset before each run", _reset(study)),
         ("runs", f"{len(runs):,} planned, {begun:,} begun" + (f", {lost:,} left out" if lost else "")),
     ]
-    boots = {each["boot_id"] for _, _, each in known if "boot_id" in each}
+    boots = {each.boot_id for each in known if each.boot_id}
     rows += [("boots", f"the runs lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
-    rows.append(("quiet", _quiet(study, [each.get("quiet") for _, _, each in known])))
+    rows.append(("quiet", _quiet(study, [each.verified for each in known])))
     return StudyFacts(header.name or path.stem, tuple(rows))
 
 
@@ -90,11 +90,8 @@ def _times(header: Header) -> str:
 
 
 def _host(header: Header) -> str:
-    host = header.host
-    parts = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
-    parts += ["virtual machine"] if host.get("virtual") else []
-    parts += [f"governor {host['governor']}"] if host.get("governor") else []
-    return ", ".join(parts)
+    governor = header.host.get("governor")
+    return ", ".join([*header.machine, *([f"governor {governor}"] if governor else [])])
 
 
 def _reset(study: Study) -> str:
@@ -104,17 +101,16 @@ def _reset(study: Study) -> str:
     return reset.kind + (f": {what}" if what else "") + settle
 
 
-def _quiet(study: Study, found: Sequence[Mapping[str, Any] | None]) -> str:
+def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
     """What `quiet verify` said before each run, where a profile was asked for."""
     if not study.profile:
         return "no: the study asked for no profile, so it ran on the host as it was"
-    known = [each for each in found if each and "quiet" in each]
-    good = sum(bool(each["quiet"]) for each in known)
+    known = [each for each in found if each is not None]
+    good = sum(each.quiet for each in known)
     said = f"profile {study.profile}: quiet before {good:,} of {len(found):,} runs"
-    lost = [cpu.get("lost_pct") for each in known for cpu in each.get("cpus", {}).values()]
-    worst = max((each for each in lost if each is not None), default=None)
+    worst = max((lost for each in known for lost in each.lost_pct), default=None)
     said += "" if worst is None else f", at worst {worst:.3g} % of a CPU's time lost"
-    drifted = sum(bool(each.get("drift")) for each in known)
+    drifted = sum(each.drift for each in known)
     said += f", settings had drifted before {drifted:,}" if drifted else ""
     missing = len(found) - len(known)
     return said + (f"; not known of {missing:,}" if missing else "")

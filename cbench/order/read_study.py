@@ -7,13 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
+from cbench.order.result import SuiteResult
 from cbench.order.summarize import MetricMeaning
 from cbench.report.text import counted
 from cbench.stats.trials import Trials
 from cbench.store.database import reads_store
 from cbench.study.config import parse
+from cbench.study.orders import FIXED, ISOLATED
 from cbench.study.store import StudyStore
-from cbench.tables.columns import Coded, trials
+from cbench.tables.columns import Coded, named, trials
+
+KINDS = {ISOLATED: FIXED}
+"""Isolated runs are the baseline that runs in one process are compared with."""
 
 
 @reads_store
@@ -28,8 +33,9 @@ def read(path: Path) -> tuple[Trials, list[str]]:
     kinds: dict[int, set[str]] = {}
     for run, position, test, _, _, _ in ended:
         kinds.setdefault(test, set()).update(values.get((run, position), ()))
+    orders = {number: KINDS.get(run.kind, run.kind) for number, run in runs.items()}
     rows = [
-        (test, runs[run].kind, metric, run, position, values.get((run, position), {}).get(metric))
+        (test, orders[run], metric, run, position, values.get((run, position), {}).get(metric))
         for run, position, test, _, _, _ in ended
         for metric in sorted(kinds[test]) or [""]
     ]
@@ -54,24 +60,29 @@ def read(path: Path) -> tuple[Trials, list[str]]:
 @dataclass(frozen=True, slots=True)
 class StudyDefaults:
     """What a study's file says on its analysis: alpha; what a failed trial takes with it; what each metric means, by
-    the names of an analysis."""
+    the names of an analysis; of a suite its harness, and what is isolated."""
 
     alpha: float
     failures: str
     metrics: dict[str, MetricMeaning]
+    suite: SuiteResult | None = None
 
 
 @reads_store
 def defaults(path: Path) -> StudyDefaults:
     """What the file of this store's study says. Raises UsageError."""
     with StudyStore.open(path, kind="order") as store:
-        header = store.header()
+        header, units = store.header(), store.units()
     study = parse(header.source, str(path), header.folder, check=False)
-    counter = header.host.get("counter") or {}
     metrics = {}
+    if study.suite is not None:
+        for (number, name), unit in units.items():
+            metrics[named(header.tests[number], name)] = MetricMeaning(unit, study.suite.better)
+        return StudyDefaults(
+            study.alpha, study.failures, metrics, SuiteResult(study.suite.harness, study.suite.isolated)
+        )
     for test in study.tests:
         for metric in test.metrics:
-            name = f"{test.name}:{metric.name}" if metric.name else test.name
-            unit = metric.unit or (str(counter.get("unit", "")) if test.workload else "")
-            metrics[name] = MetricMeaning(unit, metric.better)
+            unit = metric.unit or (header.unit if test.workload else "")
+            metrics[named(test.name, metric.name)] = MetricMeaning(unit, metric.better)
     return StudyDefaults(study.alpha, study.failures, metrics)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cbench.order.claims import Claim, Family
 from cbench.order.stats.pairwise import OrderComparison
 from cbench.order.stats.within_run_effects import LabelEffect
 from cbench.results import KEY, LEFT_OUT
@@ -31,7 +32,8 @@ class IntervalRule:
 
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
-    """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known."""
+    """How the runs lay in time; `interleaved` is None, and the numbers are left out, where that is not known. `pairs`:
+    so many runs are compared with a neighbour in the other order; left out where the orders are two samples."""
 
     interleaved: bool | None
     warnings: tuple[str, ...]
@@ -39,6 +41,12 @@ class OrderDesign:
     runs_random: int | None = field(default=None, metadata={LEFT_OUT: None})
     stretches: int | None = field(default=None, metadata={LEFT_OUT: None})
     p_so_few_stretches: float | None = field(default=None, metadata={LEFT_OUT: None})
+    pairs: int | None = field(default=None, metadata={LEFT_OUT: None})
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the orders lie apart in time, so that order and time cannot be told apart."""
+        return self.interleaved is False and bool(self.runs_fixed) and bool(self.runs_random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +72,11 @@ class LabelTest:
 class OrderTest:
     """One metric of one test: fixed against random order, and what the order does within the random runs.
 
-    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_adjusted: of the one that decides, for
-    the number of tests. delta_pct: (fixed - random)/fixed. first_trial: those that were the first of their run.
+    p: by the chi-squared distribution; p_permutation: exact, or by moments; p_brunner_munzel: of the studentised rank
+    sum; p_paired: of the signed ranks of `pairs` of runs; p_decides: the one on which `significant` rests, p_adjusted:
+    the same for the number of tests. delta_pct: (fixed - random)/fixed, delta_pct_hl: Hodges and Lehmann's estimate of
+    it, with an interval. p_spread: of equal spread, spread_ratio: random over fixed. first_trial: those that were the
+    first of their run.
     cov: standard deviation / mean. ci_needs: how many results an interval takes where there are too few. gap: between
     the intervals, in widths of the wider one. alike: all values are one. unit, better: as the study's file has them.
     """
@@ -107,6 +118,15 @@ class OrderTest:
     position_significant: bool
     predecessor_significant: bool
     drift_significant: bool
+    p_brunner_munzel: float | None = None
+    p_paired: float | None = None
+    pairs: int | None = None
+    p_decides: float | None = None
+    delta_pct_hl: float | None = None
+    delta_pct_interval: tuple[float, float] | None = None
+    p_spread: float | None = None
+    spread_ratio: float | None = None
+    spread_significant: bool = False
     unit: str | None = field(default=None, metadata={LEFT_OUT: None})
     better: str | None = field(default=None, metadata={LEFT_OUT: None})
 
@@ -159,10 +179,39 @@ class PredecessorEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderResult:
-    """The whole analysis; `verdict`: in words, the most important line first."""
+class CarryOver:
+    """Medians of a test in a process of its own and among others; `times`: in_process / isolated, of positive ones.
+    `after`: the test that changes it most by running before it, None where none is significant."""
 
-    order_matters: bool
+    test: str
+    isolated: float | None
+    in_process: float | None
+    times: float | None
+    p_adjusted: float | None
+    significant: bool
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """What is known of a suite beside its orders.
+
+    isolated: "no", "yes", or "both", where isolated runs take the place of fixed ones: what is called fixed is theirs.
+    earlier: of each test the one that, by running anywhere before it, changes it most. carry_over: only with "both".
+    """
+
+    harness: str
+    isolated: str
+    earlier: tuple[PredecessorEffect, ...] = ()
+    carry_over: tuple[CarryOver, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderResult:
+    """The whole analysis; `verdict`: in words, the most important line first. `order_matters`: None where order and
+    time cannot be told apart. `claims`: what the verdict says at one error rate, `alpha`, for all of it."""
+
+    order_matters: bool | None
     alpha: float
     alpha_bonferroni: float
     correction: str
@@ -174,11 +223,28 @@ class OrderResult:
     power: PowerRule
     predecessors: tuple[PredecessorEffect, ...]
     across: OrderComparison
+    claims: tuple[Claim, ...] = ()
     verdict: tuple[str, ...] = ()
+    suite: SuiteResult | None = field(default=None, metadata={LEFT_OUT: None})
+
+    @property
+    def arms(self) -> tuple[str, str]:
+        """What was compared, for headings: fixed and random order, or isolated tests and one process for all."""
+        return ("isolated", "in-process") if self.suite and self.suite.isolated == "both" else ORDERS
+
+    @property
+    def arm_labels(self) -> tuple[str, str]:
+        """The same in a sentence or a figure."""
+        fixed, random = self.arms
+        return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
+
+    def claim(self, family: Family) -> Claim | None:
+        """What is claimed of a family; None where the data say nothing of it."""
+        return next((each for each in self.claims if each.family == family), None)
 
     def deciding_p(self, test: OrderTest) -> float | None:
         """The p-value on which a test's significance rests, before the correction."""
-        return test.p if self.published else test.p_permutation
+        return test.p_decides
 
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
         """The tests, the smallest p first, without one last. `effect`: of which p; None: of the decision."""

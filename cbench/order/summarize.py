@@ -11,8 +11,9 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.order import verdict
+from cbench.order import claims, verdict
 from cbench.order.result import (
+    CarryOver,
     IntervalRule,
     LabelMedian,
     LabelTest,
@@ -21,16 +22,17 @@ from cbench.order.result import (
     OrderTest,
     PowerRule,
     PredecessorEffect,
+    SuiteResult,
 )
-from cbench.order.stats import median_ci, pairwise, power
-from cbench.order.stats.analysis import Analysis, SeriesResult
+from cbench.order.stats import earlier, median_ci, pairwise, power, relabel
+from cbench.order.stats.analysis import Analysis, SeriesResult, deciding_p, dropped, pairs_of
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
-from cbench.stats import multiple_testing
-from cbench.stats.distributions import chi2_sf
+from cbench.stats import median_ranks, multiple_testing
 from cbench.stats.trials import START, Trials
 
 POWER = 0.8
+TIMES = ("second", "s", "ms", "us", "ns")
 NAMED_PAIRS = 1000
 MOST_PAIRS = 20_000
 """Of more pairs of tests only so many are named, those with the smallest p-values first."""
@@ -47,6 +49,11 @@ class MetricMeaning:
     unit: str
     better: str
 
+    @property
+    def is_time(self) -> bool:
+        """Whether more of it is slower."""
+        return self.better == "lower" and self.unit in TIMES
+
 
 @np.errstate(over="ignore", invalid="ignore")
 def summarize(
@@ -55,19 +62,25 @@ def summarize(
     warnings: Sequence[str],
     delta: float,
     meaning: Mapping[str, MetricMeaning] | None = None,
+    suite: SuiteResult | None = None,
 ) -> OrderResult:
-    """The whole result. `delta`: the shift in % for which runs are counted; `meaning`: of metrics by their names."""
+    """The whole result. `delta`: the shift in % for which runs are counted; `meaning`: of metrics by their names;
+    `suite`: whose runs these are."""
     rules, meaning = analysis.rules, meaning or {}
     tested = sum(result.test is not None for result in analysis.results)
     corrected, published = rules.alpha / max(tested, 1), rules.published
-    inside, order_matters = _within(analysis)
-    level_of_test = rules.alpha if published else corrected
+    effects = _within(analysis)
+    after = _predecessors(trials, analysis)
+    before = () if suite is None else _earlier(trials, analysis)
+    claimed = _claims(analysis, effects, after, before, meaning if suite else None)
+    level_of_test = rules.alpha if published else claimed[0].level / max(tested, 1) if claimed else corrected
     tests = {
         result.name: _test(trials, analysis, result, level_of_test, delta, yes, meaning.get(result.name))
-        for result, yes in zip(analysis.results, inside, strict=True)
+        for result, yes in zip(analysis.results, _significant(effects, rules.alpha), strict=True)
     }
+    design = _design(trials, analysis, (*warnings, *_blocked(analysis), *verdict.not_compared(tests)))
     outcome = OrderResult(
-        order_matters=order_matters,
+        order_matters=None if design.blocked and tested else _matters(claimed),
         alpha=rules.alpha,
         alpha_bonferroni=corrected,
         correction=rules.correction,
@@ -76,33 +89,139 @@ def summarize(
         ),
         null="chi2" if published else "permutation",
         failures="published" if published else rules.failures,
-        design=_design(analysis, (*warnings, *_blocked(analysis), *verdict.not_compared(tests))),
+        design=design,
         tests=tests,
         power=PowerRule(delta, POWER),
-        predecessors=_predecessors(trials, analysis),
+        predecessors=after,
         across=_across(trials, analysis),
+        claims=claimed,
+        suite=None if suite is None else replace(suite, earlier=before, carry_over=_carry_over(suite, tests, before)),
     )
     if _extreme(trials):
         outcome = _finite(outcome)
     return replace(outcome, verdict=tuple(verdict.verdict(outcome)))
 
 
-def _within(analysis: Analysis) -> tuple[list[tuple[bool, bool, bool]], bool]:
-    """For each series whether position, predecessor and drift are significant; and whether the order matters at all."""
-    correction, alpha = analysis.rules.correction, analysis.rules.alpha
+def _matters(claimed: Sequence[claims.Claim]) -> bool:
+    return any(each.named for each in claimed if each.family in claims.OF_ORDER)
+
+
+def _no_fixed(analysis: Analysis) -> bool:
+    return not any(result.fixed.values.size or result.fixed.failed for result in analysis.results)
+
+
+def _within(analysis: Analysis) -> dict[str, list[float]]:
+    """The p-values of each family but the comparison of the orders, corrected within it, for each series.
+
+    Without a fixed order position and predecessor are one family: the study's question.
+    """
+    correction = analysis.rules.correction
     p = {
         "position": [nan if each.position is None else each.position.test.p for each in analysis.results],
         "predecessor": [nan if each.predecessor is None else each.predecessor.test.p for each in analysis.results],
         "drift": [nan if each.drift is None else each.drift.p for each in analysis.results],
+        "spread": [nan if each.p_spread is None else each.p_spread for each in analysis.results],
     }
-    passed = {name: multiple_testing.significant(values, alpha, correction) for name, values in p.items()}
-    order_matters = analysis.order_matters
-    if not any(result.fixed.values.size or result.fixed.failed for result in analysis.results):
-        # Nothing to compare with: whether the order matters is what position and predecessor say, one family.
-        together = multiple_testing.significant([*p["position"], *p["predecessor"]], alpha, correction)
-        passed["position"], passed["predecessor"] = together[: len(analysis.results)], together[len(analysis.results) :]
-        order_matters = bool(together.any())
-    return list(zip(*(each.tolist() for each in passed.values()), strict=True)), order_matters
+    if _no_fixed(analysis):
+        half = len(analysis.results)
+        together = multiple_testing.adjusted([*p["position"], *p["predecessor"]], correction)
+        return {
+            "position": together[:half].tolist(),
+            "predecessor": together[half:].tolist(),
+            **{name: multiple_testing.adjusted(p[name], correction).tolist() for name in ("drift", "spread")},
+        }
+    return {name: multiple_testing.adjusted(values, correction).tolist() for name, values in p.items()}
+
+
+def _significant(effects: Mapping[str, Sequence[float]], alpha: float) -> list[tuple[bool, bool, bool, bool]]:
+    """For each series whether position, predecessor, drift and spread are significant, each family looked at alone."""
+    position, predecessor, drift, spread = (effects[name] for name in ("position", "predecessor", "drift", "spread"))
+    return [
+        (a < alpha, b < alpha, c < alpha, d < alpha)
+        for a, b, c, d in zip(position, predecessor, drift, spread, strict=True)
+    ]
+
+
+def _claims(
+    analysis: Analysis,
+    effects: Mapping[str, Sequence[float]],
+    after: Sequence[PredecessorEffect],
+    before: Sequence[PredecessorEffect],
+    suite: Mapping[str, MetricMeaning] | None,
+) -> tuple[claims.Claim, ...]:
+    """`suite`: what its metrics mean; None for a study of tests."""
+    names = [result.name for result in analysis.results]
+    rules = analysis.rules
+    adjusted = [nan if each.p_adjusted is None else each.p_adjusted for each in analysis.results]
+    families: dict[claims.Family, tuple[Sequence[str], Sequence[float]]] = {"orders": (names, adjusted)}
+    if rules.published:
+        return claims.claimed(families, rules.alpha)
+    if _no_fixed(analysis):
+        either = np.fmin(effects["position"], effects["predecessor"]).tolist()
+        families = {"within": (names, either)}
+        if before:  # the question of a suite
+            families = {"earlier": _named(before, suite, ""), **families}
+    else:
+        if before:
+            families["earlier"] = _named(before, suite, "")
+        families["spread"] = names, effects["spread"]
+        families["position"] = names, effects["position"]
+    families["predecessor"] = _named(after, suite, "right ")
+    families["drift"] = names, effects["drift"]
+    return claims.claimed(families, rules.alpha)
+
+
+def _named(
+    effects: Sequence[PredecessorEffect], meaning: Mapping[str, MetricMeaning] | None, right: str
+) -> tuple[list[str], list[float]]:
+    """In words, the smallest p first; `meaning`: of a suite's metrics."""
+    ordered = sorted(effects, key=lambda each: each.p_holm)
+    if meaning is None:
+        return [verdict.disturbed(each) for each in ordered], [each.p_holm for each in ordered]
+    words = [verdict.influenced(each, each.test in meaning and meaning[each.test].is_time, right) for each in ordered]
+    return words, [each.p_holm for each in ordered]
+
+
+def _earlier(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
+    """Of each series the test that changes it most by having run before it; p-values by Holm over all pairs."""
+    tested = earlier.earlier(trials, dropped(trials, analysis.rules))
+    by_p = sorted(tested.found, key=lambda each: each.effect.p)
+    holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()
+    return tuple(
+        PredecessorEffect(
+            test=trials.names[each.series],
+            after=trials.test_names[each.before],
+            n=each.effect.n,
+            median=each.effect.median,
+            median_others=each.effect.median_others,
+            delta_pct=each.effect.delta_pct,
+            p=each.effect.p,
+            p_holm=p,
+            significant=p < analysis.rules.alpha,
+        )
+        for each, p in zip(by_p, holm, strict=True)
+    )
+
+
+def _carry_over(
+    suite: SuiteResult, tests: Mapping[str, OrderTest], before: Sequence[PredecessorEffect]
+) -> tuple[CarryOver, ...]:
+    """The comparison with isolated runs, test by test."""
+    if suite.isolated != "both":
+        return ()
+    after = {each.test: each.after for each in before if each.significant}
+    return tuple(
+        CarryOver(
+            *(name, test.median_fixed, test.median_random),
+            _times(test.median_random, test.median_fixed),
+            *(test.p_adjusted, test.significant, after.get(name)),
+        )
+        for name, test in tests.items()
+    )
+
+
+def _times(value: float | None, of: float | None) -> float | None:
+    return value / of if value is not None and of is not None and value > 0 and of > 0 else None
 
 
 def _extreme(trials: Trials) -> bool:
@@ -125,12 +244,14 @@ def _finite(value: AnyResult) -> AnyResult:
     return cast("AnyResult", cleaned)
 
 
-def _design(analysis: Analysis, warnings: tuple[str, ...]) -> OrderDesign:
+def _design(trials: Trials, analysis: Analysis, warnings: tuple[str, ...]) -> OrderDesign:
     """How the runs lay in time."""
     runs = analysis.sequence
     if runs is None:
         return OrderDesign(None, warnings)
-    return OrderDesign(runs.interleaved, warnings, runs.fixed, runs.random, runs.stretches, runs.p_few)
+    pair = pairs_of(trials, analysis.rules)
+    pairs = None if pair is None or all(each.signed_ranks is None for each in analysis.results) else int(pair.max()) + 1
+    return OrderDesign(runs.interleaved, warnings, runs.fixed, runs.random, runs.stretches, runs.p_few, pairs)
 
 
 def _blocked(analysis: Analysis) -> list[str]:
@@ -138,7 +259,7 @@ def _blocked(analysis: Analysis) -> list[str]:
     if runs is None or not runs.fixed or not runs.random or runs.interleaved:
         return []
     return [
-        f"blocked in time: {runs.fixed:,} fixed and {counted(runs.random, 'random run')} in {runs.stretches:,} "
+        f"{verdict.BY_TIME}: {runs.fixed:,} fixed and {counted(runs.random, 'random run')} in {runs.stretches:,} "
         "stretches; what changed with time cannot be told from what the order does"
     ]
 
@@ -154,14 +275,16 @@ def _predecessors(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect
     h = np.concatenate([after.h for _, after in rows])
     starts = np.concatenate([[0], np.cumsum([after.h.size for _, after in rows])])
     foremost = np.argsort(-h, kind="stable")[: h.size if h.size <= MOST_PAIRS else NAMED_PAIRS]
-    ranked = multiple_testing.holm_of_smallest([chi2_sf(each, 1) for each in h[foremost].tolist()], h.size)
-    holm = dict(zip(foremost.tolist(), ranked.tolist(), strict=True))
     named = np.sort(foremost)
+    row_of = (np.searchsorted(starts, named, side="right") - 1).tolist()
+    found = [rows[row][1][number - int(starts[row])] for number, row in zip(named.tolist(), row_of, strict=True)]
+    by_p = np.argsort([each.p for each in found], kind="stable")
+    holm = np.empty(by_p.size)
+    holm[by_p] = multiple_testing.holm_of_smallest([found[at].p for at in by_p.tolist()], h.size)
     effects = []
-    for number, row in zip(named.tolist(), (np.searchsorted(starts, named, side="right") - 1).tolist(), strict=True):
+    for number, row, each, p in zip(named.tolist(), row_of, found, holm.tolist(), strict=True):
         name, after = rows[row]
-        each = after[number - int(starts[row])]
-        label, p = int(after.labels[number - int(starts[row])]), holm[number]
+        label = int(after.labels[number - int(starts[row])])
         numbers = (each.n, each.median, each.median_others, each.delta_pct, each.p)
         effects.append(PredecessorEffect(name, _name_of(trials, label), *numbers, p, p < analysis.rules.alpha))
     return tuple(effects)
@@ -178,17 +301,19 @@ def _test(
     result: SeriesResult,
     alpha: float,
     delta: float,
-    within: tuple[bool, bool, bool],
+    within: tuple[bool, bool, bool, bool],
     meaning: MetricMeaning | None,
 ) -> OrderTest:
     published, level = analysis.rules.published, analysis.level
     fixed, random = (part.interval(level, published) for part in (result.fixed, result.random))
-    apart = power.spread(result.fixed.values, result.random.values)
-    each_order = min(result.fixed.values.size, result.random.values.size)
-    seen = power.detectable(apart, each_order, alpha, POWER)
+    pairs = result.signed_ranks is not None
+    apart = power.spread(result.fixed.values, result.random.values) if result.away is None else power.walsh(result.away)
+    each_order = min(result.fixed.values.size, result.random.values.size) if result.away is None else result.away.size
+    seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
     unknown = alike or max(result.fixed.values.size, result.random.values.size) < 2  # nothing says how they vary
     test, position, before, drift = result.test, result.position, result.predecessor, result.drift
+    shift = result.shift
     return OrderTest(
         n_fixed=result.fixed.values.size,
         n_random=result.random.values.size,
@@ -222,11 +347,22 @@ def _test(
         drift_p=None if drift is None else drift.p,
         drift_rho=None if drift is None else drift.rho,
         alike=alike,
-        runs_needed=None if unknown else power.runs_needed(apart, delta / 100, alpha, POWER),
+        runs_needed=None if unknown else power.runs_needed(apart, delta / 100, alpha, POWER, pairs),
         detectable_pct=None if unknown or seen is None else 100 * seen,
         position_significant=within[0],
         predecessor_significant=within[1],
         drift_significant=within[2],
+        p_brunner_munzel=result.p_brunner_munzel,
+        p_paired=None if result.signed_ranks is None else result.signed_ranks.p,
+        pairs=None if result.signed_ranks is None else result.signed_ranks.pairs,
+        p_decides=deciding_p(result, analysis.rules),
+        delta_pct_hl=None if shift is None else shift.delta_pct,
+        delta_pct_interval=None
+        if shift is None or shift.low is None or shift.high is None
+        else (shift.low, shift.high),
+        p_spread=result.p_spread,
+        spread_ratio=result.spread_ratio,
+        spread_significant=within[3],
         unit=None if meaning is None else meaning.unit,
         better=None if meaning is None else meaning.better,
     )
@@ -241,9 +377,9 @@ def _alike(result: SeriesResult) -> bool:
 def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
     """How many results an interval takes, where there are some in an order, but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
-    if all(median_ci.ranks(size, level, published) for size in sizes):
+    if all(median_ranks.ranks(size, level, published) for size in sizes):
         return None
-    return next(n for n in itertools.count(2) if median_ci.ranks(n, level, published))
+    return next(n for n in itertools.count(2) if median_ranks.ranks(n, level, published))
 
 
 def _grouped(grouped: Grouped, named: Callable[[int], int | str | None]) -> LabelTest:
@@ -267,7 +403,14 @@ def _across(trials: Trials, analysis: Analysis) -> pairwise.OrderComparison:
     groups: dict[str, list[int]] = {}
     for number in range(len(trials.names)):
         groups.setdefault(trials.metrics[number] if trials.metrics else "", []).append(number)
-    return pairwise.across(trials.names, bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
+    found = pairwise.across(trials.names, bounds[0], bounds[1], list(groups.values()), NAMED_PAIRS)
+    if analysis.rules.published or not found.changed:
+        return found
+    whole, slices = trials.grouped()
+    gone, pair = dropped(whole, analysis.rules), pairs_of(whole, analysis.rules)
+    seen = found.pairs, found.changed
+    chance = relabel.changed_by_chance(whole, slices, gone, pair, analysis.level, seen)
+    return found if chance is None else replace(found, expected=chance.expected, p=chance.p)
 
 
 def _known(value: float) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import log
 
 from rich import box
 from rich.console import Console
@@ -12,13 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from cbench.console import table_console
-from cbench.order.result import WITHIN, OrderResult, OrderTest, Within
+from cbench.order.result import ORDERS, WITHIN, CarryOver, OrderResult, OrderTest, Within
 from cbench.report.svg import shortened
 from cbench.report.text import marked, number
 
 MOST = 60
 """Of more tests only those with the smallest p-values are in the table."""
 MOST_RUNS = 10
+INTERVALS = 0.95
+"""The level of the intervals of Δ."""
 LONGEST_NAME = 60
 """On a terminal; whole names are in files and pipes."""
 
@@ -43,6 +46,8 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
         _say(console, line, None if number_of_line else "bold")
     tests = list(result.tests.items())
     shown = tests if len(tests) <= MOST else result.by_p()[:MOST]
+    if result.suite and result.suite.carry_over:
+        console.print(_fitting(console, _carry_over(result.suite.carry_over)))
     for table in _tables(console, result, shown):
         console.print(table)
     if len(tests) > len(shown):
@@ -51,6 +56,18 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
         _say(console, _runs(result))
     for line in _legend(result):
         _say(console, line)
+
+
+def _carry_over(tests: Sequence[CarryOver]) -> Table:
+    """In a process of its own against one process for all, the largest difference first."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("test", "isolated", "in-process", "times", "p", "changed most by"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")
+    for each in sorted(tests, key=lambda each: -abs(log(each.times or 1)))[:MOST]:
+        medians = (number(median, "{:,.6g}") for median in (each.isolated, each.in_process))
+        p = marked(each.p_adjusted, each.significant)
+        table.add_row(escape(each.test), *medians, number(each.times, "{:.3g}"), p, escape(each.after or "-"))
+    return table
 
 
 def _runs(result: OrderResult) -> str:
@@ -74,11 +91,9 @@ def _tables(console: Console, result: OrderResult, tests: Sequence[tuple[str, Or
     apart = [column for column in known if column.within]
     orders = [column for column in known if not column.within]
     medians = [column for column in orders if column.name != "Δ mean"]
-    brief = [each for each in medians if each.name != "interval"]
+    brief = [each for each in medians if each.name not in ("interval", "Δ median", "ε²")]
     if not console.is_terminal:
-        whole = _table(tests, known)
-        console.width = max(console.width, _width(console, whole))
-        return [whole]
+        return [_fitting(console, _table(tests, known))]
     short = [(shortened(name, LONGEST_NAME), each) for name, each in tests]
     tables = []
     for layout in ([known], [orders, apart], [medians, apart], [brief, apart]):
@@ -86,6 +101,13 @@ def _tables(console: Console, result: OrderResult, tests: Sequence[tuple[str, Or
         if all(_width(console, table) <= console.width for table in tables):
             break
     return tables
+
+
+def _fitting(console: Console, table: Table) -> Table:
+    """The table, for which a file becomes wide enough to have each test on one line."""
+    if not console.is_terminal:
+        console.width = max(console.width, _width(console, table))
+    return table
 
 
 def _width(console: Console, table: Table) -> int:
@@ -108,11 +130,20 @@ def _columns(result: OrderResult, tests: Sequence[OrderTest]) -> list[Column]:
         Column("n", lambda test: f"{test.n_fixed:,} + {test.n_random:,}"),
         Column("p", lambda test: marked(result.deciding_p(test), test.significant)),
         Column("ε²", lambda test: number(test.epsilon2, "{:.3f}")),
+        Column(
+            "p spread", lambda test: marked(test.p_spread, test.spread_significant), _any_spread(tests), within=True
+        ),
+        Column(
+            "Δ",
+            lambda test: number(test.delta_pct_hl, "{:+.2f} %"),
+            any(test.delta_pct_hl is not None for test in tests),
+        ),
+        Column("interval of Δ", _delta_interval, any(test.delta_pct_interval for test in tests)),
         Column("Δ median", lambda test: number(test.delta_pct_median, "{:+.2f} %")),
         Column("Δ mean", lambda test: number(test.delta_pct_mean, "{:+.2f} %")),
-        Column("fixed", lambda test: number(test.median_fixed, "{:,.6g}")),
+        Column(result.arms[0], lambda test: number(test.median_fixed, "{:,.6g}")),
         Column("interval", lambda test: _interval(test.ci_fixed), any(test.ci_fixed for test in tests)),
-        Column("random", lambda test: number(test.median_random, "{:,.6g}")),
+        Column(result.arms[1], lambda test: number(test.median_random, "{:,.6g}")),
         Column("interval", lambda test: _interval(test.ci_random), any(test.ci_random for test in tests)),
         Column("case", lambda test: number(test.case, "{}")),
         *(
@@ -130,27 +161,44 @@ def _effect(test: OrderTest, effect: Within) -> str:
     return marked(*test.within(effect))
 
 
+def _any_spread(tests: Sequence[OrderTest]) -> bool:
+    return any(test.p_spread is not None for test in tests)
+
+
+def _delta_interval(test: OrderTest) -> str:
+    ends = test.delta_pct_interval
+    return "-" if ends is None else f"{ends[0]:+.2f} to {ends[1]:+.2f}"
+
+
 def _interval(ends: tuple[float, float] | None) -> str:
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
 
 
 def _legend(result: OrderResult) -> list[str]:
     rule, tests = result.intervals, result.tests.values()
-    significant, null, inside = f"p < {result.alpha_bonferroni:.3g} (Bonferroni)", "permutation", "both medians"
+    significant, inside = f"p < {result.alpha_bonferroni:.3g} (Bonferroni over the column)", "both medians"
+    fixed, random = result.arms
+    how = f"{fixed} against {result.arm_labels[1]} by ranks, the larger p of permutation and of Brunner and Munzel"
+    if result.design.pairs:
+        a_run = "a fixed and a random" if result.arms == ORDERS else "an isolated and an in-process"
+        how = f"{result.design.pairs:,} pairs of {a_run} run, by signed ranks"
     if result.published:
-        significant, null, inside = f"p < {result.alpha:g}, not corrected", "chi-squared", "a median"
+        significant, inside = f"p < {result.alpha:g}, not corrected", "a median"
+        how = f"{fixed} against {result.arm_labels[1]} by Kruskal and Wallis, p by chi-squared"
     lines = [
-        f"● significant: {significant}; fixed against random order by Kruskal and Wallis, p by {null}. ε²: size of the "
-        "effect, from 0 to 1. Δ: (fixed - random)/fixed."
+        f"● significant by itself: {significant}; {how}. ε²: size of the effect, from 0 to 1. "
+        f"Δ: ({fixed} - {random})/{fixed}, by Hodges and Lehmann, its interval at {100 * INTERVALS:g} %."
     ]
+    if _any_spread(list(tests)):
+        lines.append("p spread: whether both orders vary alike (Fligner and Killeen).")
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
     if any(test.case for test in tests):
         lines.append(
-            f"fixed, random: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "
+            f"{fixed}, {random}: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "
             f"these are apart; 2: they overlap with {inside} inside of the other's; 3: they overlap otherwise."
         )
     if needs:
         lines.append(f"no interval (-) at {100 * rule.level:.4g} % with fewer than {max(needs):,} results in an order.")
     if any(_any_p(list(tests), effect) for effect in WITHIN):
-        lines.append("p position, predecessor: inside of the random runs; p drift: over all runs.")
+        lines.append(f"p position, predecessor: inside of the {random} runs; p drift: over all runs.")
     return lines

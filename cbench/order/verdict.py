@@ -2,44 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from cbench.order.result import ORDERS, OrderResult, OrderTest, Within
+from cbench.order.claims import OF_ORDER, Family
+from cbench.order.result import ORDERS, OrderResult, OrderTest, PredecessorEffect
 from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
-WORDS: tuple[tuple[Within, str], ...] = (
-    ("position", "the position in the run changes"),
-    ("drift", "over the study drift"),
-)
+LEVEL = 0.95
+"""Of the intervals of differences, each by itself."""
+BETWEEN: tuple[Family, ...] = ("orders", "spread")
+BY_TIME = "blocked in time"
+MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studies"
 
 
 def verdict(result: OrderResult) -> list[str]:
     """Some lines, the most important first."""
+    told = {each.family: _sentence(result, each.family, each.named) for each in result.claims if each.named}
+    head, inside = _headline(result, told)
+    lines = [head]
+    if result.design.blocked:
+        lines += [f"by the order or by time: {told[family]}" for family in BETWEEN if family in told]
+        told = {family: line for family, line in told.items() if family not in BETWEEN}
+    lines += [line for family, line in told.items() if line and family not in inside]
+    if told and not result.published:
+        lines.append(MOST_RATE.format(level=100 * result.alpha))
+    if alone := [_sentence(result, each.family, each.alone) for each in result.claims if each.alone]:
+        lines.append(f"significant only by itself, each of these at {100 * result.alpha:g} %: {'; '.join(alone)}")
+    lines += _across(result)
+    return lines + [
+        f"beware: {warning}"
+        for warning in result.design.warnings
+        if warning != NOTHING and not (result.design.blocked and warning.startswith(BY_TIME))
+    ]
+
+
+def _headline(result: OrderResult, told: Mapping[Family, str]) -> tuple[str, set[Family]]:
+    """The first line, and of which families it says all."""
     tests = result.tests
-    differ = [name for name, test in tests.items() if test.significant]
     tested = sum(test.p is not None for test in tests.values())
     if by_itself(tests):
-        line = _by_itself(tests)
-    elif not tested:
-        line = NOTHING
-    elif differ:
-        differs = "differs" if tested == 1 else "differ"
-        line = (
-            f"order matters: {len(differ):,} of {counted(tested, 'test')} {differs} between fixed and random order: "
-            f"{some([_changed(name, tests[name]) for name in differ])}"
+        return _by_itself(result)
+    if not tested:
+        return NOTHING, set()
+    if result.design.blocked:
+        design = result.design
+        return (
+            f"order and time cannot be told apart: {design.runs_fixed:,} fixed and "
+            f"{counted(design.runs_random or 0, 'random run')} lie apart in time, in {design.stretches:,} stretches, "
+            "and what changed with time looks like an effect of the order; mix the runs, as `cbench order run` does",
+            set(),
         )
-    else:
-        line = f"no difference between fixed and random order was found in {counted(tested, 'test')}{_blind(result)}"
-    lines = [line, *_within(result)]
+    if "orders" in told:
+        return f"{'order matters' if result.arms == ORDERS else 'carry-over'}: {told['orders']}", {"orders"}
+    arms = "fixed and random order" if result.arms == ORDERS else "isolated and in-process runs"
+    none = f"no difference between the medians of {arms} was found in {counted(tested, 'test')}"
+    other = next((family for family in OF_ORDER if family in told), None)
+    if other is not None:
+        return f"order matters: {none}, but {told[other]}", {other}
+    none = none.replace("between the medians of", "between")
+    return f"{none}{_blind(result)}", set()
+
+
+def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
+    """What is claimed of some of a family's members."""
+    tests, isolated = result.tests, result.suite.isolated if result.suite else ""
+    if family == "orders":
+        tested = sum(test.p is not None for test in tests.values())
+        differ = "differs" if tested == 1 else "differ"
+        between = "an isolated process and one process for all" if isolated == "both" else "fixed and random order"
+        changed = some([_changed(name, tests[name], _where(result)) for name in names])
+        return f"{len(names):,} of {counted(tested, 'test')} {differ} between {between}: {changed}"
+    if family == "spread":
+        what = "one process for all" if isolated == "both" else "the order"
+        return f"{what} changes how much results vary: {some([_varies(n, tests[n], _where(result)) for n in names])}"
+    if family == "earlier":
+        return f"what ran earlier in the same {'run' if isolated == 'yes' else 'process'} changes: {some(list(names))}"
+    if family == "predecessor":
+        return f"what ran before changes: {some(list(names))}"
+    if family == "drift":
+        return f"over the study drift: {some(list(names))}"
+    if family == "within":
+        places = [name for name in names if (tests[name].position_p or 1.0) <= (tests[name].predecessor_p or 1.0)]
+        after = result.claim("predecessor")
+        others = [] if after and after.named else [name for name in names if name not in places]
+        said = [f"the position in the run changes: {some(places)}"] if places else []
+        return "; ".join([*said, *([f"what ran before changes: {some(others)}"] if others else [])])
+    return f"the position in the run changes: {some(list(names))}"
+
+
+def disturbed(effect: PredecessorEffect) -> str:
+    """A test and what ran before it, with the difference."""
+    where = "at the beginning of a run" if effect.after is None else f"after {effect.after}"
+    return f"{effect.test} {where}" + ("" if effect.delta_pct is None else f" ({effect.delta_pct:+.2f} %)")
+
+
+def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
+    """The same of a suite's tests, such as "b is 1.8 times slower right after a"."""
+    where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
+    if not (effect.median > 0 and effect.median_others > 0):
+        return f"{effect.test} {where}"
+    more, less = ("slower", "faster") if is_time else ("higher", "lower")
+    times = effect.median / effect.median_others
+    return f"{effect.test} is {max(times, 1 / times):.3g} times {more if times > 1 else less} {where}"
+
+
+def _across(result: OrderResult) -> list[str]:
+    """Comparisons between tests that change: named where they are more than chance alone makes."""
     across = result.across
-    if across.changed:
-        named = [f"{pair.a} against {pair.b} ({pair.fixed} / {pair.random})" for pair in across.named]
-        lines.append(
-            f"{across.changed:,} of {counted(across.pairs, 'comparison')} between tests change with the order "
-            f"(fixed / random): {some(named, across.changed, across.left_off)}"
-        )
-    return lines + [f"beware: {warning}" for warning in result.design.warnings if warning != NOTHING]
+    if not across.changed or result.design.blocked:
+        return []
+    many = f"{across.changed:,} of {counted(across.pairs, 'comparison')} between tests change with the order"
+    expected = "" if across.expected is None else f"about {across.expected:.3g} are expected by chance"
+    if across.p is not None and across.p >= result.alpha:
+        return [f"{many}, no more than chance makes: {expected} (p = {across.p:.2g})"]
+    by_chance = [expected] if expected else []
+    by_chance += [] if across.p is None else [f"p = {across.p:.2g} by itself"]
+    named = [f"{pair.a} against {pair.b} ({pair.fixed} / {pair.random})" for pair in across.named]
+    note = f", {', '.join(by_chance)}" if by_chance else ""
+    return [f"{many} (fixed / random{note}): {some(named, across.changed, across.left_off)}"]
 
 
 def by_itself(tests: Mapping[str, OrderTest]) -> bool:
@@ -74,24 +155,53 @@ def _looked_at(test: OrderTest) -> bool:
     return test.position_p is not None or test.predecessor_p is not None
 
 
-def _by_itself(tests: Mapping[str, OrderTest]) -> str:
+def _by_itself(result: OrderResult) -> tuple[str, set[Family]]:
     """For designs without a fixed order, in which each run has an order of its own."""
-    of = sum(_looked_at(test) for test in tests.values())
-    yes = [name for name, test in tests.items() if test.position_significant or test.predecessor_significant]
+    of = sum(_looked_at(test) for test in result.tests.values())
+    within = result.claim("within")
+    yes = within.named if within else ()
+    before = result.claim("earlier")
+    if before and before.named:
+        return f"order matters: {_sentence(result, 'earlier', before.named)}", {"earlier"}
+    none = f"no effect of the position in the run or of what ran before was found in {counted(of, 'test')}"
     if not yes:
-        return f"no effect of the position in the run or of what ran before was found in {counted(of, 'test')}"
+        after = result.claim("predecessor")
+        if after and after.named:
+            said = _sentence(result, "predecessor", after.named)
+            return f"order matters: {said}", {"predecessor"}
+        return none, set()
     depend = "depends on its" if of == 1 else "depend on their"
-    return f"order matters: {len(yes):,} of {counted(of, 'test')} {depend} position or on what ran before: {some(yes)}"
+    line = f"order matters: {len(yes):,} of {counted(of, 'test')} {depend} position or on what ran before: {some(yes)}"
+    return line, set()
 
 
-def _changed(name: str, test: OrderTest) -> str:
-    """With the random order, by how much the median is away from the fixed one's."""
-    delta, fixed, random = test.delta_pct_median, test.median_fixed, test.median_random
+def _where(result: OrderResult) -> str:
+    return "in random order" if result.arms == ORDERS else "in one process"
+
+
+def _changed(name: str, test: OrderTest, where: str) -> str:
+    """In the second arm, `where`, by how much results are away from the fixed order's, and the interval of this."""
+    delta, fixed, random = test.delta_pct_hl, test.median_fixed, test.median_random
+    if delta is None:
+        delta = test.delta_pct_median
     if delta is None or fixed is None or random is None:
         return name
+    up = (delta < 0) == (fixed > 0) if delta else random > fixed
     if not delta:
-        return f"{name} (the same median in random order)"
-    return f"{name} ({abs(delta):.2f} % {'higher' if random > fixed else 'lower'} in random order)"
+        return f"{name} (the same median {where})"
+    interval = ""
+    if test.delta_pct_interval and test.delta_pct_interval[0] * test.delta_pct_interval[1] > 0:
+        low, high = sorted(abs(end) for end in test.delta_pct_interval)
+        interval = f", {low:.2f} to {high:.2f} at {100 * LEVEL:g} %"
+    return f"{name} ({abs(delta):.2f} % {'higher' if up else 'lower'} {where}{interval})"
+
+
+def _varies(name: str, test: OrderTest, where: str) -> str:
+    ratio = test.spread_ratio
+    if not ratio:
+        return name
+    times = ratio if ratio > 1 else 1 / ratio
+    return f"{name} ({times:.2g} times {'more' if ratio > 1 else 'less'} {where})"
 
 
 def _blind(result: OrderResult) -> str:
@@ -108,20 +218,3 @@ def _blind(result: OrderResult) -> str:
         return "; most values of a test are alike"
     shown = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
     return f"; differences of {shown} % or more would have been seen with a chance of {share}"
-
-
-def _within(result: OrderResult) -> list[str]:
-    lines = []
-    after = sorted((each for each in result.predecessors if each.significant), key=lambda each: each.p_holm)
-    if after:
-        said = [
-            f"{each.test} {'at the beginning of a run' if each.after is None else 'after ' + each.after}"
-            + ("" if each.delta_pct is None else f" ({each.delta_pct:+.2f} %)")
-            for each in after
-        ]
-        lines.append(f"what ran before changes: {some(said)}")
-    for effect, words in WORDS:
-        names = [name for name, test in result.tests.items() if test.within(effect)[1]]
-        if names:
-            lines.append(f"{words}: {some(names)}")
-    return lines

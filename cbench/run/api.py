@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cbench.formats.reader import TestSample
 from cbench.measure.result import RunResult
 from cbench.model import PLAIN, Layout, Workload
 from cbench.store.records import StoredSeries
@@ -68,8 +69,19 @@ def measure(
     return run.measure(options, tell=lambda _line: None)
 
 
-def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...]:
-    """The series of trials in a file of `cbench run --output`, in the order in which they were measured."""
+def read_results(path: str | os.PathLike[str]) -> tuple[StoredSeries, ...] | tuple[TestSample, ...]:
+    """What is in a file of results.
+
+    Of a store of `cbench run --output` the series of trials, in the order in which they were measured. Of another
+    benchmark program's file, or a folder of such files, a TestSample for each test: its values, a tuple a process, in
+    its `unit`. Raises UsageError with the file and the place.
+    """
+    from cbench.store.kind import is_store
+
+    if os.path.exists(path) and not is_store(Path(path)):
+        from cbench.formats import registry
+
+        return registry.read(Path(path))
     from cbench.store.store import Store
 
     with Store.open(path) as store:

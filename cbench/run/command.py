@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cbench.command import Json
 from cbench.console import interruptible, show
+from quiet import UsageError
+
+if TYPE_CHECKING:
+    from cbench.external.options import ExternalOptions
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,11 +33,32 @@ def list_command(*, as_json: Json = False) -> None:
 
 def run(
     workloads: Annotated[
-        list[str],
-        typer.Argument(metavar="WORKLOAD...", help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION."),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="WORKLOAD... | -- CMD...",
+            help="A name from `cbench list`, FILE.c:FUNCTION, or LIB.so:FUNCTION; or after -- a command.",
+        ),
+    ] = None,
     *,
-    trials: Annotated[int | None, typer.Option(help="Trials of each workload (1000, with --quick 200).")] = None,
+    commands: Annotated[
+        list[str] | None,
+        typer.Option("--command", metavar="'CMD...'", help="A command to measure, quoted; several take turns."),
+    ] = None,
+    shell: Annotated[
+        bool, typer.Option("--shell", help="Execute commands by /bin/sh, whose time is included.")
+    ] = False,
+    prepare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'CMD...'", help="Shell command before each trial of a command; once, or one for each."),
+    ] = None,
+    setup: Annotated[str, typer.Option(metavar="'CMD...'", help="Shell command before the first trial.")] = "",
+    ignore_failure: Annotated[
+        bool, typer.Option("--ignore-failure", help="Measure commands whose exit code is not 0.")
+    ] = False,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Trials of each workload (1000, with --quick 200) or command (what 3 s are enough for)."),
+    ] = None,
     cpu: Annotated[
         list[str] | None,
         typer.Option(help="CPU to measure on, or a list like 0,2; several are shown side by side."),
@@ -52,7 +78,7 @@ def run(
         str,
         typer.Option(metavar="all|A,B", help="What to draw for each process: aslr, environment, stack, offset, pages."),
     ] = "",
-    seed: Annotated[int, typer.Option(help="For what --vary draws.")] = 1,
+    seed: Annotated[int, typer.Option(help="For what --vary draws, and for the order of commands.")] = 1,
     aslr: Annotated[
         bool, typer.Option("--aslr", help="Random addresses; else they are fixed where that is permitted.")
     ] = False,
@@ -77,8 +103,9 @@ def run(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters and fewer trials.")] = False,
     timeout: Annotated[
-        float, typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds.")
-    ] = 60,
+        float | None,
+        typer.Option(metavar="S", help="End a workload of which no trial ends for S seconds (60; commands: never)."),
+    ] = None,
     no_trace: Annotated[
         bool,
         typer.Option(
@@ -87,9 +114,59 @@ def run(
             "that makes each interruption longer, and nothing else.",
         ),
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the table of all figures, and how the first trials settled.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run workloads: one number a trial, each with what is known to have come between."""
+    """Run workloads or commands: one number a trial, each with what is known to have come between."""
+    words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
+    if words or commands:
+        if len(workloads or []) > len(words):
+            raise UsageError("workloads and commands cannot be measured together: leave one of them away")
+        given = {
+            "--events": events != "auto",
+            "--until-clean": until_clean is not None,
+            "--processes": processes != 1,
+            "--vary": bool(vary),
+            "--aslr": aslr,
+            "--environment": bool(environment),
+            "--stack": bool(stack),
+            "--subtract-overhead": subtract,
+            "--in-kernel": in_kernel,
+            "--stop-machine": stop_machine,
+            "--param": bool(param),
+            "--no-trace": no_trace,
+        }
+        _only(given, "is for workloads; leave it away for a command")
+        from cbench.external.options import external_options
+
+        _commands(
+            external_options(
+                words,
+                commands or [],
+                shell=shell,
+                prepare=prepare or [],
+                setup=setup,
+                trials=trials,
+                warmup=warmup,
+                quick=quick,
+                counter=counter,
+                cpus=cpu or [],
+                ignore_failure=ignore_failure,
+                timeout=timeout,
+                seed=seed,
+                output=output,
+                command_line=sys.argv,
+                environment=os.environ,
+            ),
+            as_json,
+        )
+        return
+    if not workloads:
+        raise UsageError("nothing to measure: name a workload of `cbench list`, or a command after --")
+    for_commands = {"--shell": shell, "--prepare": bool(prepare), "--setup": bool(setup)}
+    _only({**for_commands, "--ignore-failure": ignore_failure}, "is for a command: write it after --")
     from cbench.measure.result import shortcomings
     from cbench.model import Layout
     from cbench.run import run as command
@@ -103,7 +180,7 @@ def run(
         counter=counter,
         params=param or [],
         quick=quick,
-        timeout=timeout,
+        timeout=60 if timeout is None else timeout,
         trace=not no_trace,
         events=events,
         until_clean=until_clean,
@@ -119,6 +196,25 @@ def run(
     )
     with interruptible(kept=output is not None):
         result = command.measure(options)
-    show(result, as_json, table.results)
+    show(result, as_json, table.tables if verbose else table.results)
     if shortcomings(result.results):
         raise typer.Exit(1)
+
+
+def _only(given: dict[str, bool], why: str) -> None:
+    """UsageError for the first option that was given."""
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name} {why}")
+
+
+def _commands(options: ExternalOptions, as_json: bool) -> None:
+    """Measure commands and show the result."""
+    from cbench.console import TrialBar, tell
+    from cbench.external import table
+    from cbench.external.measure import measure
+    from cbench.external.result import commands_result
+
+    with interruptible(kept=options.output is not None), TrialBar() as bar:
+        measured = measure(options, bar.show, tell)
+    show(commands_result(measured), as_json, table.results)

@@ -16,10 +16,9 @@ from cbench.measure import layout, measurement, protocol
 from cbench.measure.options import MeasureOptions, measure_options
 from cbench.measure.result import RunResult, run_result, shortcomings
 from cbench.model import PLAIN, Layout, Ready, Session, Settling, Trial, Workload
-from cbench.results import json_object
 from cbench.store.store import Store
 from cbench.workloads import registry, selection
-from quiet import QuietError, isolated_cpus
+from quiet import QuietError, isolated_cpus, isolated_turn
 
 TRIALS = 1000
 QUICK_TRIALS = 200
@@ -67,7 +66,7 @@ class RunOptions:
             plan=layout.plan(self.processes, self.vary, self.seed, self.base),
             in_kernel=self.in_kernel,
             stop_machine=self.stop_machine,
-            asked=number_given,
+            number_given=number_given,
         )
         object.__setattr__(self, "how", how)
 
@@ -80,7 +79,8 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
     with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
         chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
         host = describe.describe(cpus, isolated)
-        with _kept(options, host, tell) as keep, TrialBar() as bar:
+        name = " ".join(options.command) or "cbench run"
+        with isolated_turn(frozenset(cpus), name, tell), _kept(options, host, tell) as keep, TrialBar() as bar:
             results = measurement.measure(
                 chosen, params, cpus, isolated=isolated, options=options.how, show=bar.show, keep=keep
             )
@@ -99,7 +99,7 @@ def _kept(
     if options.output is None:
         yield None
         return
-    with Store.create(options.output, host=json_object(host), command=options.command) as store:
+    with Store.create(options.output, host=describe.to_store(host), command=options.command) as store:
 
         def kept() -> str:
             return f"{store.kept:,} trials of this run are kept in {options.output}"

@@ -12,6 +12,7 @@ from cbench.console import table_console
 from cbench.measure.result import CauseCount, CountedEvent, RunResult, WorkloadResult
 from cbench.model import TRACING, CausesSource, Counter
 from cbench.run.catalogue import Catalogue
+from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
@@ -23,6 +24,22 @@ def label(result: WorkloadResult) -> str:
 
 
 def results(report: RunResult) -> None:
+    """A few lines for each workload and CPU."""
+    console = table_console(100)
+    counter = report.counter
+    passed_over = [text for text in counter.why.split("; ") if "unavailable" in text]
+    console.print(escape("; ".join([f"counter {counter.name}", *passed_over])), soft_wrap=True)
+    for line in dict.fromkeys(f"causes from {_source(r.causes_from)}" for r in report.results):
+        console.print(escape(line), soft_wrap=True)
+    for result in report.results:
+        console.print()
+        first, *rest = workload_lines(result)
+        console.print(escape(first), style="bold", soft_wrap=True)
+        for line in rest:
+            console.print(escape(line), soft_wrap=True)
+
+
+def tables(report: RunResult) -> None:
     """One table a workload, its CPUs side by side, and a verdict for each."""
     console = table_console(max(100, 40 + 30 * len({r.cpu for r in report.results})))
     counter = report.counter
@@ -47,6 +64,9 @@ def results(report: RunResult) -> None:
         console.print(_table(group))
         for result in group:
             first, *rest = result.verdict.splitlines()
+            console.print(
+                escape(f"{label(result)}: {headline_text(result.headline, result.calibration)}"), soft_wrap=True
+            )
             console.print(escape(f"{label(result)}: {first}"), soft_wrap=True)
             for line in rest:
                 console.print(escape(f"  {line}"), soft_wrap=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbench.command import Json
-from cbench.console import show, tell_or_json
+from cbench.console import show, tell, tell_or_json
 from cbench.screen.analysis.options import ScreenOptions
 from quiet import UsageError, emit, one_line, save
 
@@ -66,6 +66,15 @@ OPTIONS = {
     "values": Annotated[list[str], _option("--value", "COLUMN", "Of a table: a response's column; repeatable.")],
     "hard": Annotated[
         list[str], _option("--hard", "COLUMN", "Of a table: this factor changes between batches only; repeatable.")
+    ],
+    "block": Annotated[
+        str,
+        _option("--block", "COLUMN", "Of a table: rows with one value here are a block, or whole plots' replicate."),
+    ],
+    "batch": Annotated[str, _option("--batch", "COLUMN", "Of a table: batches, between two resets (batch or boot).")],
+    "by_order": Annotated[
+        bool,
+        typer.Option("--iteration-by-order", help="Of a table without iteration: its n-th rows are the n-th one."),
     ],
 }
 """Of both commands, by the field of ScreenOptions."""
@@ -153,6 +162,8 @@ def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
     with table.StudyBar() as bar:
         reached = experiment.run(bar.show)
     tell_or_json(reached, as_json, table.finished(reached, "screen"))
+    for words in experiment.clocks():
+        tell(words)
 
 
 @screen.command("status")
@@ -205,12 +216,14 @@ def _analyzed(path: str, options: ScreenOptions, progress: Callable[[str], None]
     """The analysis of a file. Raises UsageError."""
     try:
         from cbench.screen.analysis.analysis import analyse
-        from cbench.screen.data.read_table import Chosen, read
+        from cbench.screen.data.read_table import read
+        from cbench.screen.data.roles import Chosen
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
         raise UsageError(NEEDED) from None
-    data = read(Path(path), Chosen(options.factors, options.values, options.hard))
+    chosen = Chosen(options.factors, options.values, options.hard, options.block, options.batch, options.by_order)
+    data = read(Path(path), chosen)
     return analyse(data, options, progress), data
 
 

@@ -28,8 +28,8 @@ from cbench.study.orders import ALL_RANDOM
 from cbench.study.process import process_tags
 from cbench.study.process.process_attributes import inherited
 from cbench.study.process.process_tags import ProcessTags
-from cbench.study.records import StudyStatus
-from cbench.study.store import Header, StudyStore
+from cbench.study.records import Header, StudyStatus
+from cbench.study.store import StudyStore
 from quiet import QuietError, Reader, Refused, UsageError, applied_state, parse_cpus
 
 LEVEL = "level"
@@ -42,7 +42,33 @@ def plan(path: str) -> ScreenPlan:
     """
     planned = Planned(file.load(Path(path)))
     planned.check()
-    return planned.result(_seconds(Path(path).with_suffix(".db"), planned))
+    data = Path(path).with_suffix(".db")
+    spreads, coarse = _noise(data) if data.is_file() else ({}, [])
+    made = planned.result(_seconds(data, planned), spreads)
+    return replace(made, words=(*made.words, *coarse))
+
+
+def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
+    """By response the standard deviation of a treatment's values, the median over treatments, and sentences about
+    clocks whose steps are coarse beside it; nothing where numpy is not installed or there are no values."""
+    try:
+        import numpy as np
+
+        from cbench.screen.data import read_store
+        from cbench.screen.stats.resolution import coarse, coarse_words
+
+        series = read_store.read(data).series
+    except (ImportError, QuietError):
+        return {}, []
+    spreads, words = {}, []
+    for each in series:
+        values = [each.of(number) for number in np.unique(each.treatment).tolist()]
+        known = [float(mine.std(ddof=1)) for mine in values if mine.size > 1]
+        if known:
+            spreads[each.response] = median(known)
+        if (clock := coarse(values)) is not None:
+            words.append(coarse_words(each.name, clock, each.unit))
+    return spreads, words
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
@@ -73,6 +99,10 @@ class StartScreen:
         self._planned.check()
         self._study = study_of(self._screen, self._planned.treatments)
         inside(self._study, ["run", path, "--output", str(self._target)], SCREEN)
+
+    def clocks(self) -> list[str]:
+        """Sentences about responses that were read in coarse steps."""
+        return _noise(self._target)[1]
 
     def run(self, show: Show) -> StudyStatus:
         """Store its plan and run it. Raises QuietError."""
@@ -108,6 +138,10 @@ class ResumeScreen:
             study = study_of(self._screen, plan_of(header, data)[0])
         inside(study, ["resume", data], SCREEN)
 
+    def clocks(self) -> list[str]:
+        """Sentences about responses that were read in coarse steps."""
+        return _noise(self._path)[1]
+
     def run(self, show: Show) -> StudyStatus:
         """Go on at the next trial. Raises QuietError."""
         path, screen = self._path, self._screen
@@ -117,8 +151,7 @@ class ResumeScreen:
             if not all(run.over for run in store.runs()):
                 check(study, file_of(path), SCREEN)
             say_if_changed(header)
-            began = header.host.get("counter")
-            counter = counter_of(study, str(began["name"]) if began else screen.counter)
+            counter = counter_of(study, header.counter or screen.counter)
             return _go_on(screen, store, counter, show, anew=False)
 
 

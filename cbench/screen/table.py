@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.markup import escape
@@ -11,7 +11,8 @@ from rich.table import Table
 from cbench.console import table_console
 from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
-from cbench.screen.analysis.result import EffectSize, MainEffectResult, ResponseResult, ScreenResult
+from cbench.screen.analysis.result import EffectResult, EffectSize, MainEffectResult, ResponseResult, ScreenResult
+from cbench.screen.analysis.verdict import tested_by
 from cbench.screen.stats.blockplot import BlockPlot
 
 MOST_TREATMENTS = 40
@@ -24,6 +25,9 @@ def analysis(result: ScreenResult) -> None:
     console = table_console(400)
     for at, line in enumerate(result.verdict):
         console.print(escape(line), style=None if at else "bold", soft_wrap=not console.is_terminal)
+        if not at and result.design.columns:
+            words = f"taken for: {columns_words(result.design.columns)}"
+            console.print(escape(words), style="dim", soft_wrap=not console.is_terminal)
     for name, row in result.responses.items():
         unit = f" ({row.unit})" if row.unit else ""
         console.print(f"\n[bold]{escape(name)}{escape(unit)}[/bold]: {row.n:,} values, {row.failed:,} failed")
@@ -35,11 +39,19 @@ def analysis(result: ScreenResult) -> None:
         console.print()
         console.print(_sets(result))
     console.print(
-        f"● significant: p after Holm over {result.tests:,} effects is below {result.alpha:g}; ○ not. p: signed "
-        "ranks of the differences within iterations; hard factors, and with several batches all, by the split-plot "
-        "analysis of variance. adj.: by least squares with all main effects, where treatments are not balanced.",
+        f"● significant: p after Holm over {result.tests:,} effects is below {result.alpha:g}; ○ not. "
+        f"p: {tested_by(result)}. %: of the mean of all treatments. "
+        "adj.: by least squares with all main effects, where treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
+
+
+def columns_words(columns: Mapping[str, str]) -> str:
+    """`factor: a, b; response: value`: what each column of a table is taken for."""
+    by_role: dict[str, list[str]] = {}
+    for name, role in columns.items():
+        by_role.setdefault(role, []).append(name)
+    return "; ".join(f"{role}: {', '.join(names)}" for role, names in by_role.items())
 
 
 def _table(head: Sequence[str]) -> Table:
@@ -50,20 +62,27 @@ def _table(head: Sequence[str]) -> Table:
 
 
 def _effects(row: ResponseResult) -> Table:
-    table = _table(("effect", "size", "p", "p Holm", "means of levels", "same order in boxes"))
-    for name, each in row.every_effect[:MOST_EFFECTS]:
+    table = _table(("effect", "size", "interval", "%", "p", "p Holm", "means of levels", "same order in boxes"))
+    for name, each in by_size(row)[:MOST_EFFECTS]:
         plot = row.blocks.get(name)
         levels = each.levels if isinstance(each, MainEffectResult) else ()
         means = ", ".join(f"{level.level}: {number(level.mean, '{:,.6g}')}" for level in levels)
         table.add_row(
             escape(shortened(name, LONGEST_NAME)),
             size(each),
+            interval(each.interval),
+            number(each.percent, "{:+.3g}" if each.signed else "{:.3g}"),
             chance(each.p),
             marked(each.p_adjusted, each.significant),
             escape(shortened(means, 70)) if means else "",
             boxes(plot),
         )
     return table
+
+
+def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
+    """The largest effect first; those without numbers last."""
+    return sorted(row.every_effect, key=lambda item: 1.0 if item[1].effect is None else -abs(item[1].fair))
 
 
 def size(each: EffectSize) -> str:

@@ -8,11 +8,11 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from cbench.store.schema import APPLICATION_ID, STEPS, VERSION
-from quiet import QuietError, UsageError
+from quiet import QuietError, UsageError, raised_at
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,18 +52,33 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
         raise QuietError(f"{path}: {reason(error)}{what_is_kept}") from None
 
 
-_DAMAGE = sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
-"""What code raises that trusts a store: wrong text, wrong types, numbers out of range."""
+_DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
+"""What is raised where SQLite, JSON or a check rejects what is in a store."""
+_UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
+"""What code that trusts a store raises too: for a missing row or another type, but also where it is wrong itself."""
 
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Have whatever a damaged store makes the code inside raise, raise QuietError, in one line."""
+    """Have whatever a damaged store makes the code inside raise, raise QuietError, in one line.
+
+    Where that may as well be a defect of the code, the line says so, and where; what can only be one stays as it is.
+    """
     try:
         yield
     except _DAMAGE as error:
         said = "" if isinstance(error, sqlite3.Error | ValueError) else f"{type(error).__name__}: "
         raise QuietError(f"{os.fspath(path)}: damaged: {said}{error}") from None
+    except _UNEXPECTED as error:
+        if isinstance(error, AttributeError) and _is_ours(error.obj):
+            raise
+        what = f"{type(error).__name__}: {error} at {raised_at(error)}"
+        raise QuietError(f"{os.fspath(path)}: damaged, or read by a defect of cbench: {what}") from error
+
+
+def _is_ours(thing: object) -> bool:
+    """Whether it is a module, or an object of a class of ours: nothing that a store could hold."""
+    return isinstance(thing, ModuleType) or type(thing).__module__.partition(".")[0] in ("cbench", "quiet")
 
 
 def reads_store(function: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
@@ -182,6 +197,8 @@ def _check(path: Path, exists: bool) -> None:
         raise UsageError(f"{path}: not an ordinary file")
     if exists and not path.exists():
         raise UsageError(f"{path}: no such file")
+    if exists and not path.stat().st_size:  # also a file of the kernel, which SQLite would wait for
+        raise UsageError(f"{path}: empty: nothing was stored in it")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no directory {path.parent}")
 
@@ -233,3 +250,15 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def has_study(connection: sqlite3.Connection) -> bool:
+    """Whether there is a study in an open store."""
+    table = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]
+    return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
+
+
+def study_kind(path: Path) -> str | None:
+    """The kind of the study in a store, None where there is none; QuietError for what is no store."""
+    with Database(path, for_reading(path), False) as store, store._reading() as connection:
+        return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None

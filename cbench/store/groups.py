@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cbench.store.records import StoredSeries
+from cbench.store.records import NO_CPU, StoredSeries
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def grouped(series: Sequence[StoredSeries]) -> list[Group]:
         others = [other for other in members_of if other[0] == test]
         name = test
         if len({other[1] for other in others}) > 1:
-            name += f" CPU {cpu}"
+            name += f" CPU {cpu}" if cpu != NO_CPU else " (any CPU)"
         if len({other[3] for other in others if other[2] == unit}) > 1:
             name += f" [{counter or 'unknown counter'}]"
         elif len({other[2] for other in others}) > 1:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from quiet import UsageError
 
 
 def check_ordinary(path: Path) -> None:
-    """Raises UsageError for what is neither a file nor a directory: reading a pipe or a device may never end."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    """Raises UsageError for what is neither a file nor a directory, and for a file without content.
+
+    Reading a pipe or a device may never end, nor may a file of the kernel such as /proc/kmsg, which has no size.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return  # who opens it says why
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path}: not an ordinary file")
+    if stat.S_ISREG(status.st_mode) and not status.st_size:
+        raise UsageError(f"{path}: empty")
 
 
 def is_store(path: Path) -> bool:
     """Whether this is a file of SQLite's; database.for_reading() says whether it is a store.
 
-    Raises UsageError for a pipe, which would be waited for, or a device.
+    Raises UsageError as check_ordinary() does.
     """
     check_ordinary(path)
     try:

@@ -9,6 +9,11 @@ from typing import Any
 
 from cbench.model import Trial
 
+EACH_TRIAL = "each trial"
+"""The fact `processes` of a series of a command."""
+NO_CPU = -1
+"""The CPU of a series that was not measured on a single one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -89,6 +94,13 @@ class StoredSeries:
         """The workload and its parameters in words: "hash n=1000"."""
         fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
         return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
+
+    @property
+    def processes(self) -> tuple[tuple[Stored, ...], ...]:
+        """Its trials, process by process: each trial of a command is a process of its own."""
+        if self.facts.get("processes") == EACH_TRIAL:
+            return tuple((each,) for each in self.trials)
+        return (self.trials,)
 
     @property
     def warmup(self) -> list[int]:

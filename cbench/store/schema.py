@@ -17,10 +17,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, astuple, is_dataclass
 from typing import Any
 
-from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, Trial, TrialCause
+from cbench.model import FAULT, INTERRUPT, KERNEL, LINES, MIGRATION, SWITCH, ChainTimes, Trial, TrialCause
 
 APPLICATION_ID = 0x63626E63  # "cbnc": `file` and we know by it whose file it is
 
@@ -126,8 +126,18 @@ def pack(trial: Trial) -> tuple[object, ...]:
             for content in ([cause.text for cause in trial.causes], trial.interrupts, trial.counts)
         ),
         traced,
-        None if trial.kernel is None else compact({"kernel": trial.kernel}),
+        _more(trial),
     )
+
+
+def _more(trial: Trial) -> str | None:
+    """What has no column."""
+    more: dict[str, object] = {}
+    if trial.kernel is not None:
+        more["kernel"] = trial.kernel
+    if trial.chains is not None:
+        more["chains"] = astuple(trial.chains)
+    return compact(more) if more else None
 
 
 def cause(text: str, traced: Sequence[TrialCause], interrupts: Mapping[str, int]) -> TrialCause:
@@ -167,4 +177,5 @@ def unpack(row: tuple[Any, ...]) -> Trial:
         counts=counts or {},
         kernel=(more or {}).get("kernel"),
         traced=parts,
+        chains=ChainTimes(*more["chains"]) if more and "chains" in more else None,
     )

@@ -17,7 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cbench.model import Trial
+from cbench.model import Calibration, Trial
+from cbench.stats.chains import marked
 from cbench.store.database import Database, for_reading, for_writing
 from cbench.store.records import Run, Stored, StoredSeries, Timeline
 from cbench.store.schema import (
@@ -88,18 +89,28 @@ class Store(Database):
 
     def add(self, series: int, trials: Sequence[Trial]) -> None:
         """Store a chunk: all of it or nothing. QuietError, which says what is kept, when that is impossible."""
-        if not trials:
+        self.add_together([(series, trials)])
+
+    def add_together(self, chunks: Sequence[tuple[int, Sequence[Trial]]]) -> None:
+        """Store chunks of several series: all of them or nothing. QuietError as add()."""
+        filled = [(series, trials) for series, trials in chunks if trials]
+        if not filled:
             return
-        first = self._next[series]
-        rows = [(series, position, *pack(trial)) for position, trial in enumerate(trials, first)]
-        chunk = (series, first, len(rows), time.time_ns(), _ticks())
+        now, clock = time.time_ns(), _ticks()
+        rows = [
+            (series, position, *pack(trial))
+            for series, trials in filled
+            for position, trial in enumerate(trials, self._next[series])
+        ]
+        marks = [(series, self._next[series], len(trials), now, clock) for series, trials in filled]
 
         def write(c: sqlite3.Connection) -> None:
             c.executemany(NEW_TRIAL, rows)
-            c.execute(NEW_CHUNK, chunk)
+            c.executemany(NEW_CHUNK, marks)
 
         self._write(write)
-        self._next[series] = first + len(rows)
+        for series, trials in filled:
+            self._next[series] += len(trials)
         self._kept += len(rows)
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
@@ -174,9 +185,18 @@ def _series_of(connection: sqlite3.Connection, run: Run) -> list[StoredSeries]:
         known = {**json.loads(facts), **json.loads(after or "{}")}
         timeline = _timeline(connection, key, (ticks[0], started), (ticks[1], ended))
         trials = _trials(connection, key, timeline)
+        trials = _with_marks(trials, known.get("counter", {}).get("calibration"))
         settings = json.loads(params)
         series.append(StoredSeries(key, run, position, workload, settings, cpu, process, started, ended, known, trials))
     return _marked(series)
+
+
+def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, ...]:
+    """With a cause for each trial whose chains do not tell its cycles: that takes all trials of a process."""
+    if not calibration:
+        return stored
+    trials = marked([each.trial for each in stored], Calibration(**calibration))
+    return tuple(replace(each, trial=trial) for each, trial in zip(stored, trials, strict=True))
 
 
 def _marked(series: list[StoredSeries]) -> list[StoredSeries]:

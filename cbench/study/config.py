@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from cbench.study.instruments import perf_record
 from cbench.study.instruments import registry as instruments
 from cbench.study.instruments.instrument import LAST, NO_CALL_GRAPH, SAMPLES, Sampling
 from cbench.study.model import Metric, Study, Test
-from cbench.study.orders import DESIGNS, INTERLEAVED, WILLIAMS, square
+from cbench.study.orders import ALL_RANDOM, DESIGNS, INTERLEAVED, OF_SUITES, SHUFFLED, SUBSETS, WILLIAMS, square
 from cbench.study.process import process_tags
 from cbench.study.resets import registry as resets
-from cbench.toml_table import TomlTable, lines
+from cbench.study.suite import parse as suites
+from cbench.study.suite.suite import Suite
+from cbench.study.toml_table import TomlTable, lines
 from quiet import UsageError
 
 MOST_TESTS, MOST_RUNS = 10_000, 1_000_000
@@ -52,15 +55,20 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
     """The same from its text. `check`: whether workloads and counters have to be there."""
     whole = whole_of(text, file)
     study = whole.table("study")
-    whole.only_tables("study", "test", "reset", "environment")
-    tests = _tests(whole, study.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
-    design = study.text("design", INTERLEAVED, DESIGNS)
+    whole.only_tables("study", "test", "suite", "reset", "environment")
+    timeout, read = study.number("timeout", 600.0, 0.1, 7 * DAY_S), study.given("read")
+    tests: tuple[Test, ...] = ()
+    suite = None
+    if whole.has("suite"):
+        suite = suites.parse(whole.table("suite"), timeout, (model.LOWER, model.HIGHER))
+        if whole.has("test") or read is not None:
+            raise whole.error("suite", "lists its tests and reads their results itself: remove [[test]] and study.read")
+    else:
+        tests = _tests(whole, timeout, folder if check else None, read_of(study))
+    design = _design(study, suite)
     repetitions = study.whole("repetitions", None, 1, MOST_RUNS)
-    if design == WILLIAMS and repetitions % len(square(len(tests))):
-        multiple = len(square(len(tests)))
-        raise study.error(
-            "repetitions", f"{repetitions}: a multiple of {multiple} for {len(tests)} tests in this design"
-        )
+    if suite is None and design == WILLIAMS and (wrong := no_square(repetitions, len(tests))):
+        raise study.error("repetitions", wrong)
     parsed = Study(
         name=study.label("name", Path(file).stem),
         tests=tests,
@@ -77,6 +85,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
         teardown=study.texts("teardown"),
         environment=whole.variables("environment", OURS if check else None, check),
         folder=folder,
+        suite=suite,
     )
     if check and not parsed.setup and not parsed.reset.command:  # nothing else of the study may make one
         _folders(whole, tests, Path(folder))
@@ -85,6 +94,38 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
     study.end()
     whole.end()
     return parsed
+
+
+def _design(study: TomlTable, suite: Suite | None) -> str:
+    """In which orders; of a suite, such as its harness can run within one process."""
+    if suite is None:
+        return study.text("design", INTERLEAVED, DESIGNS)
+    if suite.isolated == "yes":
+        return study.text("design", INTERLEAVED, OF_SUITES)
+    choices: tuple[str, ...] = OF_SUITES
+    why = ""
+    if suite.control == "own":
+        choices, why = (SUBSETS,), f"{suite.harness} runs tests in an order of its own, so only the selection can vary"
+    elif suite.control == "drawn":
+        choices, why = (ALL_RANDOM,), f"{suite.harness} draws the order itself"
+    elif suite.isolated == "both":
+        choices = tuple(each for each in OF_SUITES if each not in (INTERLEAVED, SHUFFLED))
+        why = 'isolated = "both" compares processes, and leaves no runs for a fixed order'
+    design = study.text("design", INTERLEAVED if INTERLEAVED in choices else choices[0], OF_SUITES)
+    if design not in choices:
+        raise study.error("design", f"{design!r}: here {' or '.join(choices)}: {why}")
+    return design
+
+
+def no_square(repetitions: int, tests: int) -> str:
+    """Why so many repetitions make no whole squares; "" where they do."""
+    multiple = len(square(tests))
+    return f"{repetitions}: a multiple of {multiple} for {tests} tests in this design" if repetitions % multiple else ""
+
+
+def with_tests(study: Study, names: Sequence[str]) -> Study:
+    """The study of a suite with the tests that the suite has listed."""
+    return replace(study, tests=tuple(Test(name) for name in names))
 
 
 def whole_of(text: str, file: str) -> TomlTable:
@@ -137,12 +178,12 @@ def counter_of(study: TomlTable, check: bool) -> str:
     if wanted != "auto" and check:
         from cbench.machine import counters, events
 
-        if wanted != counters.ticks_name() and events.split(wanted) is None:
+        if wanted not in (counters.CALIBRATED, counters.ticks_name()) and events.split(wanted) is None:
             raise study.error("counter", f"{wanted!r}: auto or one that `cbench list` names")
     return wanted
 
 
-def _tests(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Test, ...]:
+def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -> tuple[Test, ...]:
     tables = whole.tables("test")
     if not tables:
         raise whole.error("test", "is missing: a study needs at least one [[test]]")
@@ -150,21 +191,21 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None) -> tuple[Test, 
         raise whole.error("test", f"{len(tables):,} tests: at most {MOST_TESTS:,}")
     tests: dict[str, Test] = {}
     for table in tables:
-        test = _test(table, timeout, folder)
+        test = _test(table, timeout, folder, default)
         if test.name in tests:
             raise table.error("name", f"{test.name!r} is there twice")
         tests[test.name] = test
     return tuple(tests.values())
 
 
-def _test(table: TomlTable, timeout: float, folder: str | None) -> Test:
+def _test(table: TomlTable, timeout: float, folder: str | None, default: str) -> Test:
     name = table.label("name")
     if not name or ":" in name:
         raise table.error("name", f"{name!r}: a text without colons")
     command, workload = what_of(table)
     metrics: tuple[Metric, ...] = ()
     for each in table.tables("metric"):
-        metric = metric_of(each, bool(workload), False)
+        metric = metric_of(each, bool(workload), False, default)
         if metric.name in {known.name for known in metrics}:
             raise each.error("name", f"{metric.name!r} is there twice")
         metrics += (metric,)
@@ -172,7 +213,7 @@ def _test(table: TomlTable, timeout: float, folder: str | None) -> Test:
         if table.given("read") is not None:
             raise table.error("read", "belongs into each [[test.metric]] where there are several")
     else:
-        metrics = (metric_of(table, bool(workload), True),)
+        metrics = (metric_of(table, bool(workload), True, default),)
     test = Test(
         name=name,
         command=command,
@@ -216,12 +257,23 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
     return texts["command"], texts["workload"]
 
 
-def metric_of(table: TomlTable, workload: bool, alone: bool) -> Metric:
-    """How a number is read; `workload`: of one of cbench's; `alone`: the table is the test's own and has no name."""
+def read_of(table: TomlTable) -> str:
+    """How commands' numbers are read that do not say it themselves: the key `read` of `[study]` or `[screen]`."""
+    read = table.text("read", LAST)
+    try:
+        instruments.parse(read)
+    except ValueError as error:
+        raise table.error("read", str(error)) from None
+    return read
+
+
+def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST) -> Metric:
+    """How a number is read; `workload`: of one of cbench's; `alone`: the table is the test's own and has no name;
+    `default`: of commands."""
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):
         raise table.error("name", f"{name!r}: a text without colons")
-    read = table.text("read", model.VALUE if workload else LAST)
+    read = table.text("read", model.VALUE if workload else default)
     if workload:
         source, _, detail = read.partition(":")
         if source != model.VALUE or detail:

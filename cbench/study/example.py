@@ -17,6 +17,7 @@ design = "interleaved"    # fixed, random, fixed, ...; shuffled: of each two run
 seed = 1                  # for the random orders; the same seed gives the same ones
 alpha = 0.05              # chance of a false alarm in the whole study
 timeout = 60              # seconds that a trial may take
+# read = "wall"             # how the numbers of commands are read that do not say it themselves
 failures = "trial"        # a failed trial counts as missing; run: it takes its whole run with it, in both orders
 counter = "auto"          # what counts for workloads, see `cbench list`; one for the whole study
 # profile = "bench"       # run everything inside `quiet run --profile bench`, on the isolated CPUs (needs root)
@@ -33,6 +34,19 @@ LC_ALL = "C"
     + """\
 settle = 0                # seconds to wait after it
 timeout = 600
+
+# In place of [[test]] a whole suite: its harness lists the tests, and one process runs all of them in a run's order.
+# [suite]
+# preset = "pytest-benchmark"         # or google-benchmark, go, catch2, catch2-v2, criterion, jmh: fills in the rest
+# program = ["python3", "-m", "pytest", "benchmarks"]  # the harness and what it always gets; words, never a shell
+# discover = ["{program}", "--list"]  # prints the names, or writes {results}
+# names = "(.+)"                      # the name in a line of it
+# run = ["{program}", "--json={results}", "{tests}"]   # or {order}, a file of names, {filter}, an expression, {seed}
+# isolated = "both"                   # a process a test and a process a run in turn; true, false: one of them only
+# timeout = 600                       # seconds that a process may take
+# directory = "."
+# better = "lower"
+# (design = "subsets": random halves of the tests, for a harness with an order of its own)
 
 # The tests, in the order that is the fixed one. A test is a command of the shell or a workload of `cbench list`.
 [[test]]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-from cbench.machine import describe
+from cbench.machine import describe, noise
 from cbench.results import json_object, to_json
 from cbench.study.model import Study, StudyCounter
 from cbench.study.records import StoredFacts
 from cbench.study.resets import reboot
-from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus, join
+from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus
 
 INSIDE = "CBENCH_INSIDE_QUIET"
-SHORT_S = 0.2
-MOST_DRIFT = 20
 
 
 def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
@@ -27,16 +22,22 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
     This process becomes `quiet run`, so a signal that ends it ends the study and restores every setting.
     Raises QuietError within `quiet run` without an applied profile.
     """
-    if not study.profile:
+    inside_profile(study.profile, study.cpus, [kind, *arguments])
+
+
+def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
+    """The same for the command line `cbench ARGUMENTS`; `profile` "": nothing to do, `cpus` "": the profile's."""
+    if not profile:
         return
     if os.environ.get(INSIDE):
         applied = applied_state(Reader())
         if applied is None or not set(os.sched_getaffinity(0)) <= isolated_cpus():
             raise QuietError(f"{INSIDE} is set, but this does not run within `quiet run`: unset it")
         return
-    cpus = ["--cpus", study.cpus] if study.cpus else []
-    outer = ["-P", "-m", "quiet", "run", "--profile", study.profile, *cpus, "--"]
-    inner = [sys.executable, "-P", "-m", "cbench", kind, *arguments]
+    chosen = ["--cpus", cpus] if cpus else []
+    same = ["--as", "root"] if os.geteuid() == 0 else []  # under sudo too: resets need it
+    outer = ["-P", "-m", "quiet", "run", "--profile", profile, *chosen, *same, "--"]
+    inner = [sys.executable, "-P", "-m", "cbench", *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     command = [sys.executable, *outer, *inner]
@@ -65,44 +66,10 @@ def glance() -> StoredFacts:
 
 def look(tell: Callable[[str], None]) -> StoredFacts:
     """What is stored with a run: boot, load, CPUs, and where a profile is applied what `quiet verify` says of it."""
-    reader = Reader()
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
     facts = glance() | {"cpus": format_cpus(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
-    if (applied := applied_state(reader)) is not None:
-        with _aside(applied.cpus.housekeeping):
-            verified = _verified()
-        facts["quiet"] = verified
-        if verified.get("quiet") is False:
+    if (verdict := noise.verified()) is not None:
+        facts["quiet"] = verdict.details
+        if verdict.quiet is False:
             tell("this run begins on a host that is not quiet; what `quiet verify` says is stored with it")
     return facts
-
-
-@contextmanager
-def _aside(cpus: frozenset[int]) -> Iterator[None]:
-    """Run this process and its children on other CPUs for a time: on the verified ones they would be the noise."""
-    before = frozenset(os.sched_getaffinity(0))
-    try:
-        join(cpus)
-    except QuietError:  # not permitted: then it is looked at from where this is
-        yield
-        return
-    try:
-        yield
-    finally:
-        join(before)
-
-
-def _verified() -> StoredFacts:
-    command = [sys.executable, "-P", "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    try:
-        result = json.loads(done.stdout)
-    except ValueError:
-        return {"error": done.stderr.strip()[-500:]}
-    cpus = (result.get("noise") or {}).get("cpus", {})
-    kept = ("gaps", "lost_pct", "max_ns", "unattributed")
-    return {
-        "quiet": result.get("quiet"),
-        "drift": [change.get("target") for change in result.get("drift", [])][:MOST_DRIFT],
-        "cpus": {cpu: {name: each[name] for name in kept if name in each} for cpu, each in cpus.items()},
-    }

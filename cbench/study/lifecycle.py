@@ -21,6 +21,7 @@ from cbench.study.records import Header, RunLeftOut, StoredFacts, StoredRun, Stu
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.runner import Runner, StudyProgress
 from cbench.study.store import StudyStore
+from cbench.study.suite.discover import discover
 from quiet import QuietError, Reader, Refused, UsageError
 
 ORDER = "order"
@@ -60,7 +61,14 @@ class StartStudy:
         """Store its plan and run it. Raises QuietError. `again`: as go_on()."""
         study, target = self._study, self._target
         check(study, str(self._path))
+        if study.suite is not None:
+            environment = {**os.environ, **study.environment}
+            study = config.with_tests(study, discover(study.suite, study.folder, environment, str(self._path)))
+            if study.design == orders.WILLIAMS and (wrong := config.no_square(study.repetitions, len(study.tests))):
+                raise UsageError(f"{self._path}: study.repetitions: {wrong}")
         plan = orders.plan(study.design, len(study.tests), study.repetitions, study.seed)
+        if study.suite is not None and study.suite.isolated == "both":
+            plan = orders.with_isolated(plan, study.seed)
         names = tuple(test.name for test in study.tests)
         source = self._path.read_bytes().decode()
         counter = counter_of(study, study.counter)
@@ -78,6 +86,8 @@ class ResumeStudy:
         with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True, kind=ORDER) as store:
             header = store.header()
         self._study = config.parse(header.source, f"{data} (its study)", header.folder)
+        if self._study.suite is not None:
+            self._study = config.with_tests(self._study, header.tests)
         if tuple(test.name for test in self._study.tests) != header.tests:
             raise QuietError(f"{data}: damaged: its study has other tests")
         inside(self._study, ["resume", data])
@@ -90,8 +100,7 @@ class ResumeStudy:
             if not all(run.over for run in store.runs()):
                 check(self._study, f"{self._data} (its study)")
             say_if_changed(header)
-            began = header.host.get("counter")
-            counter = counter_of(self._study, str(began["name"]) if began else self._study.counter)
+            counter = counter_of(self._study, header.counter or self._study.counter)
             return go_on(self._study, store, counter, show, again=again)
 
 
@@ -173,7 +182,7 @@ def _after_each_boot(kind: str, data: Path) -> None:
 
 
 def say_if_changed(header: Header) -> None:
-    file = Path(str(header.host.get("file", "")))
+    file = Path(header.file)
     try:
         same = not file.is_file() or file.read_bytes() == header.source.encode()
     except OSError:

@@ -31,7 +31,8 @@ def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[Non
         limit = time.monotonic() + PATIENCE_S
         while not _taken(fd, fcntl.LOCK_EX):
             if time.monotonic() > limit:
-                raise Refused(f"{path}: another process is running this {CALLED[kind]} (cbench {kind} status {path})")
+                hint = f" (cbench {kind} status {path})" if kind in CALLED else ""
+                raise Refused(f"{path}: another process is running this {CALLED.get(kind, kind)}{hint}")
             time.sleep(PAUSE_S)
         yield
     finally:

@@ -9,6 +9,7 @@ from cbench.study.instruments.instrument import Sampling
 from cbench.study.instruments.registry import BY_SOURCE
 from cbench.study.process.run_command import Probe
 from cbench.study.resets.reset import Reset
+from cbench.study.suite.suite import Suite
 
 HIGHER, LOWER = "higher", "lower"
 VALUE = "value"  # a workload's own number, in its counter's unit
@@ -60,7 +61,7 @@ class StudyCounter:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The whole of it. `folder`: where its file is; commands run there."""
+    """The whole of it. `folder`: where its file is; commands run there. `suite`: whose tests are known once listed."""
 
     name: str
     tests: tuple[Test, ...]
@@ -77,3 +78,4 @@ class Study:
     teardown: tuple[str, ...]
     environment: Mapping[str, str]
     folder: str
+    suite: Suite | None = None

@@ -8,6 +8,8 @@ williams     Latin squares in which each test is equally often at each position 
              E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments",
              Aust. J. Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, its
              rows in random order.
+subsets      each run has a random half of the tests, in the fixed order: for suites whose harness has an order of its
+             own, so that what runs before a test varies nevertheless.
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ from cbench.stats.random_draws import Stream
 FIXED, RANDOM = "fixed", "random"
 INTERLEAVED, SHUFFLED, ALL_RANDOM, WILLIAMS = "interleaved", "shuffled", "random", "williams"
 DESIGNS = (INTERLEAVED, SHUFFLED, ALL_RANDOM, WILLIAMS)
+SUBSETS = "subsets"
+OF_SUITES = (*DESIGNS, SUBSETS)
+ISOLATED = "isolated"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """`kind`: "fixed", "random" or "williams"; `order`: numbers of the tests."""
+    """`kind`: "fixed", "random" or "williams"; "isolated": a process a test, to compare with runs in one process.
+    `order`: numbers of the tests."""
 
     kind: str
     order: tuple[int, ...]
@@ -40,6 +46,8 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
     baseline = PlannedRun(FIXED, tuple(range(tests)))
     if design == WILLIAMS:
         return _squares(tests, repetitions, seed)
+    if design == SUBSETS:
+        return [PlannedRun(RANDOM, _subset(tests, number, seed)) for number in range(repetitions)]
     drawn = [PlannedRun(RANDOM, drawn_order(tests, number, seed)) for number in range(repetitions)]
     if design == ALL_RANDOM:
         return drawn
@@ -51,6 +59,22 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
         pair = [baseline, run]
         runs += pair if design == INTERLEAVED or coin.below(2) else pair[::-1]
     return runs
+
+
+def with_isolated(runs: list[PlannedRun], seed: int) -> list[PlannedRun]:
+    """Each run twice, also as an isolated one; a coin says which is first."""
+    coin = Stream(seed, "isolated first")
+    twice = []
+    for run in runs:
+        pair = [PlannedRun(ISOLATED, run.order), run]
+        twice += pair if coin.below(2) else pair[::-1]
+    return twice
+
+
+def _subset(tests: int, number: int, seed: int) -> tuple[int, ...]:
+    coin = Stream(seed, f"subset {number}")
+    chosen = tuple(test for test in range(tests) if coin.below(2))
+    return chosen or (coin.below(tests),)
 
 
 def drawn_order(tests: int, number: int, seed: int) -> tuple[int, ...]:
@@ -75,9 +99,14 @@ def _squares(tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
         raise ValueError(
             f"{tests} tests need a multiple of {len(rows)} repetitions for Williams's design, not {repetitions}"
         )
-    runs: list[PlannedRun] = []
-    for number in range(repetitions // len(rows)):
-        names = Stream(seed, f"names {number}").shuffled(range(tests))
-        for row in Stream(seed, f"rows {number}").shuffled(rows):
-            runs.append(PlannedRun(WILLIAMS, tuple(names[place] for place in row)))
-    return runs
+    return [
+        PlannedRun(WILLIAMS, row)
+        for number in range(repetitions // len(rows))
+        for row in drawn_square(tests, number, seed)
+    ]
+
+
+def drawn_square(tests: int, number: int, seed: int) -> list[tuple[int, ...]]:
+    """The square with this number, from 0: tests and rows in a random order of its own, whatever was drawn before."""
+    names = Stream(seed, f"names {number}").shuffled(range(tests))
+    return [tuple(names[place] for place in row) for row in Stream(seed, f"rows {number}").shuffled(square(tests))]

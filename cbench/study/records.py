@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Self
 
 from cbench.results import LEFT_OUT
 
 FactValue = None | bool | int | float | str | Sequence["FactValue"] | Mapping[str, "FactValue"]
 StoredFacts = dict[str, FactValue]
 """What is stored of a run or a trial, as JSON."""
+
+
+def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
+    """An object within facts, empty where there is none. Raises ValueError where something else is there."""
+    found = facts.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{name} is no object")
+    return found
+
+
+def texts(facts: Mapping[str, FactValue], name: str) -> Mapping[str, str]:
+    """The same with texts only. Raises ValueError."""
+    return {key: str(value) for key, value in part(facts, name).items()}
+
+
+def number(facts: Mapping[str, FactValue], name: str) -> int:
+    """A whole number within facts, 0 where there is none. Raises ValueError."""
+    found = facts.get(name, 0)
+    if not isinstance(found, int):
+        raise ValueError(f"{name} is no whole number")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +46,30 @@ class Header:
     source: str
     folder: str
     tests: tuple[str, ...]
-    host: Mapping[str, Any]
+    host: Mapping[str, FactValue]
     made_ns: int = 0
     ended_ns: int | None = None
+
+    @property
+    def file(self) -> str:
+        """The path of its file when it was begun."""
+        return str(self.host.get("file", ""))
+
+    @property
+    def machine(self) -> list[str]:
+        """The host in words: CPU, kernel, and whether it is virtual."""
+        words = [str(self.host.get("cpu", "unknown CPU")), f"Linux {self.host.get('kernel', '?')}"]
+        return [*words, "virtual machine"] if self.host.get("virtual") else words
+
+    @property
+    def counter(self) -> str:
+        """The counter of its workloads, "" where it has none."""
+        return str(part(self.host, "counter").get("name", ""))
+
+    @property
+    def unit(self) -> str:
+        """The unit of that counter."""
+        return str(part(self.host, "counter").get("unit", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +88,46 @@ class StoredRun:
     @property
     def over(self) -> bool:
         return self.ended_ns is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What `quiet verify` said before a run. `lost_pct`: of each CPU's time."""
+
+    quiet: bool
+    drift: bool
+    lost_pct: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What was known when a run began. `verified`: None where no profile was applied; `confirmed` and `controlled`: the
+    levels of an experiment's factors as the host had them."""
+
+    run: int
+    boot_id: str
+    verified: Verified | None
+    confirmed: Mapping[str, str]
+    controlled: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, run: int, facts: Mapping[str, FactValue]) -> Self:
+        """From what is stored. Raises ValueError."""
+        said, levels = part(facts, "quiet"), part(facts, "levels")
+        every = [cpu.get("lost_pct") for cpu in part(said, "cpus").values() if isinstance(cpu, Mapping)]
+        lost = tuple(each for each in every if isinstance(each, int | float))
+        verified = Verified(bool(said["quiet"]), bool(said.get("drift")), lost) if "quiet" in said else None
+        boot_id = str(facts.get("boot_id") or "")
+        return cls(run, boot_id, verified, texts(levels, "confirmed"), texts(levels, "controlled"))
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSamples:
+    """Samples of perf that a trial has lost, or that the kernel throttled."""
+
+    test: int
+    lost: int
+    throttled: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,14 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from cbench.stats.random_draws import Stream
 from cbench.study import trial
 from cbench.study.hooks import Held, TrialHooks
 from cbench.study.model import Study
+from cbench.study.orders import ISOLATED
 from cbench.study.process import process_tags
 from cbench.study.process.process_tags import ProcessTag, ProcessTags
 from cbench.study.process.run_command import MOST_OUTPUT, CommandError, run_checked
@@ -19,12 +22,15 @@ from cbench.study.resets import reboot
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.resets.reset import NoReset, ResetContext, ResetError
 from cbench.study.store import StudyStore
+from cbench.study.suite.measure import measure
+from cbench.study.suite.suite import Suite
 from quiet import QuietError
 
 if TYPE_CHECKING:
     from cbench.study.workload import Workloads
 
 MOST_ASKED = 2
+MOST_SEED = 2**31 - 1
 MOST_TOLD = 20
 """Of more failures only the number is told; all are stored."""
 
@@ -117,17 +123,33 @@ class Runner:
             self._store.resume_run(
                 run.number, run.done, {"boot_id": reboot.boot_id(), **self._look(run), **self._begun_at(run)}
             )
+        suite = self._study.suite
+        if suite is not None and not (suite.isolated == "yes" or run.kind == ISOLATED):
+            self._whole(suite, run)
+            return
         for position in range(run.done, len(run.order)):
             number = run.order[position]
             self._progress(run, self._study.tests[number].name)
             with self._hooks.trial(number, run.number, position) as held:
                 ended = self._trial(number, run.number, position, held)
                 self._store.add(ended)  # before anything is put back, which may end the study
-            self._done += 1
-            self._say_what_was_cut(ended)
-            if ended.failure:
-                self._failed(f"run {run.number + 1}, {self._study.tests[number].name}: {ended.failure}")
+            self._count(ended)
         self._store.end_run(run.number)
+
+    def _whole(self, suite: Suite, run: StoredRun) -> None:
+        """A run that is one process; one that was cut short has stored nothing."""
+        self._progress(run, suite.harness)
+        trials = self._process(suite, run.order, run.number, 0, "")
+        self._store.add_run(run.number, trials)
+        for ended in trials:
+            self._count(ended)
+        self._store.end_run(run.number)
+
+    def _count(self, ended: Ended) -> None:
+        self._done += 1
+        self._say_what_was_cut(ended)
+        if ended.failure:
+            self._failed(f"run {ended.run + 1}, {self._study.tests[ended.test].name}: {ended.failure}")
 
     def _begun_at(self, run: StoredRun) -> StoredFacts:
         levels = self._hooks.begin(run)
@@ -137,17 +159,34 @@ class Runner:
         test = self._study.tests[number]
         if test.workload and self._workloads is not None:
             return self._workloads.trial(test, number, run, position, held)
+        if self._study.suite is not None:
+            return self._process(self._study.suite, (number,), run, position, test.name)[0]
         environment = {**self._environment, **self._tags.of_trial(run, position, test.name)}
+        start = partial(trial.command, test, number, run, position, study_folder=self._study.folder, held=held)
+        return self._supervised(run, position, lambda: [start(environment=environment)])[0]
+
+    def _process(self, suite: Suite, order: tuple[int, ...], run: int, position: int, test: str) -> list[Ended]:
+        """The trials of one process of a suite."""
+        names = [each.name for each in self._study.tests]
+        start = partial(
+            measure,
+            *(suite, names, order, run, position),
+            seed=1 + Stream(self._study.seed, f"process {run}").below(MOST_SEED),
+            study_folder=self._study.folder,
+            environment={**self._environment, **self._tags.of_trial(run, position, test)},
+        )
+        return self._supervised(run, position, start)
+
+    def _supervised(self, run: int, position: int, start: Callable[[], list[Ended]]) -> list[Ended]:
+        """The trials of one process. What has left its session is ended where it was cut short or is late."""
+        late = True
         try:
-            ended = trial.command(
-                test, number, run, position, study_folder=self._study.folder, environment=environment, held=held
-            )
-        except BaseException:
-            self._tags.end(lambda tag: (tag.run, tag.position) == (run, position))
-            raise
-        if ended.code is None:  # what has left the trial's session is late too
-            self._tags.end(lambda tag: (tag.run, tag.position) == (run, position))
-        return ended
+            trials = start()
+            late = trials[0].code is None
+        finally:
+            if late:
+                self._tags.end(lambda tag: (tag.run, tag.position) == (run, position))
+        return trials
 
     def _say_what_was_cut(self, ended: Ended) -> None:
         """Once for each test."""

@@ -12,15 +12,24 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from cbench.store.database import Database, for_reading, for_writing
+from cbench.store.database import Database, for_reading, for_writing, has_study
 from cbench.store.schema import compact
 from cbench.study.orders import PlannedRun
-from cbench.study.records import Counts, Ended, Header, StoredRun
+from cbench.study.records import (
+    Counts,
+    Ended,
+    FactValue,
+    Header,
+    RunFacts,
+    StoredRun,
+    TrialSamples,
+    number,
+    part,
+    texts,
+)
 from quiet import QuietError, UsageError, __version__
-
-__all__ = ["Counts", "Ended", "Header", "StoredRun", "StudyStore", "has_study", "study_kind"]
 
 KINDS = {"order": "a study of orders", "screen": "a screening experiment"}
 FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
@@ -44,7 +53,7 @@ class StudyStore(Database):
                 "VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
-            rows = ((number, run.kind, compact(list(run.order))) for number, run in enumerate(plan))
+            rows = ((place, run.kind, compact(list(run.order))) for place, run in enumerate(plan))
             c.executemany("INSERT INTO study_run (run, kind, tests) VALUES (?, ?, ?)", rows)
 
         store = cls(path, for_writing(path), True)
@@ -113,11 +122,11 @@ class StudyStore(Database):
             if not numbered or not all(order and all(test in tests for test in order) for order in orders or [()]):
                 raise ValueError("its runs cannot be read")
             return [
-                StoredRun(number, kind, order, begun, ended, failure, done, len(json.loads(resumed or "[]")))
-                for order, (number, kind, _, begun, ended, failure, resumed, done) in zip(orders, rows, strict=True)
+                StoredRun(run, kind, order, begun, ended, failure, done, len(json.loads(resumed or "[]")))
+                for order, (run, kind, _, begun, ended, failure, resumed, done) in zip(orders, rows, strict=True)
             ]
 
-    def begin_run(self, run: int, reset: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    def begin_run(self, run: int, reset: Mapping[str, FactValue], facts: Mapping[str, FactValue]) -> None:
         """The host is reset, and the first trial may begin."""
         row = (time.time_ns(), compact(reset), compact(facts), run)
         self._write(lambda c: c.execute("UPDATE study_run SET begun_ns = ?, reset = ?, facts = ? WHERE run = ?", row))
@@ -134,7 +143,7 @@ class StudyStore(Database):
             asked = json.loads(found or "{}")
             return str(asked.get("boot_id_before", "")), int(asked.get("asked", 0))
 
-    def resume_run(self, run: int, position: int, facts: Mapping[str, Any]) -> None:
+    def resume_run(self, run: int, position: int, facts: Mapping[str, FactValue]) -> None:
         """A run that was cut short goes on at this position."""
 
         def write(c: sqlite3.Connection) -> None:
@@ -146,15 +155,16 @@ class StudyStore(Database):
 
     def add(self, trial: Ended) -> None:
         """Store a trial that has ended: all of it or nothing."""
-        row = (
-            *(trial.run, trial.position, trial.test, trial.begun_ns, trial.ended_ns, trial.failure, trial.code),
-            *(trial.output, trial.errors, compact(trial.facts)),
-        )
-        values = [(trial.run, trial.position, metric, value, text) for metric, (value, text) in trial.values.items()]
+        self._write(lambda c: _insert(c, trial))
+
+    def add_run(self, run: int, trials: Sequence[Ended]) -> None:
+        """Store all trials of a run that were one process, and the order in which they ran: all of it or nothing."""
 
         def write(c: sqlite3.Connection) -> None:
-            c.execute("INSERT INTO study_trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-            c.executemany("INSERT INTO study_value VALUES (?, ?, ?, ?, ?)", values)
+            for trial in trials:
+                _insert(c, trial)
+            order = compact([trial.test for trial in trials])
+            c.execute("UPDATE study_run SET tests = ? WHERE run = ?", (order, run))
 
         self._write(write)
 
@@ -186,10 +196,10 @@ class StudyStore(Database):
     def first_failure(self) -> tuple[int, str]:
         """Test and reason of the first trial that failed; there must be one."""
         with self._reading() as c:
-            number, reason = c.execute(
+            test, reason = c.execute(
                 "SELECT test, failure FROM study_trial WHERE failure IS NOT NULL ORDER BY run, position LIMIT 1"
             ).fetchone()
-            return int(number), str(reason)
+            return int(test), str(reason)
 
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
         """Run, position, test, failure, begin and end of every trial, in the order of time."""
@@ -203,32 +213,38 @@ class StudyStore(Database):
         with self._reading() as c:
             return c.execute("SELECT run, position, metric, value FROM study_value ORDER BY run, position").fetchall()
 
-    def run_facts(self) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
-        """Of each run that has begun its number, what its reset did, and what was known of the host."""
+    def units(self) -> dict[tuple[int, str], str]:
+        """The unit of each metric of each test of a suite."""
         with self._reading() as c:
-            rows = c.execute("SELECT run, reset, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
-            return [(run, json.loads(reset or "{}"), json.loads(facts or "{}")) for run, reset, facts in rows]
+            rows = c.execute("SELECT test, facts FROM study_trial WHERE failure IS NULL GROUP BY test")
+            results = [(test, part(json.loads(facts), "results")) for test, facts in rows]
+            return {(test, metric): texts(each, metric)["unit"] for test, each in results for metric in each}
 
-    def trial_facts(self) -> list[tuple[int, dict[str, Any]]]:
-        """Test and facts of every trial, in the order of time."""
+    def run_facts(self) -> list[RunFacts]:
+        """What was known of the host when each run began that has begun."""
+        with self._reading() as c:
+            rows = c.execute("SELECT run, facts FROM study_run WHERE begun_ns IS NOT NULL ORDER BY run")
+            return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
+
+    def trial_samples(self) -> list[TrialSamples]:
+        """What is known of the samples of every trial, in the order of time."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
-            return [(test, json.loads(facts or "{}")) for test, facts in rows]
+            known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]
+            return [TrialSamples(test, number(each, "lost"), number(each, "throttled")) for test, each in known]
 
-    def resumptions(self) -> dict[int, list[dict[str, Any]]]:
-        """Of each run that was cut short, what was known each time that it went on."""
+    def resumed_boots(self) -> dict[int, tuple[str, ...]]:
+        """Of each run that was cut short, the boots in which it went on."""
         with self._reading() as c:
             rows = c.execute("SELECT run, resumed FROM study_run WHERE resumed IS NOT NULL ORDER BY run")
-            return {run: list(json.loads(resumed)) for run, resumed in rows}
+            return {run: tuple(str(each.get("boot_id", "")) for each in json.loads(text)) for run, text in rows}
 
 
-def has_study(connection: sqlite3.Connection) -> bool:
-    """Whether there is a study in an open store."""
-    table = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]
-    return bool(table and connection.execute("SELECT count(*) FROM study").fetchone()[0])
-
-
-def study_kind(path: Path) -> str | None:
-    """The kind of the study in a store, None where there is none; QuietError for what is no store."""
-    with Database(path, for_reading(path), False) as store, store._reading() as connection:
-        return str(connection.execute("SELECT kind FROM study").fetchone()[0]) if has_study(connection) else None
+def _insert(c: sqlite3.Connection, trial: Ended) -> None:
+    row = (
+        *(trial.run, trial.position, trial.test, trial.begun_ns, trial.ended_ns, trial.failure, trial.code),
+        *(trial.output, trial.errors, compact(trial.facts)),
+    )
+    values = [(trial.run, trial.position, metric, value, text) for metric, (value, text) in trial.values.items()]
+    c.execute("INSERT INTO study_trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    c.executemany("INSERT INTO study_value VALUES (?, ?, ?, ?, ?)", values)

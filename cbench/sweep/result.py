@@ -49,7 +49,8 @@ class MeasuredCell(WorkloadResult):
     """The result of `cbench run` for a cell, and in addition what the sweep is about.
 
     Per access, in the counter's unit: `floor_per_access` is from the lowest value that repeats, else (`floor_repeats`
-    false) from the minimum. `range_pct` and `polluted_pct` are in % of that and of the trials.
+    false) from the minimum; of calibrated cycles from the headline, and all from trials whose chains agree.
+    `range_pct` and `polluted_pct` are in % of that and of the trials.
     """
 
     size: int
@@ -108,8 +109,10 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
     if cell.result is None:
         return FailedCell(cell.size, cell.accesses, cell.failed)
     result = workload_result(cell.result, virtual)
-    values = result.trials
-    floor = min(values) if result.floor is None else result.floor
+    values = result.kept_values or result.trials
+    floor: float = min(values) if result.floor is None else result.floor
+    if result.calibration and result.headline.value is not None:
+        floor = result.headline.value
     middle = median(values)
     clean = [t.value for t in cell.result.session.trials if not t.polluted]
     share = 100 / floor if floor else 0.0
@@ -126,7 +129,7 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
         range_pct=share * (max(values) - min(values)),
         clean_range_pct=share * (max(clean) - min(clean)) if clean else None,
         above_floor_pct=share * (middle - floor),
-        polluted_pct=100 * (1 - len(clean) / len(values)),
+        polluted_pct=100 * (1 - len(clean) / len(result.trials)),
     )
 
 

@@ -62,7 +62,7 @@ def trials(columns: Mapping[str, Any], metrics: Sequence[str] = ()) -> tuple[Tri
     tests = (pairs // len(metric.names)).astype(np.int32)
     kinds = tuple(metric.names[int(pair) % len(metric.names)] for pair in pairs)
     found = Trials(
-        names=tuple(_named(test.names[number], kind) for number, kind in zip(tests.tolist(), kinds, strict=True)),
+        names=tuple(named(test.names[number], kind) for number, kind in zip(tests.tolist(), kinds, strict=True)),
         tests=tests,
         test_names=test.names,
         series=series.astype(np.int32, copy=False),
@@ -130,7 +130,8 @@ def _side_by_side(
     return where, Coded(codes, tuple(metrics)), values
 
 
-def _named(test: str, metric: str) -> str:
+def named(test: str, metric: str) -> str:
+    """The name of a series: of a metric of a test, "" where it has one only."""
     return f"{test}:{metric}" if metric else test
 
 

@@ -62,9 +62,9 @@ def read(path: Path) -> ValidationData:
         for run, position, metric, value in store.values():
             values[orders[run][position]][metric][run] = value
         lost, throttled = defaultdict[int, int](int), defaultdict[int, int](int)
-        for number, facts in store.trial_facts():
-            lost[number] += facts.get("samples", {}).get("lost", 0)
-            throttled[number] += facts.get("samples", {}).get("throttled", 0)
+        for samples in store.trial_samples():
+            lost[samples.test] += samples.lost
+            throttled[samples.test] += samples.throttled
         failures = tuple((header.tests[test], reason) for test, reason in store.failures())
     series = []
     for number, name in enumerate(header.tests):

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from quiet import __version__
-from quiet.cli import boot, host, kernel, noise, service, settings, watch
+from quiet.cli import boot, host, kernel, noise, run, service, settings, watch, why
 from quiet.console import emit
 from quiet.noise.measure_and_judge import NoiseTexts
+from quiet.run.options import FrontOptions, RunRequest
 
 app = typer.Typer(
     add_completion=False,
@@ -144,14 +145,88 @@ def remove_service(root: _Root = "/", as_json: _Json = False) -> None:
     raise typer.Exit(service.remove_service(root, as_json))
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
-def run(
-    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],
+_Share = Annotated[bool, typer.Option("--share", help="Run beside others that share, not alone.")]
+_Wait = Annotated[str | None, typer.Option("--wait", metavar="S", help="Wait so long at most. Default: for ever.")]
+_NoWait = Annotated[bool, typer.Option("--no-wait", help="Exit 3 when another run is on the CPUs.")]
+_Command = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")]
+_LAST = {"allow_interspersed_args": False}
+
+
+@app.command("run", context_settings=_LAST)
+def run_command(
+    command: _Command,
     profile: _Profile = "bench",
     cpus: _Cpus = None,
+    share: _Share = False,
+    wait: _Wait = None,
+    no_wait: _NoWait = False,
+    linger: Annotated[
+        str | None, typer.Option("--linger", metavar="S", help="Keep the profile applied so long for the next run.")
+    ] = None,
+    as_user: Annotated[
+        str | None, typer.Option("--as", metavar="USER", help="Run the command as root, or as another user.")
+    ] = None,
+    threads: Annotated[
+        bool | None,
+        typer.Option("--threads/--no-threads", help="Spread threads over the CPUs. Default: unless CMD pins itself."),
+    ] = None,
+    mems: Annotated[
+        str | None, typer.Option("--mems", metavar="NODES", help="NUMA nodes of CMD's memory: auto, leave, or a list.")
+    ] = None,
+    container: Annotated[
+        bool, typer.Option("--container", help="Add the option that brings a container of CMD to the CPUs.")
+    ] = False,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE", help="Write what interrupted the command, as JSON.")
+    ] = None,
+    quiet_report: Annotated[bool, typer.Option("--quiet-report", help="Print nothing about interruptions.")] = False,
+    max_lost: Annotated[
+        str | None, typer.Option("--max-lost", metavar="PCT", help="Exit 1 above this share of lost time.")
+    ] = None,
+    max_interrupts: Annotated[
+        str | None, typer.Option("--max-interrupts", metavar="N", help="Exit 1 after more interruptions.")
+    ] = None,
 ) -> None:
-    """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
-    raise typer.Exit(settings.run(command, profile, cpus))
+    """Apply, run a command on the isolated CPUs as yourself, restore. Starts its root helper with sudo.
+
+    One run at a time; others queue. Exits with the command's exit code, 3 when refused, 4 when restore is incomplete.
+    """
+    options = RunRequest(profile, cpus, share, run.wait_limit(wait, no_wait), run.seconds(linger, "--linger") or 0.0)
+    options = options._replace(threads=threads, mems=mems)
+    own = FrontOptions(as_user, report, quiet_report, max_lost, max_interrupts, container)
+    raise typer.Exit(run.run(options, own, command))
+
+
+@app.command(context_settings=_LAST)
+def lock(command: _Command, share: _Share = False, wait: _Wait = None, no_wait: _NoWait = False) -> None:
+    """Run a command while no other run is on the isolated CPUs. Changes nothing, needs no root.
+
+    Exits with the command's exit code, or 3 when the turn did not come.
+    """
+    raise typer.Exit(run.lock(command, share, run.wait_limit(wait, no_wait)))
+
+
+@app.command("run-helper", hidden=True)
+def run_helper() -> None:
+    """What `quiet run` starts as root: reads a fixed protocol from its standard input, a socket."""
+    raise typer.Exit(run.helper())
+
+
+@app.command("why", context_settings={"allow_interspersed_args": False})
+def why_command(
+    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],
+    profile: _Profile = "bench",
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE", help="Write the report as JSON to a file instead.")
+    ] = None,
+    no_trace: Annotated[bool, typer.Option("--no-trace", help="Find causes by counting, as without root.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON to stdout, after CMD's.")] = False,
+) -> None:
+    """Run a command as it is and report what disturbed it, and how much of that `quiet run` would prevent.
+
+    Changes nothing and needs no root; with it, each cause has a name and a length. The report is on stderr.
+    """
+    raise typer.Exit(why.why(command, profile, report, no_trace, as_json))
 
 
 @app.command()

@@ -7,6 +7,7 @@ def status(root: str = "/", as_json: bool = False) -> int:
     """This host: its CPUs, what it can and cannot do, and whether a profile is applied."""
     from quiet.boot import status as boot_status
     from quiet.console import emit_json
+    from quiet.host import queue
     from quiet.host.reader import Reader
     from quiet.kernel import check, config, fragments
     from quiet.machine.facts import Facts
@@ -19,14 +20,15 @@ def status(root: str = "/", as_json: bool = False) -> int:
     installed = service.installed(reader)
     boot = boot_status.status(reader)
     kernel = check.report(fragments.load(), config.running(reader), reader)
+    tickets = queue.queue(reader)
     if as_json:
         from quiet.cli import json_output
 
-        emit_json(json_output.status(host, installed, boot, check.summary(kernel)))
+        emit_json(json_output.status(host, installed, boot, check.summary(kernel), tickets))
     else:
         from quiet.cli import text_host
 
-        text_host.status(host, installed, boot, kernel)
+        text_host.status(host, installed, boot, kernel, tickets)
     return 0
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quiet.boot.parameters.parameter import BootParameter
     from quiet.boot.plan import BootPlan, FileChange
     from quiet.boot.status import BootStatus
+    from quiet.host.queue import Ticket
     from quiet.kernel.check import KernelSummary
     from quiet.knobs.knob import Knob
     from quiet.noise.report import NoiseReport
@@ -122,11 +123,17 @@ def restore(outcome: Outcome) -> Json:
 
 
 def status(
-    host: HostStatus, installed: Installed | None, boot: BootStatus | None, kernel_options: KernelSummary
+    host: HostStatus,
+    installed: Installed | None,
+    boot: BootStatus | None,
+    kernel_options: KernelSummary,
+    tickets: Sequence[Ticket],
 ) -> Json:
-    """`quiet status --json`."""
+    """`quiet status --json`. "queue" are the runs on the isolated CPUs, and those that wait for them, in order."""
+    runs: list[JsonValue] = [fields(each, "pid", "uid", "command", "share", "since", "running") for each in tickets]
     service = fields(installed, "unit", "profile", "cpus", "at_boot") if installed else None
-    return to_object(host) | {"service": service, "boot": to_json(boot), "kernel_options": to_json(kernel_options)}
+    options = to_json(kernel_options)
+    return to_object(host) | {"service": service, "boot": to_json(boot), "kernel_options": options, "queue": runs}
 
 
 def profile(item: Profile) -> Json:
@@ -137,7 +144,7 @@ def profile(item: Profile) -> Json:
 def knob(item: Knob) -> Json:
     """One row of `quiet explain --json`."""
     return fields(item, "name", "title", "why", "doc", "targets", "after", "risk", "refusals") | {
-        "choices": [*item.choices, *(["NUMBER"] if item.numeric else [])],
+        "choices": [*item.choices, *(["NUMBER"] if item.numeric else []), *(["LIST"] if item.lists else [])],
         "entangled": item.moves or None,
     }
 

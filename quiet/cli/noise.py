@@ -44,10 +44,12 @@ def verify(
         measured = measuring.measure_and_judge(
             plan.cpus.isolated, options, limits, "the isolated CPUs", text.waiting, applied
         )
+    if measured:
+        _save(measured, options)
     if as_json:
         emit_json(json_output.verify(plan, state is not None, measured.report if measured else None))
-    if measured:
-        _finish(measured, options, as_json)
+    elif measured:
+        _show(measured)
     return 1 if plan.changes or (measured and measured.report.exceeded) else 0
 
 
@@ -76,20 +78,24 @@ def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
     if not wanted:
         raise UsageError("--cpus names no CPU; write a list such as 2-3,8")
     measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting)
+    _save(measured, options)
     if as_json:
         emit_json(json_output.noise(measured.report))
-    _finish(measured, options, as_json)
+    else:
+        _show(measured)
     return 1 if measured.report.exceeded else 0
 
 
-def _finish(measured: NoiseResult, options: NoiseOptions, as_json: bool) -> None:
-    """Print the report, unless its JSON is printed already, and save the timeline."""
+def _save(measured: NoiseResult, options: NoiseOptions) -> None:
+    """Save the timeline, before anything is printed to a reader that may have gone."""
+    if options.timeline and measured.timeline:
+        save(options.timeline, measured.timeline, "--timeline")
+
+
+def _show(measured: NoiseResult) -> None:
     from quiet.cli import text
     from quiet.noise import table
 
-    if not as_json:
-        text.out()
-        for line in table.lines(measured.report):
-            text.out(line)
-    if options.timeline and measured.timeline:
-        save(options.timeline, measured.timeline, "--timeline")
+    text.out()
+    for line in table.lines(measured.report):
+        text.out(line)

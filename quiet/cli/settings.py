@@ -1,15 +1,11 @@
-"""`quiet plan`, `apply`, `restore`, `run`, `profiles` and `explain`: results to stdout, and the exit code."""
+"""`quiet plan`, `apply`, `restore`, `profiles` and `explain`: results to stdout, and the exit code."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from quiet.console import emit_json, one_line
 from quiet.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def plan(profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False) -> int:
@@ -61,15 +57,6 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
     outcome = restoring.restore(Host(root), force, keep)
     text.show(outcome, as_json, json_output.restore, text.restored)
     return 0 if outcome.complete else 4
-
-
-def run(command: Sequence[str], profile: str, cpus: str | None) -> int:
-    """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
-    from quiet.cli import text
-    from quiet.settings import run as running
-    from quiet.settings.profile import load
-
-    return running.run(load(profile), cpus, command, text.run_applied, text.run_restored)
 
 
 def profiles(as_json: bool) -> int:

@@ -23,6 +23,12 @@ _PLAIN = {
 
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command to call for `--name value` pairs and --json; None for anything else."""
+    if list(arguments) == ["run-helper"]:
+        from quiet.cli import run
+
+        return run.helper
+    if arguments[:1] == ["run"]:
+        return _plain_run(arguments[1:])
     module, function, names = _PLAIN.get(arguments[0] if arguments else "", ("", "", ()))
     if not module:
         return None
@@ -36,6 +42,27 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
         options["as_json" if name == "json" else name] = value or True
     command: Callable[..., int] = getattr(import_module(f"quiet.cli.{module}"), function)
     return lambda: command(**options)
+
+
+def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:
+    """`quiet run` with plain options and its command after "--"."""
+    values: dict[str, str] = {}
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        if word not in ("--profile", "--cpus", "--linger"):
+            return None
+        values[word[2:]] = next(words, "")
+    command = list(words)
+    if not command or not all(values.values()):
+        return None
+    from quiet.cli import run
+    from quiet.run.options import FrontOptions, RunRequest
+
+    linger = run.seconds(values.get("linger"), "--linger") or 0.0
+    options = RunRequest(values.get("profile", "bench"), values.get("cpus"), linger_s=linger)
+    return lambda: run.run(options, FrontOptions(), command)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from quiet import cpulist
-from quiet.console import emit, emit_json, one_line, printable
+from quiet.console import emit, emit_json, printable, say
 from quiet.knobs.registry import BY_NAME
 from quiet.targets import value_types
 
@@ -53,7 +53,7 @@ def counted(number: int, noun: str) -> str:
 
 def note(text: str) -> None:
     """A message beside the result, to stderr."""
-    sys.stderr.write(f"quiet: {one_line(text)}\n")
+    say(f"quiet: {text}")
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> None:
@@ -203,37 +203,14 @@ def restored(outcome: Outcome) -> None:
         out("`quiet restore --force` writes back what was found; `quiet restore --keep` accepts the new values")
 
 
-def run_applied(done: Receipt) -> None:
-    """The changes that `quiet run` made for its command, on stderr."""
-    isolated = cpulist.format(done.cpus.isolated)
-    note(f"{done.profile} on CPUs {isolated}: {counted(len(done.changes), 'change')}, {len(done.skips)} left alone")
-    for failure in done.failures:
-        note(f"could not be applied: {failure.target}: {failure.reason}")
-
-
-def run_restored(outcome: Outcome | None) -> None:
-    """The restore after `quiet run`, on stderr; None: the profile stays applied."""
-    if outcome is None:
-        note("the profile stays applied: it was before, or another quiet run still uses it")
-        return
-    if outcome.complete:
-        note(f"restored {counted(outcome.restored, 'setting')}, nothing left changed")
-    if outcome.log_error:
-        note(f"the restore could not be logged: {outcome.log_error}")
-    for left in outcome.conflicts + outcome.failures:
-        note(f"not restored: {left.target}: {left.reason}")
-    for left in outcome.damage:
-        note(f"the journal is damaged: {left.target}: {left.reason}")
-    if not outcome.complete:
-        note("run `quiet restore` for what can be done")
-
-
 def explain(item: Knob, stops: Sequence[str]) -> None:
     """A knob. `stops`: the interruptions that it removes (noise.remedies)."""
     out(f"**{item.name}**: {item.title}")
     rows = [("why", item.why), ("targets", item.targets), ("choices", ", ".join(item.choices))]
     if item.numeric:
         rows[-1] = ("choices", rows[-1][1] + ", or a number")
+    if item.lists:
+        rows[-1] = ("choices", rows[-1][1] + ', or a list such as "0-1"')
     if item.after:
         rows.append(("after", ", ".join(item.after) + " (their writing changes what is possible here)"))
     if item.moves:

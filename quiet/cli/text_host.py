@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from quiet import cpulist
 from quiet.cli.text import columns, counted, note, out
+from quiet.host.queue import described
 from quiet.kernel.check import ELSEWHERE, MISSING, THERE, UNKNOWN, in_state
 from quiet.targets import value_types
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quiet.boot.status import BootStatus
+    from quiet.host.queue import Ticket
     from quiet.kernel.check import KernelReport, OptionState
     from quiet.record.recorder import RecordReceipt
     from quiet.service.service import Installed, ServiceReceipt
@@ -21,7 +25,13 @@ if TYPE_CHECKING:
 _FEW = 4  # so many missing options are named in the status
 
 
-def status(host: HostStatus, installed: Installed | None, boot: BootStatus | None, checked: KernelReport) -> None:
+def status(
+    host: HostStatus,
+    installed: Installed | None,
+    boot: BootStatus | None,
+    checked: KernelReport,
+    tickets: Sequence[Ticket],
+) -> None:
     """The status of a host."""
     cpus = host.cpus
     rows = [("kernel", str(host.kernel)), ("processor", host.processor)]
@@ -52,6 +62,8 @@ def status(host: HostStatus, installed: Installed | None, boot: BootStatus | Non
         on = f" on CPUs {installed.cpus}" if installed.cpus else ""
         when = "after each boot" if installed.at_boot else "only when it is started: it is disabled"
         out(f"service: {installed.profile}{on}, {when} ({installed.unit})")
+    for each in tickets:
+        out(f"{'on the isolated CPUs' if each.running else 'waiting for them'}: {described(each)}")
 
 
 def _applied(applied: AppliedProfile) -> str:

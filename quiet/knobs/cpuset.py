@@ -12,10 +12,14 @@ from quiet import cpulist
 from quiet.errors import UsageError
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, moved_away
 from quiet.targets import registry, systemd, systemd_slice, value_types
-from quiet.targets.cgroup import GROUP
+from quiet.targets.cgroup import GROUP, SLICE, group, groups_below
 
 _ALL_SLICES = "slice:*"
 REST = "/quiet-housekeeping"  # cgroup v1 only
+NOT_BALANCED = (
+    "isolcpus=domain at boot took these CPUs out of the scheduler's domains, so nothing balances threads there; "
+    "boot without domain, or pin each thread"
+)
 
 
 def _slices(context: RuleContext) -> RuleResult:
@@ -28,6 +32,7 @@ def _slices(context: RuleContext) -> RuleResult:
         yield Skip(_ALL_SLICES, "systemd sets the CPUs of slices only on cgroup v2, with the cpuset controller in it")
         return
     names = [name for name in reader.names(mount) if name.endswith(".slice") or name == "init.scope"]
+    names = [name for name in names if name != SLICE[1:]]
     for name in names:
         current = registry.get(reader, f"slice:{name}") or ""
         allowed = _allowed(current) or context.facts.online
@@ -62,14 +67,23 @@ def _partition(context: RuleContext) -> RuleResult:
         yield Skip(f"cgroup:{GROUP}", "no cgroup hierarchy with the cpuset controller is mounted")
 
 
+def _balanced(context: RuleContext) -> bool:
+    """Whether the scheduler is to spread tasks over the isolated CPUs, and can."""
+    return context.choice == "balanced" and not context.cpus.isolated & context.facts.boot_isolated
+
+
 def _version_2(context: RuleContext) -> RuleResult:
-    isolated = cpulist.format(context.cpus.isolated)
+    isolated, own = cpulist.format(context.cpus.isolated), group(context.facts.reader)
+    target, cpus = f"cgroup:{own}", f"cgroup:{own}/cpuset.cpus"
+    if own == SLICE:
+        target, cpus = f"own-slice:{own[1:]}", f"own-slice:{own[1:]}/AllowedCPUs"
     yield DesiredValue("cgroup:/+cpuset", "on", "the partition's cgroup needs the cpuset controller")
-    yield DesiredValue(f"cgroup:{GROUP}", "present", "the cgroup of the isolated CPUs", creates=True)
-    yield DesiredValue(
-        f"cgroup:{GROUP}/cpuset.cpus", isolated, "the CPUs of the partition", True, kind=value_types.CPULIST
-    )
-    yield DesiredValue(f"cgroup:{GROUP}/cpuset.cpus.partition", "isolated", creates=True)
+    yield DesiredValue(target, "present", "the cgroup of the isolated CPUs", creates=True)
+    yield DesiredValue(cpus, isolated, "the CPUs of the partition", True, kind=value_types.CPULIST)
+    partition = f"cgroup:{own}/cpuset.cpus.partition"
+    yield DesiredValue(partition, "root" if _balanced(context) else "isolated", creates=True)
+    if context.choice == "balanced" and not _balanced(context):
+        yield Skip(partition, NOT_BALANCED)
 
 
 def _version_1(context: RuleContext, mount: str) -> RuleResult:
@@ -79,12 +93,41 @@ def _version_1(context: RuleContext, mount: str) -> RuleResult:
         return
     mems = context.text(f"{mount}/cpuset.mems") or "0"
     why = "cgroup v1 has no partitions: two cpusets and no load balancing between them"
-    for group, cpus in ((GROUP, context.cpus.isolated), (REST, context.cpus.housekeeping)):
-        yield DesiredValue(f"cgroup:{group}", "present", why, creates=True)
-        yield DesiredValue(f"cgroup:{group}/cpuset.cpus", cpulist.format(cpus), why, True, kind=value_types.CPULIST)
-        yield DesiredValue(f"cgroup:{group}/cpuset.mems", mems, why, True, kind=value_types.CPULIST)
-        yield DesiredValue(f"cgroup:{group}/cpuset.cpu_exclusive", "1", why, True, kind=value_types.NUMBER)
-    yield DesiredValue(f"cgroup:{GROUP}/cpuset.sched_load_balance", "0", why, True, kind=value_types.NUMBER)
+    for name, cpus in ((GROUP, context.cpus.isolated), (REST, context.cpus.housekeeping)):
+        yield DesiredValue(f"cgroup:{name}", "present", why, creates=True)
+        yield DesiredValue(f"cgroup:{name}/cpuset.cpus", cpulist.format(cpus), why, True, kind=value_types.CPULIST)
+        yield DesiredValue(f"cgroup:{name}/cpuset.mems", mems, why, True, kind=value_types.CPULIST)
+        yield DesiredValue(f"cgroup:{name}/cpuset.cpu_exclusive", "1", why, True, kind=value_types.NUMBER)
+    load_balance = f"cgroup:{GROUP}/cpuset.sched_load_balance"
+    if not _balanced(context):
+        yield DesiredValue(load_balance, "0", why, True, kind=value_types.NUMBER)
+    elif context.text(f"{mount}{GROUP}/cpuset.sched_load_balance") == "0":  # a new cpuset has 1
+        yield DesiredValue(load_balance, "1", why, kind=value_types.NUMBER)
+    if context.choice == "balanced" and not _balanced(context):
+        yield Skip(load_balance, NOT_BALANCED)
+
+
+def _mems(context: RuleContext) -> RuleResult:
+    own = group(context.facts.reader)
+    target = f"own-slice:{own[1:]}/AllowedMemoryNodes" if own == SLICE else f"cgroup:{own}/cpuset.mems"
+    if context.facts.cgroup[0] != 2:
+        yield Skip(target, "only with cgroup v2; on v1 the knob cpuset gives the group all nodes")
+        return
+    if context.choice[0].isdigit():
+        wanted = cpulist.parse(context.choice)
+        if absent := wanted - context.facts.memory_nodes:
+            yield Skip(target, f"no memory on node {cpulist.format(absent)}")
+            return
+    else:
+        nodes = context.facts.nodes.items()
+        wanted = frozenset(node for node, cpus in nodes if cpus & context.cpus.isolated) & context.facts.memory_nodes
+        if wanted == context.facts.memory_nodes:
+            yield Skip(target, "the isolated CPUs' nodes have all of the memory")
+            return
+        if not wanted:
+            yield Skip(target, "the isolated CPUs' nodes have no memory")
+            return
+    yield DesiredValue(target, cpulist.format(wanted), creates=True)
 
 
 def _shield_members(context: RuleContext) -> RuleResult:
@@ -135,7 +178,9 @@ def _members(context: RuleContext) -> set[int]:
     """The threads that were put on the isolated CPUs on purpose."""
     version, mount = context.facts.cgroup
     name = "cgroup.threads" if version == 2 else "tasks"
-    return {int(tid) for tid in (context.text(f"{mount}{GROUP}/{name}") or "").split()} if version else set()
+    reader = context.facts.reader
+    folders = groups_below(reader, f"{mount}{group(reader)}") if version else ()
+    return {int(tid) for folder in folders for tid in (context.text(f"{folder}/{name}") or "").split()}
 
 
 KNOBS = (
@@ -152,11 +197,13 @@ KNOBS = (
     ),
     Knob(
         name="cpuset",
-        title="an isolated cpuset partition",
-        why="the scheduler neither places nor balances tasks onto the CPUs of an isolated partition",
+        title="a cpuset partition of the isolated CPUs",
+        why="the scheduler neither places nor balances other tasks onto the CPUs of a partition",
         doc="admin-guide/cgroup-v2.rst, cpuset.cpus.partition; admin-guide/cgroup-v1/cpusets.rst",
         rule=_partition,
-        targets=f"cgroup:{GROUP} and its cpuset files; on cgroup v1 also cgroup:{REST}",
+        choices=("quiet", "balanced", "leave"),
+        targets=f"cgroup:{GROUP} and its cpuset files; with systemd own-slice:{SLICE[1:]} and cgroup:{SLICE}; "
+        f"on cgroup v1 also cgroup:{REST}",
         after=("smt",),
         atomic=True,
         entangled=_every_mask,
@@ -166,6 +213,22 @@ KNOBS = (
             "tasks are kept off by their affinity"
         },
         refusals={22: "no isolated partitions before Linux 6.1, or another cpuset owns the CPUs"},
+        risk="'balanced' spreads the threads of one program over the isolated CPUs, and may also move a single thread "
+        "between them",
+    ),
+    Knob(
+        name="cpuset.mems",
+        title="memory of the isolated CPUs' NUMA nodes",
+        why="a page on another node costs more at each access, and which node has it would differ between runs",
+        doc="admin-guide/cgroup-v2.rst, cpuset.mems",
+        rule=_mems,
+        kind=value_types.CPULIST,
+        lists=True,
+        targets=f"cgroup:{GROUP}/cpuset.mems (with systemd AllowedMemoryNodes= of {SLICE[1:]})",
+        after=("smt", "cpuset"),
+        needs="cpuset",
+        refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?)'},
+        risk="a program that needs more memory than these nodes have is killed; it does not get pages of another node",
     ),
     Knob(
         name="cpuset.members",

@@ -92,6 +92,7 @@ class Knob(NamedTuple):
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
     numeric: bool = False  # a number in the profile is a value of its own
+    lists: bool = False  # a list in the profile, such as "0-1", is a value of its own
     targets: str = ""  # for `explain`: which targets this knob has
     recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
     after: tuple[str, ...] = ()

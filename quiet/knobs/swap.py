@@ -9,25 +9,26 @@ from collections.abc import Iterable
 
 from quiet.host.proc import meminfo
 from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, bounded
-from quiet.targets.cgroup import GROUP
+from quiet.targets.cgroup import GROUP, SLICE, group
 from quiet.targets.swap import Area, areas
 
-_MAX = f"cgroup:{GROUP}/memory.swap.max"
 _SWAPPINESS = "/proc/sys/vm/swappiness"
 _NONE = "this host has no swap"
 
 
 def _cgroup(context: RuleContext) -> RuleResult:
     version, mount = context.facts.cgroup
+    own = group(context.facts.reader)
+    maximum = f"own-slice:{SLICE[1:]}/MemorySwapMax" if own == SLICE else f"cgroup:{own}/memory.swap.max"
     if version != 2:
-        yield Skip(_MAX, "only cgroup v2 has a limit for swap")
+        yield Skip(maximum, "only cgroup v2 has a limit for swap")
     elif "memory" not in (context.text(f"{mount}/cgroup.controllers") or "").split():
-        yield Skip(_MAX, "this kernel's cgroups have no memory controller (cgroup_disable=memory?)")
+        yield Skip(maximum, "this kernel's cgroups have no memory controller (cgroup_disable=memory?)")
     elif not areas(context.facts.reader):
-        yield Skip(_MAX, _NONE)
+        yield Skip(maximum, _NONE)
     else:
         yield DesiredValue("cgroup:/+memory", "on", "the limit needs the memory controller")
-        yield DesiredValue(_MAX, "0", creates=True)
+        yield DesiredValue(maximum, "0", creates=True)
 
 
 def _devices(context: RuleContext) -> RuleResult:
@@ -62,7 +63,8 @@ KNOBS = (
         why="a page that was swapped out costs milliseconds when it is used next",
         doc="admin-guide/cgroup-v2.rst (memory.swap.max)",
         rule=_cgroup,
-        targets=f"{_MAX}, and cgroup:/+memory for it",
+        targets=f"cgroup:{GROUP}/memory.swap.max (with systemd MemorySwapMax= of {SLICE[1:]}), "
+        "and cgroup:/+memory for it",
         after=("smt", "cpuset"),
         atomic=True,
         needs="cpuset",

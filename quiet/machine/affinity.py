@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 
@@ -12,7 +13,7 @@ from quiet.host.host import Host
 from quiet.host.proc import cpuset_mount
 from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
-from quiet.targets.cgroup import GROUP
+from quiet.targets import cgroup
 
 _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
 
@@ -47,14 +48,14 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
     """Move a process to the cgroup that owns these CPUs, and let it run on them only. Raises Refused."""
     host = Host()
     version, mount = cpuset_mount(host)
-    group = f"{mount}{GROUP}"
+    group = f"{mount}{cgroup.group(host)}"
     names = cpulist.format(cpus)
     there = bool(version) and host.exists(group)
-    inside = there and str(pid or os.getpid()) in (host.text(f"{group}/cgroup.procs") or "").split()
+    inside = there and _within(host, version, pid)
     wanted = there and cpus <= cpulist.parse(host.text(f"{group}/cpuset.cpus") or "")
     try:
         if wanted != inside:
-            _enter(host, group if wanted else mount, pid)
+            _enter(host, _leaf(host, group) if wanted else mount, pid)
         try:
             os.sched_setaffinity(pid, cpus)
         except OSError as error:
@@ -63,9 +64,28 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
             _enter(host, mount, pid)  # its own group keeps off these CPUs, as systemd's slices do under a profile
             os.sched_setaffinity(pid, cpus)
     except PermissionError:
-        raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `sudo quiet run`") from None
+        raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `quiet run`") from None
     except OSError as error:
         raise Refused(f"CPU {names} cannot be used from this cgroup: {error.strerror}") from None
+
+
+def _within(host: Host, version: int, pid: int) -> bool:
+    """Whether a process is in the partition's cgroup, or in one below it, as a run's own is."""
+    own = cgroup.group(host)
+    for line in (host.text(f"/proc/{pid or 'self'}/cgroup") or "").splitlines():
+        _, controllers, name = line.split(":", 2)
+        if not controllers if version == 2 else "cpuset" in controllers.split(","):
+            return name == own or name.startswith(f"{own}/")
+    return False
+
+
+def _leaf(host: Host, group: str) -> str:
+    """Where tasks go: below a slice, because a cgroup with tasks of its own cannot have scopes and containers too."""
+    if not group.endswith(cgroup.SLICE):
+        return group
+    with contextlib.suppress(FileExistsError):
+        host.mkdir(f"{group}/joined")
+    return f"{group}/joined"
 
 
 def _enter(host: Host, group: str, pid: int) -> None:

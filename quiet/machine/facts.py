@@ -132,6 +132,11 @@ class Facts:
         return by_node or {0: self.online}
 
     @cached_property
+    def memory_nodes(self) -> CpuSet:
+        """The NUMA nodes that have memory; node 0 where the kernel has no nodes."""
+        return self._list("/sys/devices/system/node/has_memory") or frozenset(self.nodes)
+
+    @cached_property
     def slow_cpus(self) -> CpuSet:
         """The CPUs of the smaller core types of a hybrid machine; empty on an even one."""
         # efficient cores, and on some processors a few more that save still more power

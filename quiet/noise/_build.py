@@ -6,14 +6,16 @@ from pathlib import Path
 
 import cffi
 
-HEADER = Path("quiet/noise/c/detector.h").read_text(encoding="utf-8")
+HEADERS = [Path("quiet/noise/c", name).read_text(encoding="utf-8") for name in ("detector.h", "chain.h")]
 
 ffibuilder = cffi.FFI()
-ffibuilder.cdef("".join(line for line in HEADER.splitlines(keepends=True) if not line.startswith("#")))
+for header in HEADERS:
+    lines = (line for line in header.splitlines(keepends=True) if not line.startswith("#") or "CHAIN_BODY" in line)
+    ffibuilder.cdef("".join(lines))
 ffibuilder.set_source(
     "quiet.noise._noise",
-    '#include "detector.h"\n',
-    sources=["quiet/noise/c/detector.c"],
+    '#include "detector.h"\n#include "chain.h"\n',
+    sources=["quiet/noise/c/detector.c", "quiet/noise/c/chain.c"],
     include_dirs=["quiet/noise/c"],
     extra_compile_args=["-O2", "-g", "-Wall", "-falign-functions=64"],
 )

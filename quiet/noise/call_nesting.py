@@ -8,6 +8,7 @@ for. Their names are the inner ones'.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -65,72 +66,85 @@ class Frame:
         return self.length - sum(each.length for each in self.inner)
 
 
-class _Stack:
-    """The frames that are open on the CPU now, and the finished outermost ones."""
+class CallStack:
+    """The frames that are open on one CPU now, and the finished outermost ones (`done`), which the caller may take.
 
-    def __init__(self, begin: int, own: frozenset[int]) -> None:
+    `own` are the tasks that are not an interruption: the watching one, and idle (0).
+    """
+
+    def __init__(self, begin: int, own: AbstractSet[int]) -> None:
         self.begin, self.own = begin, own
         self.open: list[Frame] = []
         self.done: list[Frame] = []
-        self.works: dict[int, Frame] = {}  # per task: the work that it has begun and not ended
-        self.last = begin
+        self._works: dict[int, Frame] = {}  # per task: the work that it has begun and not ended
+        self._first = True  # no frame has ended yet
 
-    def pop(self, time: int) -> Frame:
+    def feed(self, event: TraceEvent) -> None:
+        """The next event."""
+        if event.action == BEGIN:
+            frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
+            if event.kind == WORK:
+                self._works[event.pid] = frame
+            self.open.append(frame)
+        elif event.action == END:
+            if event.kind == WORK:
+                self._works.pop(event.pid, None)
+            self._end(event)
+        elif event.action == SWITCH:
+            self._switch(event)
+        elif event.action == POINT and (
+            event.kind != FAULT or event.pid in self.own
+        ):  # those of other tasks are part of them
+            length = event.key  # a point at its end, with its length
+            frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
+            self._add(frame)
+
+    def close(self, end: int) -> list[Frame]:
+        """The finished frames; those that are still open end now."""
+        while self.open:
+            self._pop(end)
+        return self.done
+
+    def _add(self, frame: Frame) -> None:
+        self._first = False
+        (self.open[-1].inner if self.open else self.done).append(frame)
+
+    def _pop(self, time: int) -> None:
         frame = self.open.pop()
         frame.end = time
-        (self.open[-1].inner if self.open else self.done).append(frame)
-        return frame
+        self._add(frame)
 
-    def end(self, event: TraceEvent) -> None:
+    def _end(self, event: TraceEvent) -> None:
         """Close the frame that ends, with what is still open in it. One that began before the trace begins there."""
         for depth in range(len(self.open) - 1, -1, -1):
             frame = self.open[depth]
             if frame.kind == event.kind and frame.key == event.key:
                 while len(self.open) > depth:
-                    self.pop(event.time)
+                    self._pop(event.time)
                 return
             if frame.kind == THREAD:
                 break  # another task's frames cannot end here
-        if not self.open and not self.done:
-            frame = Frame(event.kind, event.name, self.begin, event.time, event.pid, event.key, again=True)
-            self.done.append(frame)
+        if not self.open and self._first:
+            self._add(Frame(event.kind, event.name, self.begin, event.time, event.pid, event.key, again=True))
 
-    def switch(self, event: TraceEvent) -> None:
+    def _switch(self, event: TraceEvent) -> None:
         while self.open:
-            self.pop(event.time)
+            self._pop(event.time)
         if event.other not in self.own:
             self.open.append(Frame(THREAD, event.name, event.time, pid=event.other))
-            if work := self.works.get(event.other):
+            if work := self._works.get(event.other):
                 self.open.append(Frame(WORK, work.name, event.time, pid=event.other, key=work.key, again=True))
 
 
 def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
     """The outermost frames of one CPU in order, from its events in order.
 
-    `own` are the tasks that are not an interruption: the watching one, and idle (0). `begin` and `end` limit the trace.
+    `own`: as in CallStack. `begin` and `end` limit the trace.
     """
-    stack = _Stack(begin, own)
+    stack = CallStack(begin, own)
     for event in events:
-        if event.action == BEGIN:
-            frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
-            if event.kind == WORK:
-                stack.works[event.pid] = frame
-            stack.open.append(frame)
-        elif event.action == END:
-            if event.kind == WORK:
-                stack.works.pop(event.pid, None)
-            stack.end(event)
-        elif event.action == SWITCH:
-            stack.switch(event)
-        elif event.action == POINT and (
-            event.kind != FAULT or event.pid in own
-        ):  # those of other tasks are part of them
-            length = event.key  # a point at its end, with its length
-            frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
-            (stack.open[-1].inner if stack.open else stack.done).append(frame)
-    while stack.open:
-        stack.pop(end)
-    return stack.done
+        stack.feed(event)
+    return stack.close(end)
 
 
 @dataclass(slots=True)

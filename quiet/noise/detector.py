@@ -19,6 +19,8 @@ from quiet.machine import affinity
 from quiet.noise._noise import ffi, lib
 from quiet.noise.attribute import Gap
 from quiet.noise.calibration import calibrate, faults, interruptions, periods
+from quiet.noise.chains import Chain
+from quiet.noise.core_frequency import FEWEST, LENGTH, ChainFacts, chain_facts, time_chains
 
 CAPACITY = 1 << 20  # gaps that are kept for each CPU: 24 MiB,
 MEMORY = 256 << 20  # and for all of them together
@@ -76,8 +78,28 @@ class Placed(NamedTuple):
     limits: tuple[str, ...]
 
 
+def _chains() -> list[Chain]:
+    with contextlib.suppress(OSError):
+        return time_chains(LENGTH, FEWEST)
+    return []
+
+
+def _facts() -> ChainFacts | None:
+    with contextlib.suppress(OSError):
+        return chain_facts()
+    return None
+
+
+_ORDERS: dict[str, Callable[[], object]] = {
+    "fault": faults,
+    "interrupt": interruptions,
+    "facts": _facts,
+    "chains": _chains,
+}
+
+
 class Detector:
-    """A detector's process, forked. In order: `placed`, `interruption` if wanted, `ready`, `go`, `leave`, `result`."""
+    """A detector's process, forked. In order: `placed`, measurements there, `ready`, `go`, `leave`, `result`."""
 
     def __init__(self, cpu: int, request: DetectorRequest) -> None:
         """Raises DetectorError when there is no memory for it."""
@@ -119,8 +141,11 @@ class Detector:
         self.watch.threshold = threshold
         channel.send(Placed(period, step, threshold, tuple(limits)))
         while (order := channel.recv()) != "watch":
-            channel.send(faults() if order == "fault" else interruptions())
-        return 1 if lib.qn_watch_run(self.watch) else 0
+            channel.send(_ORDERS[order]())
+        if lib.qn_watch_run(self.watch):
+            return 1
+        channel.send(_chains())
+        return 0
 
     def _answer(self, *orders: str) -> Any:
         try:
@@ -157,6 +182,23 @@ class Detector:
     def fault(self) -> int:
         """How long a page fault takes at least, as things are now, in ticks; 0: not known."""
         return min(self._answer("fault"), default=0)
+
+    def chain_facts(self) -> ChainFacts | None:
+        """How chains of additions are timed there; None on a processor that has none."""
+        facts: ChainFacts | None = self._answer("facts")
+        return facts
+
+    def chains(self) -> list[Chain]:
+        """Chains of core_frequency.LENGTH, timed there now; none on a processor that has none."""
+        timed: list[Chain] = self._answer("chains")
+        return timed
+
+    def chains_after(self) -> list[Chain]:
+        """The same after the watching, once it may leave; none when it was ended."""
+        with contextlib.suppress(EOFError, OSError):
+            timed: list[Chain] = self._channel.recv()
+            return timed
+        return []
 
     def ready(self) -> None:
         """Have it run up to where it only waits for `go`."""
@@ -262,16 +304,18 @@ def wait(detectors: Sequence[Detector], seconds: float, tick: Tick) -> None:
             time.sleep(0.005)
 
 
-def check_cpus(cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str) -> None:
-    """Raises UsageError for CPUs that cannot be tested, and Refused where nothing would be left for the rest."""
+def check_cpus(
+    cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str, fifo: int = 0
+) -> None:
+    """Raises UsageError for CPUs that cannot be tested, and Refused where real-time detectors would leave no other."""
     from quiet import cpulist
 
     if absent := cpus - present:
         raise UsageError(f"{option} {cpulist.format(absent)}: no such CPU; this host has {cpulist.format(present)}")
     if dark := cpus - online:
         raise UsageError(f"{option} {cpulist.format(dark)}: offline; online are {cpulist.format(online)}")
-    if cpus >= online:
+    if fifo and cpus >= online:
         raise Refused(
-            f"{option} {cpulist.format(cpus)}: these are all the CPUs that are online, and the rest of the system "
-            "has to run somewhere: leave at least one out"
+            f"{option} {cpulist.format(cpus)}: with --fifo the rest of the system could not run on these, and they are "
+            "all the CPUs that are online: leave at least one out"
         )

@@ -12,16 +12,18 @@ from statistics import median
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
-from quiet.errors import UsageError
 from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.machine.virtualization import hypervisor
-from quiet.noise import attribute_untraced, clock, counters, decode, detector, events, tracefs
+from quiet.noise import attribute_untraced, clock, core_frequency, counters, decode, detector, events, tracefs
 from quiet.noise.attribute import Account, account
 from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
+from quiet.noise.command_tasks import TaskTimes, all_tasks, ran
+from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
 from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
+from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
@@ -61,6 +63,9 @@ class OnCpu:
     tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
     events: int = 0  # traced
     event_cost: float | None = None  # what tracing one takes, in ticks; None: not known
+    tasks: list[TaskTimes] = field(default_factory=list)  # that ran here, where nothing was traced
+    frequency: CoreFrequency | None = None  # right before and right after
+    fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
 
 
 @dataclass(slots=True)
@@ -75,6 +80,8 @@ class NoiseMeasurement:
     in_place: dict[int, frozenset[str]]  # for each CPU the remedies that are in place already
     cpus: dict[int, OnCpu] = field(default_factory=dict)
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
+    absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
+    naming: str = ""  # what would have the kernel name more causes, as a clause
 
 
 def measure(
@@ -85,12 +92,15 @@ def measure(
 ) -> NoiseMeasurement:
     """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
-    detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
+    detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source, wanted.fifo)
     with _elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
         first = clock.moment()
         limits: list[str] = []
-        traced = _can_trace(host, wanted, limits)
+        if wanted.cpus >= facts.online:
+            limits.append("all CPUs are measured, so this command and the rest of the system interrupt them too")
+        naming: list[str] = []
+        traced = _can_trace(host, wanted, limits, naming)
         request = _asked(wanted, traced)
         started = stack.enter_context(detectors(sorted(wanted.cpus), request))
         for each in started:
@@ -98,36 +108,67 @@ def measure(
         traces: list[tracefs.Instance] = []
         alone: dict[int, float] = {}
         if traced:
-            with _counting_instead(limits):
+            with _counting_instead(limits, naming):
                 traces = open_traces(host, wanted.cpus, facts.online, BUFFER_KB, stack)
         if not traces:
             alone = {each.cpu: each.interruption() for each in started}
         with _on(traces):
             costs = _costs(traces[0], started) if traces else []
+            speeds = [_Speed(each, host) for each in started]
             for each in started:
                 each.ready()
             for trace in traces:
                 trace.forget()
+            tasks = {} if traces else all_tasks(host)
             before = counters.read(host, wanted.cpus, clock.now)
             detector.wait(started, wanted.seconds, _draining(traces, tick))
             after = counters.read(host, wanted.cpus, clock.now)
+            tasks_after = {} if traces else all_tasks(host)
             for each in started:
                 each.leave()
+            for speed in speeds:
+                speed.after()
         both = Clock(first, clock.moment())
         watched = {each.cpu: each.result() for each in started}
         seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
-        given = {cpu: wanted.applied | _boot_parameters(facts, cpu) for cpu in watched}
+        given = {cpu: wanted.applied | boot_parameters(facts, cpu) for cpu in watched}
         together = cpulist.format(wanted.cpus | facts.nohz_full)
-        result = NoiseMeasurement(both, seconds, hypervisor(facts), "", limits, given, together=together)
+        result = NoiseMeasurement(
+            both, seconds, hypervisor(facts), "", limits, given, {}, together, absent_parameters(facts), "".join(naming)
+        )
         if traces:
             result.source = f"kernel tracing, clock {traces[0].clock}"
             _attribute(result, host, traces, watched, before, after)
         else:
             result.source = "the gaps' times, the detector's own counters and the kernel's counts"
             _fold(result, watched, before, after, alone)
-        for on in result.cpus.values():  # one value for all: it is the same kernel's code, and what differs is noise
+            for cpu, on in result.cpus.items():
+                on.tasks = [task for task in ran(tasks, tasks_after, cpu) if task.tid != on.watched.pid]
+        for speed in speeds:
+            on = result.cpus[speed.cpu]
+            speed.report(on, both)  # the cost is one value for all: the same kernel's code, and what differs is noise
             on.event_cost = median(costs) if costs else None
         return result
+
+
+class _Speed:
+    """The frequency of a detector's CPU, by chains right before and right after its watching."""
+
+    def __init__(self, on: Detector, host: Host) -> None:
+        self.cpu, self._detector, self._host = on.cpu, on, host
+        self._facts, self._timed = on.chain_facts(), on.chains()
+
+    def after(self) -> None:
+        """Once the detector may leave."""
+        self._timed += self._detector.chains_after()
+
+    def report(self, on: OnCpu, both: Clock) -> None:
+        """Put it there, beside the one frequency that the limits of cpufreq allow, if they do."""
+        if self._facts:
+            on.frequency = core_frequency.judged(self.cpu, self._timed, self._facts, both.per_second)
+        folder = f"/sys/devices/system/cpu/cpu{self.cpu}/cpufreq"
+        low, high = (self._host.text(f"{folder}/scaling_{which}_freq") for which in ("min", "max"))
+        on.fixed_hz = float(high) * 1000 if high and high == low and high.isdecimal() else None
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
@@ -144,19 +185,6 @@ def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float
             lengths.append([each.fault() for each in detectors])
     without, within = ([min(each) for each in zip(*lengths, strict=True)] for lengths in lengths_by.values())
     return [max(b - a, 0) for a, b in zip(without, within, strict=True)]
-
-
-def _boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
-    """The kernel parameters of remedies that hold for a CPU."""
-    names = {"nohz_full"} if cpu in facts.nohz_full else set()
-    for word in facts.command_line.split():
-        name, _, value = word.partition("=")
-        if name == "rcu_nocbs":
-            with contextlib.suppress(UsageError):
-                names |= {name} if value == "all" or cpu in cpulist.parse(value) else set()
-        elif word == "tsc=nowatchdog":
-            names.add("tsc")
-    return frozenset(names | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
 
 
 @contextlib.contextmanager
@@ -187,23 +215,24 @@ def _ticks_per_second() -> float:
     return Clock(first, clock.moment()).per_second
 
 
-def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str]) -> bool:
-    """Whether the kernel's tracing can be used; why not goes to `limits`."""
+def _can_trace(host: Host, wanted: NoiseRequest, limits: list[str], naming: list[str]) -> bool:
+    """Whether the kernel's tracing can be used; why not goes to `limits`, and what would help to `naming`."""
     if not wanted.trace:
         limits.append("kernel tracing was not asked for")
         return False
-    with _counting_instead(limits):
+    with _counting_instead(limits, naming):
         tracefs.check(host)
         return True
     return False
 
 
 @contextlib.contextmanager
-def _counting_instead(limits: list[str]) -> Iterator[None]:
+def _counting_instead(limits: list[str], naming: list[str]) -> Iterator[None]:
     try:
         yield
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so causes are found by counting: {error}")
+        naming.append(error.naming)
 
 
 def open_traces(

@@ -9,7 +9,7 @@ Documentation/admin-guide/kernel-parameters.txt, and the functions named.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
@@ -28,6 +28,11 @@ class Remedy(NamedTuple):
     text: str
     still: str = ""  # what it means when it comes although that is in place already
     by: str = ".*"  # who did it, where that makes a difference
+
+    @property
+    def sentence(self) -> str:
+        """The text, led by the knob or the kernel parameter."""
+        return {KNOB: f"knob {self.what}: ", BOOT: f"boot with {self.what}: "}.get(self.how, "") + self.text
 
 
 def _knob(pattern: str, knob: str, text: str, by: str = ".*") -> Remedy:
@@ -196,7 +201,8 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         _knob(r".*", "cpuset", "a task that may run here; an isolated partition and `quiet run` keep it away"),
     ),
     COUNTED: (
-        _knob(r".*", "irq", "an interrupt that is not the tick; run as root, where the kernel's tracing names it"),
+        _knob(r"other timer", "tasks", "a timer of a task that slept here, or of the kernel{naming}"),
+        _knob(r".*", "irq", "an interrupt that is not the tick{naming}"),
     ),
     NMI: (
         _knob(r".*(perf|watchdog).*", "watchdog.nmi", "the hard lockup detector, or somebody's perf"),
@@ -220,23 +226,34 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
             "a hiccup of the processor or memory below one microsecond; neither interrupt nor task was seen in it",
         ),
     ),
-    UNKNOWN: (_none(r".*", "the evidence does not say; run as root, where the kernel's tracing tells"),),
+    UNKNOWN: (_none(r".*", "the evidence does not say{naming}"),),
 }
 REMEDIES = tuple(item._replace(kind=kind) for kind, items in _BY_KIND.items() for item in items)
 
 
-def remedy(cause: Cause, cpu: int, in_place: Collection[str] = (), cpus: str = "") -> Remedy:
+def remedy(
+    cause: Cause,
+    cpu: int,
+    in_place: Collection[str] = (),
+    cpus: str = "",
+    absent: Mapping[str, str] | None = None,
+    naming: str = "",
+) -> Remedy:
     """The remedy for a cause on a CPU. `in_place`: the knobs that are applied and the kernel parameters that are given.
 
     What is in place already is no remedy (NONE): then the text says what it means that the cause is there all the same.
-    `cpus`: the list for kernel parameters; default: this CPU.
+    Nor is what this host cannot do (`absent`, with the reasons). `cpus`: the list for kernel parameters; default: this
+    CPU. `naming`: what would have the kernel name a cause that is only counted, as a clause.
     """
     for item in REMEDIES:
         if item.kind != cause.kind or not re.fullmatch(item.pattern, cause.name) or not re.fullmatch(item.by, cause.by):
             continue
-        names = {"cpu": cpu, "cpus": cpus or str(cpu)}
+        names = {"cpu": cpu, "cpus": cpus or str(cpu), "naming": naming}
         filled = item._replace(what=item.what.format(**names), text=item.text.format(**names))
-        if filled.what.partition("=")[0] not in in_place:
+        name = filled.what.partition("=")[0]
+        if name and name in (absent or {}):
+            return filled._replace(how=NONE, what="", text=f"{filled.text}; {(absent or {})[name]}")
+        if name not in in_place:
             return filled
         what = f"knob {filled.what}" if filled.how == KNOB else filled.what
         named = f"{what} is in place already, and this came all the same: {filled.text}"
@@ -247,4 +264,8 @@ def remedy(cause: Cause, cpu: int, in_place: Collection[str] = (), cpus: str = "
 def stopped_by(name: str) -> list[Remedy]:
     """What a knob or a kernel parameter removes: for `quiet explain`."""
     removers = (item for item in REMEDIES if item.how in (KNOB, BOOT) and item.what.partition("=")[0] == name)
-    return [item._replace(text=item.text.replace("{cpus}", "LIST").replace("{cpu}", "N")) for item in removers]
+    return [item._replace(text=_of_any(item.text)) for item in removers]
+
+
+def _of_any(text: str) -> str:
+    return text.replace("{cpus}", "LIST").replace("{cpu}", "N").replace("{naming}", "")

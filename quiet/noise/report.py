@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from quiet.noise import clock
 from quiet.noise.attribute import HOST, STALL, UNKNOWN, Cause, Total
 from quiet.noise.budgets import Budgets, Nanoseconds, show
+from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
 from quiet.noise.remedies import BOOT, KNOB, remedy
 
+FREQUENCY = "frequency"  # in Exceeded, beside the budgets: another one than cpufreq's limits fix
+FIXED_WITHIN = 0.01
 LONG_NS = 1_000  # gaps above this have to have a cause
 PERCENTILES = (50, 90, 99)
 
@@ -32,11 +35,14 @@ class Exceeded:
     @property
     def text(self) -> str:
         """For people."""
-        return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, allowed {self._show(self.limit)}"
+        word = "fixed at" if self.budget == FREQUENCY else "allowed"
+        return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, {word} {self._show(self.limit)}"
 
     def _show(self, value: float) -> str:
         if self.budget == "max-gap":
             return show(value)
+        if self.budget == FREQUENCY:
+            return f"{value / 1e9:.3f} GHz"
         return f"{value:.3g} " + ("%" if self.budget == "max-lost" else "a second")
 
 
@@ -54,6 +60,15 @@ class CauseReport:
     remedy: str
     knob: str | None
     boot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """A task that ran on a CPU, by the scheduler's statistics: how often it got the CPU, and for how long in all."""
+
+    task: str
+    count: int
+    total_ns: Nanoseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,8 @@ class CpuReport:
     histogram_ns: tuple[tuple[Nanoseconds, int], ...]
     looking_pct: float
     limits: tuple[str, ...]
+    tasks: tuple[TaskReport, ...] = ()  # where nothing was traced: with it, they are among the causes
+    frequency: CoreFrequency | None = None  # by chains of additions right before and right after
 
     @property
     def own_pct(self) -> float:
@@ -153,6 +170,9 @@ def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
         exceeded += [
             Exceeded(cpu, name, limit, value) for name, limit, value in values if limit is not None and value > limit
         ]
+        actual = on.frequency.hz if on.frequency else None
+        if actual and on.fixed_hz and abs(actual / on.fixed_hz - 1) > FIXED_WITHIN:
+            exceeded.append(Exceeded(cpu, FREQUENCY, on.fixed_hz, actual))
     return exceeded
 
 
@@ -183,8 +203,7 @@ def unattributed(on: OnCpu, long: int) -> int:
 
 
 def _cause(measured: NoiseMeasurement, cpu: int, cause: Cause, total: Total) -> CauseReport:
-    item = remedy(cause, cpu, measured.in_place[cpu], measured.together)
-    lead = {KNOB: f"knob {item.what}: ", BOOT: f"boot with {item.what}: "}.get(item.how, "")
+    item = remedy(cause, cpu, measured.in_place[cpu], measured.together, measured.absent, measured.naming)
     return CauseReport(
         cause=label(cause),
         kind=cause.kind,
@@ -193,7 +212,7 @@ def _cause(measured: NoiseMeasurement, cpu: int, cause: Cause, total: Total) -> 
         total_ns=Nanoseconds(measured.clock.ns(total.total)),
         max_ns=Nanoseconds(measured.clock.ns(total.longest)),
         gaps=total.gaps,
-        remedy=lead + item.text,
+        remedy=item.sentence,
         knob=item.what if item.how == KNOB else None,
         boot=item.what if item.how == BOOT else None,
     )
@@ -231,6 +250,8 @@ def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
         histogram_ns=tuple((ns(low), count) for low, count in sorted(watched.histogram.items())),
         looking_pct=lost_pct(on, watched.looking),
         limits=watched.limits,
+        frequency=on.frequency,
+        tasks=tuple(TaskReport(f"{t.comm} ({t.tid})", t.slices, Nanoseconds(t.run_ns)) for t in on.tasks),
     )
 
 

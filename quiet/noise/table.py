@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from quiet.noise.budgets import NONE, show
+from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, interrupts
 
 BAR = 40
 _HOST = "the host's, which no setting in here can change"
 FEW = 12  # causes that are shown for a CPU; --json has all
+FEW_TASKS = 5
 
 
 def lines(report: NoiseReport) -> Iterator[str]:
@@ -46,6 +48,8 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
         f"**CPU {number}**: {cpu.gaps:,} gaps, {cpu.lost_pct:.4f} % lost, longest {show(cpu.max_ns)}, "
         f"{interrupts(cpu.interrupts):,} interrupts"
     )
+    if cpu.frequency:
+        yield f"  {core_frequency(cpu.frequency)}"
     if not cpu.gaps:
         yield "  nothing interrupted it"
         return
@@ -59,6 +63,10 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     if cpu.smi:
         yield f"  {cpu.smi} firmware interruptions (SMI) were counted"
     yield from _causes(cpu.causes)
+    if cpu.tasks:
+        first = (f"{each.task} {each.count:,} times, {show(each.total_ns)}" for each in cpu.tasks[:FEW_TASKS])
+        more = f"; and {len(cpu.tasks) - FEW_TASKS} more" if len(cpu.tasks) > FEW_TASKS else ""
+        yield f"  tasks that ran here: {'; '.join(first)}{more}"
     if cpu.tracing.events:
         cost = "their cost was not measured"
         if cpu.tracing.event_ns is not None:
@@ -79,6 +87,20 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
             yield f"  {title}: the kernel counted {line.counted}, the trace shows {line.traced}"
     yield ""
     yield from histogram({round(low): count for low, count in cpu.histogram_ns})
+
+
+def core_frequency(core: CoreFrequency) -> str:
+    """The frequency of a core right before and right after, as a line."""
+    if core.hz is None or core.low_hz is None or core.high_hz is None:
+        return f"frequency not known: {core.why}"
+    parts = [f"{core.hz / 1e9:.3f} GHz ({core.low_hz / 1e9:.3f} to {core.high_hz / 1e9:.3f})"]
+    if core.below and core.below >= 0.005:
+        parts.append(f"{core.below:.0%} of the time more than 1 % below the highest")
+    if core.why:
+        parts.append(core.why)
+    elif core.shared and core.shared >= 0.005:
+        parts.append(f"another thread ran on this core for {core.shared:.0%} of the time")
+    return f"frequency before and after: {'; '.join(parts)}"
 
 
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import QuietError
 from quiet.host.host import Host
-from quiet.host.proc import start_time
+from quiet.host.proc import mounts, start_time
 from quiet.host.reader import Reader
 from quiet.noise import formats
 from quiet.noise.events import EventType, Values
@@ -25,11 +25,21 @@ PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NUMBER = struct.Struct("=H")  # of an event's kind
 PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # of events that are kept
+_NEEDS_ROOT = ("tracing needs root", "run as root")
 CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
 
 
 class NoTraceError(QuietError):
-    """There is no tracing here; the text says why."""
+    """There is no tracing here; the text says why, `remedy` how to get it ("": not at all)."""
+
+    def __init__(self, text: str, remedy: str = "") -> None:
+        super().__init__(text)
+        self.remedy = remedy
+
+    @property
+    def naming(self) -> str:
+        """A clause for the remedies of causes that have no name without tracing."""
+        return f"; {self.remedy}, and the kernel's tracing names it" if self.remedy else ""
 
 
 def mount(reader: Reader) -> str:
@@ -38,16 +48,18 @@ def mount(reader: Reader) -> str:
         if reader.exists(f"{place}/instances"):
             return place
     if reader.exists("/sys/kernel/tracing") or reader.exists("/sys/kernel/debug"):
-        raise NoTraceError(
-            "tracefs is not mounted or not readable: mount -t tracefs nodev /sys/kernel/tracing, as root"
-        )
+        root = os.geteuid() == 0
+        if any(mount.path in PLACES or mount.type == "debugfs" for mount in mounts(reader)):
+            raise NoTraceError("tracing is not permitted here") if root else NoTraceError(*_NEEDS_ROOT)
+        text = f"tracefs is not mounted; {'' if root else 'as root: '}mount -t tracefs nodev /sys/kernel/tracing"
+        raise NoTraceError(text, "mount tracefs" if root else "mount tracefs and run as root")
     raise NoTraceError("this kernel has no tracing")
 
 
 def check(reader: Reader) -> None:
     """Raises NoTraceError when no instance can be made here, with why."""
     if not reader.access(f"{mount(reader)}/instances", os.W_OK):
-        raise NoTraceError("tracing needs root")
+        raise NoTraceError(*_NEEDS_ROOT)
 
 
 def remove_left_over(host: Host) -> list[str]:
@@ -85,7 +97,7 @@ class Instance:
         try:
             self.host.mkdir(self.path)
         except PermissionError:
-            raise NoTraceError("tracing needs root") from None
+            raise NoTraceError(*_NEEDS_ROOT) from None
         except OSError as error:
             raise NoTraceError(f"no trace instance can be made: {error.strerror}") from None
         try:
@@ -169,9 +181,16 @@ class Instance:
                 self._pages.setdefault(cpu, []).append(page)
                 self._taken += len(page)
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that drain() has taken and pages() has not given yet."""
+        return self._taken
+
     def pages(self, cpu: int) -> Iterator[bytes]:
         """The trace of a CPU as raw pages, which are then taken out of the buffer."""
-        yield from self._pages.pop(cpu, [])
+        drained = self._pages.pop(cpu, [])
+        self._taken -= sum(len(page) for page in drained)
+        yield from drained
         yield from self._new_pages(cpu)
 
     def records(self, cpu: int) -> Iterator[tuple[int, EventType, int, Values]]:

@@ -16,9 +16,10 @@ from quiet.errors import Refused, UsageError
 from quiet.host.host import Host
 from quiet.host.lock import make_folders
 from quiet.host.reader import Reader
+from quiet.machine import trusted_program
 from quiet.machine.cpu_selection import parse_requested
 from quiet.machine.facts import CPU, Facts
-from quiet.service import systemd_unit, trusted_program
+from quiet.service import systemd_unit
 from quiet.service.systemd_unit import MARK, NAME
 from quiet.settings import journal
 from quiet.settings.profile import Profile, parse

@@ -16,7 +16,7 @@ from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.machine.affinity import join
 from quiet.machine.cpu_selection import CpuPartition
-from quiet.settings import journal, profile, run, verify
+from quiet.settings import journal, profile, use, verify
 from quiet.settings.apply import Receipt, apply
 from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
@@ -84,15 +84,15 @@ def applied(
     """
     host = _host(root)
     outcome: Outcome | None = None
-    with run.in_use(host) as users:
+    with use.in_use(host) as users:
         ours = journal.load(host) is None
         try:
-            receipt = run.apply_for_use(host, users, _loaded(profile), cpus)
+            receipt = use.apply_for_use(host, users, _loaded(profile), cpus)
             ours = True
             yield AppliedHost(host.root or "/", receipt.cpus, receipt)
         finally:
             if ours:
-                outcome = run.end_use(host, users)
+                outcome = use.end_use(host, users)
     if outcome is not None:
         for left in outcome.left:
             raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")

@@ -22,7 +22,7 @@ from quiet.settings.journal_writer import Journal, opened, unchanged
 from quiet.settings.plan import Change, Plan, Skipped
 from quiet.settings.profile import Profile
 from quiet.targets import registry, value_types
-from quiet.targets.cgroup import GROUP
+from quiet.targets.cgroup import group
 
 _LISTS = ("task:", "irq:", "cgroup:")
 _ROUNDS = 5  # tasks fork and drivers request interrupts while we write
@@ -79,10 +79,9 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
     if record is None:
         if outside := write_access.whole(Facts(host)):
             raise Refused(outside)
-        if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{GROUP}") is not None:
-            raise Refused(
-                f'a cgroup {GROUP} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"'
-            )
+        own = group(host)
+        if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{own}") is not None:
+            raise Refused(f'a cgroup {own} exists already and is not ours; remove it (rmdir) or set cpuset to "leave"')
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(f'{", ".join(names)} runs, and the profile says rivals = "refuse"; stop it, or say "quiet"')
         return profile.choose(Facts(host), requested)

@@ -87,7 +87,9 @@ def parse(text: str, source: str, label: str = "") -> Profile:
         raise UsageError(f"{label}: more than {_MOST >> 10} KiB; no profile is that long")
     try:
         data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number with too many digits
+    except RecursionError:
+        raise UsageError(f"{label}: nested too deeply") from None
+    except ValueError as error:  # also a number with too many digits
         raise UsageError(f"{label}: {error}") from None
     return check(data, label, source)
 
@@ -178,10 +180,16 @@ def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
         if knob is None:
             raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        if not (value in knob.choices or (knob.numeric and number)):
-            allowed = ", ".join(f'"{choice}"' for choice in knob.choices) + (
-                " or a number from 1" if knob.numeric else ""
-            )
+        if not (value in knob.choices or (knob.numeric and number) or (knob.lists and _is_list(value))):
+            allowed = ", ".join(f'"{choice}"' for choice in knob.choices)
+            allowed += " or a number from 1" if knob.numeric else ' or a list such as "0-1"' if knob.lists else ""
             raise UsageError(f"{label}: key 'knobs.{name}' must be {allowed}, not {value!r}")
         knobs[name] = str(value)
     return knobs
+
+
+def _is_list(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(cpulist.parse(value))
+    except UsageError:
+        return False

@@ -3,16 +3,40 @@
 cgroup:/quiet              the cgroup: "present" or absent
 cgroup:/quiet/cpuset.cpus  a file of it
 cgroup:/+cpuset            whether the controller is passed on to a cgroup's children: "on" or "off"
+
+The isolated CPUs' cgroup is /quiet.slice where systemd manages cgroups, and /quiet elsewhere: see `group`.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from quiet.host.host import Host
 from quiet.host.proc import cpuset_mount
 from quiet.host.reader import Reader
+from quiet.targets import systemd
 from quiet.targets.target_type import TargetType
 
-GROUP = "/quiet"  # the cgroup of the isolated CPUs
+GROUP, SLICE = "/quiet", "/quiet.slice"
+
+
+def group(reader: Reader) -> str:
+    """The cgroup of the isolated CPUs on this host: a slice where systemd has cgroup v2 with all controllers.
+
+    An earlier version's /quiet is used as long as it is there.
+    """
+    if cpuset_mount(reader) != (2, "/sys/fs/cgroup") or not systemd.booted(reader):
+        return GROUP
+    return GROUP if reader.exists(f"/sys/fs/cgroup{GROUP}/cgroup.procs") else SLICE
+
+
+def groups_below(reader: Reader, path: str) -> Iterator[str]:
+    """The folder of a cgroup and of all below it: runs have their own."""
+    yield path
+    for name in reader.names(path):
+        if reader.exists(f"{path}/{name}/cgroup.procs"):
+            yield from groups_below(reader, f"{path}/{name}")
 
 
 def _written_file(reader: Reader, name: str) -> str:
@@ -52,9 +76,24 @@ def _remove(host: Host, name: str) -> None:
 
 
 def _remove_group(host: Host, path: str) -> None:
+    empty_group(host, path, path.rpartition("/")[0])
+    host.rmdir(path)
+
+
+def empty_group(host: Host, path: str, outside: str) -> None:
+    """Move the tasks of a cgroup and of all below it to another one, and remove those below."""
+    first, *below = groups_below(host, path)
+    for each in reversed(below):
+        with contextlib.suppress(FileNotFoundError):  # a run has just ended
+            _move_tasks(host, each, outside)
+            host.rmdir(each)
+    _move_tasks(host, first, outside)
+
+
+def _move_tasks(host: Host, path: str, to: str) -> None:
     v2 = host.exists(path + "/cgroup.procs") and host.exists(path + "/cgroup.controllers")
     members = "cgroup.procs" if v2 else "tasks"
-    outside = path.rpartition("/")[0] + "/" + members
+    outside = f"{to}/{members}"
     for _ in range(20):  # a task may fork while it is moved
         tasks = (host.text(f"{path}/{members}") or "").split()
         for task in tasks:
@@ -64,7 +103,6 @@ def _remove_group(host: Host, path: str) -> None:
                 continue
         if not tasks:
             break
-    host.rmdir(path)
 
 
 CGROUP = TargetType("cgroup", _get, _put, _remove, _written_file)

@@ -33,32 +33,41 @@ def without_c(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+def reported(page: Path, *arguments: str | Path) -> None:
+    done = without_c(*arguments, "--output", page)
+    assert done.returncode in (0, 1), done.stderr
+    assert "</html>" in page.read_text()
+
+
 def test_stored_trials_are_compared_and_exported(tmp_path: Path) -> None:
-    data = stored_run(tmp_path / "a.db", noisy(1000, 3, 20, 1))
+    data = stored_run(tmp_path / "a.db", noisy(1000, 4, 20, 1))
     done = without_c("compare", data, data, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
     done = without_c("export", data, "--format", "csv")
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 61
+    assert len(done.stdout.splitlines()) == 81
 
 
-def test_a_stored_study_is_analyzed(tmp_path: Path) -> None:
+def test_a_stored_study_is_analyzed_and_reported(tmp_path: Path) -> None:
     data = stored_study(tmp_path / "s.db", 3, "shuffled", 8, lambda test, *_: 100.0 + test)
     done = without_c("order", "analyze", data, "--json")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)
+    reported(tmp_path / "page.html", "order", "report", data)
 
 
-def test_a_screening_experiment_is_analyzed(tmp_path: Path) -> None:
+def test_a_screening_experiment_is_analyzed_and_reported(tmp_path: Path) -> None:
     rows = [
         {**row, "iteration": iteration, "value": row["value"] + (7 * iteration + number) % 5}
         for iteration in range(8)
         for number, row in enumerate(pilot())
     ]
-    done = without_c("screen", "analyze", table(tmp_path / "pilot.csv", rows), "--json", "--subsamples", "0")
+    data = table(tmp_path / "pilot.csv", rows)
+    done = without_c("screen", "analyze", data, "--json", "--subsamples", "0")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)
+    reported(tmp_path / "page.html", "screen", "report", data, "--subsamples", "0")
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["run", "hash"], ["sweep", "memory"], ["interfere", "hash"]])

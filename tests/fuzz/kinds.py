@@ -13,6 +13,7 @@ from tests.fuzz.damage import NASTY, damage
 from tests.fuzz.seeds import Seeds
 
 Command = tuple[str, ...]
+EVERY_RATE = "github-action-benchmark-bigger"
 LARGE = 1 << 24  # bytes; one was laid there before
 
 
@@ -75,6 +76,21 @@ def pyperf(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
     return Case((("cbench", "compare", *pair),), (path,))
 
 
+def results(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
+    """A file of another benchmark program, read by every command that takes one."""
+    seed = draw.choice(seeds.results)
+    path = _damaged(draw, seed, folder / seed.name)
+    kinds = (*("csv", "parquet", "pyperf", "hyperfine", "benchfmt", "bencher", "otava", "markdown"), EVERY_RATE)
+    command = draw.choice(
+        (
+            *(("compare", str(path), str(seed)), ("compare", str(seed), str(path), "--json")),
+            *(("export", str(path), "--format", draw.choice(kinds), "-o", "out") for _ in range(3)),
+            *(("order", "analyze", str(path)), ("screen", "analyze", str(path))),
+        )
+    )
+    return Case((("cbench", *command),), (path,))
+
+
 def tree(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
     root = folder / "tree"
     shutil.copytree(seeds.tree, root, symlinks=True)
@@ -125,7 +141,7 @@ OPTIONS = {
     ("cbench", "run", "hash", "--quick", "--trials", "2", "--warmup", "0", "--no-trace"): (
         *("--param", "--cpu", "--timeout", "--warmup", "--counter", "--seed", "--stack", "--output", "--processes"),
     ),
-    ("cbench", "compare"): ("", "--level", "--margin", "--headline"),
+    ("cbench", "compare"): ("", "--level", "--threshold", "--headline"),
     ("cbench", "export", "a.db"): ("--format", "--output"),
     ("cbench", "order", "analyze", "orders.csv"): ("--alpha", "--delta", "--value"),
     ("cbench", "screen", "analyze", "treatments.csv", "--value", "elapsed"): (
@@ -188,6 +204,7 @@ KINDS: dict[Callable[[random.Random, Path, Seeds], Case], int] = {
     store: 20,
     table: 10,
     pyperf: 10,
+    results: 10,
     tree: 12,
     journal: 12,
     options: 10,

@@ -98,6 +98,8 @@ class Seeds:
         self.stores = self._stores()
         self.pyperf = folder / "a.json"
         self._cbench("export", "a.db", "--format", "pyperf", "-o", "a.json")
+        data = (CHECKOUT / "tests/cbench/formats/data").iterdir()
+        self.results = sorted(path for path in data if path.is_file() and path.suffix != ".md")
         self.tree = plant(folder / "tree", self._machine())
         self.applied = folder / "applied"
         shutil.copytree(self.tree, self.applied)

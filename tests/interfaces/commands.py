@@ -140,7 +140,7 @@ cbench compare stores/a.db stores/a.db
 cbench compare stores/a.db:hash stores/b.db:sieve --json
 cbench compare stores/processes-a.db stores/processes-b.db
 cbench compare stores/processes-a.db stores/processes-b.db --json
-cbench compare stores/processes-a.db stores/processes-b.db --margin 50% --level 90 --headline min
+cbench compare stores/processes-a.db stores/processes-b.db --threshold 50% --level 90 --headline min
 cbench compare stores/processes-a.db stores/processes-b.db --headline floor --clean-only --json
 cbench compare stores/processes-a.db stores/processes-b.db --headline mean --json
 cbench compare files/a.json files/b.json

@@ -8,6 +8,10 @@ _RULES = (
     "`--as-published` has the definitions of OrderSage's tool together, and no document needs them one by one"
 )
 _SAME = "an option is gone: another one does the same, or no document needs it (CHANGELOG.md names both)"
+_SUITES = (
+    "`cbench compare` has a line a test, JSON by test, and exit codes 1 (regression) and 2 (nothing can be judged); "
+    "`--threshold` replaces `--margin`"
+)
 
 # The beginning of a label as `--list` prints it ("group: command line") and why that command may differ.
 INTENDED: dict[str, str] = {
@@ -24,6 +28,9 @@ INTENDED: dict[str, str] = {
     "help: cbench screen validate --help": _SAME,
     "help: cbench interfere --help": _SAME,
     "help: cbench sweep memory --help": _SAME,
+    "help: cbench compare --help": _SUITES,
+    "stores: cbench compare": _SUITES,
+    "usage: cbench compare": _SUITES,
 }
 # As above, for the end of a label.
 INTENDED_ENDS: dict[str, str] = {"--json --every-rule": _RULES, "usage: cbench": _STEP}

@@ -130,7 +130,7 @@ cbench compare stores/a.db:bogus stores/b.db:hash
 cbench compare stores/a.db stores/b.db --headline bogus
 cbench compare stores/a.db stores/b.db --level 0
 cbench compare stores/a.db stores/b.db --level 100
-cbench compare stores/a.db stores/b.db --margin x
+cbench compare stores/a.db stores/b.db --threshold x
 cbench compare files/not-pyperf.json files/a.json
 cbench export
 cbench export stores/a.db

@@ -290,7 +290,8 @@ def profiles(random: Random, cpus: list[int]) -> Profile:
     chosen: dict[str, object] = {}
     for knob in KNOBS:
         if random.random() < 0.7:
-            chosen[knob.name] = random.choice([*knob.choices, *([random.choice([1, 90])] if knob.numeric else [])])
+            numbers = [random.choice([1, 90])] if knob.numeric else []
+            chosen[knob.name] = random.choice([*knob.choices, *numbers, *(["0-1"] if knob.lists else [])])
     sets = {"isolated": "auto", "housekeeping": "auto", "max_cores": random.randint(1, 5)}
     if random.random() < 0.5:
         isolated = some(random, cpus[random.choice([0, 1, 1]) :] or cpus)

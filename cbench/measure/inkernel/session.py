@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from cbench.machine import counters
+from cbench.machine import chains, counters
 from cbench.measure.inkernel import client
 from cbench.measure.protocol import Job
 from cbench.model import CausesSource, Enough, Keeper, Ready, Session, Settling, Trial, Workload
@@ -47,7 +47,7 @@ def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enou
     )
     measured = request(trials=settling.LIMIT if warmup is None else max(warmup, 1))
     clock = measured.counter.name == counters.ticks_name()
-    step = quantum(counters.ticks_deltas()) if clock else 1
+    step = quantum(chains.ticks_deltas()) if clock else 1
     counter = replace(measured.counter, quantum=step, overhead_median=measured.counter.overhead)
     discarded = measured.values[: first_settled(measured.values, step) if warmup is None else warmup]
     settled = Settling(discarded, (), settling.settled(discarded, step))

@@ -6,20 +6,19 @@ D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurem
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import comb, isnan, sqrt
+from math import isnan, sqrt
 
 import numpy as np
 
-from cbench.order.stats import median_ci, permutation, within_run_effects
+from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
 from cbench.order.stats.median_ci import MedianInterval
-from cbench.stats import multiple_testing
+from cbench.stats import median_ranks, multiple_testing
 from cbench.stats.kruskal import Kruskal, of_sorted
+from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 TRIAL, RUN = "trial", "run"
 LEVEL = 0.95
-FEW = 0.001
-"""A sequence of runs with so few stretches that chance makes it more rarely than this is called blocked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +27,13 @@ class AnalysisRules:
 
     `published`: by those of OrderSage's own tool, which the paper's tables show. p-values are by chi-squared and not
     corrected, but intervals are, for the number of series; a failed trial takes its run with it in fixed order only.
+    `unpaired`: the orders are compared as two samples also where the design pairs the runs.
     """
 
     alpha: float = 0.05
     failures: str = TRIAL
     published: bool = False
+    unpaired: bool = False
 
     @property
     def correction(self) -> str:
@@ -52,7 +53,7 @@ class OrderSample:
 
     def interval(self, level: float, published: bool = False) -> MedianInterval | None:
         """The median's interval; None where there are too few values for it."""
-        ranks = median_ci.ranks(self.values.size, level, published)
+        ranks = median_ranks.ranks(self.values.size, level, published)
         if ranks is None:
             return None
         return MedianInterval(float(self.values[ranks[0] - 1]), self.median, float(self.values[ranks[1] - 1]))
@@ -60,7 +61,11 @@ class OrderSample:
 
 @dataclass(frozen=True, slots=True)
 class SeriesResult:
-    """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are."""
+    """One series. None: it cannot be computed from these trials. p_adjusted, significant: known when all series are.
+
+    p_brunner_munzel: of the studentised rank sum; p_spread, spread_ratio: of random over fixed order; signed_ranks: of
+    runs in pairs; away: these pairs' differences, random less fixed, as shares of the fixed order's median.
+    """
 
     name: str
     fixed: OrderSample
@@ -73,6 +78,12 @@ class SeriesResult:
     first: within_run_effects.LabelEffect | None
     drift: within_run_effects.Drift | None
     p_permutation: float | None
+    p_brunner_munzel: float | None = None
+    p_spread: float | None = None
+    spread_ratio: float | None = None
+    signed_ranks: paired.SignedRanks | None = None
+    shift: shift.ShiftInterval | None = None
+    away: Values | None = field(default=None, repr=False)
     p_adjusted: float | None = None
     significant: bool = False
 
@@ -81,8 +92,7 @@ class SeriesResult:
 class Sequence:
     """Runs of both orders in time: how many stretches of equal orders, and P(that few or fewer) by chance.
 
-    A. Wald, J. Wolfowitz, "On a test whether two samples are from the same population", Ann. Math. Statist. 11 (1940)
-    147-162. Where the orders were not mixed in time, order and time are confounded.
+    Where the orders were not mixed in time, order and time are confounded.
     """
 
     fixed: int
@@ -93,11 +103,7 @@ class Sequence:
     @property
     def interleaved(self) -> bool:
         """Whether both orders were spread over the same time."""
-        if not self.fixed or not self.random:
-            return False
-        if self.stretches == 2 and self.fixed + self.random > 2:
-            return False
-        return self.p_few >= FEW
+        return bool(self.fixed and self.random) and mixed(self.fixed, self.random, self.stretches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +125,9 @@ class Analysis:
 def analyze(trials: Trials, rules: AnalysisRules) -> Analysis:
     """Everything."""
     trials, slices = trials.grouped()
-    before, gone = trials.predecessors(), dropped(trials, rules)
-    series = [_series(trials, number, rows, before, gone) for number, rows in enumerate(slices)]
-    p = np.array([_deciding(each, rules.published) for each in series])
+    before, gone, pair = trials.predecessors(), dropped(trials, rules), pairs_of(trials, rules)
+    series = [_series(trials, number, rows, before, gone, pair) for number, rows in enumerate(slices)]
+    p = np.array([np.nan if (each := deciding_p(one, rules)) is None else each for one in series])
     adjusted = multiple_testing.adjusted(p, rules.correction).tolist()
     results = tuple(
         replace(each, p_adjusted=None if isnan(value) else value, significant=value < rules.alpha)
@@ -143,7 +149,15 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
     return np.asarray(failed | np.isin(trials.run, np.unique(trials.run[taking])))
 
 
-def _series(trials: Trials, number: int, rows: slice, before: Codes | None, gone: Flags | None) -> SeriesResult:
+def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
+    """The pair of each run, where they are compared so."""
+    kinds = None if rules.published or rules.unpaired else _kinds(trials)
+    return None if kinds is None else paired.pairs_of_runs(kinds)
+
+
+def _series(
+    trials: Trials, number: int, rows: slice, before: Codes | None, gone: Flags | None, pair: Codes | None
+) -> SeriesResult:
     random, value = trials.random[rows], trials.value[rows]
     fixed = ~random
     run, position, before = (None if each is None else each[rows] for each in (trials.run, trials.position, before))
@@ -158,7 +172,16 @@ def _series(trials: Trials, number: int, rows: slice, before: Codes | None, gone
     test = p_permutation = None
     if fixed_part.values.size and random_part.values.size:
         test = of_sorted([fixed_part.values, random_part.values])
+    p_studentised = p_spread = spread = ranks = interval = apart = None
     if test is not None:
+        two = fixed_part.values, random_part.values
+        p_studentised, p_spread = brunner_munzel.unequal_spread_p(*two), brunner_munzel.spread_p(*two)
+        spread = brunner_munzel.spread_ratio(*two)
+        if pair is not None and run is not None:
+            matched = paired.matched(value, random, pair[run])
+            ranks = paired.signed_ranks(shift.differences(*matched))
+            apart = None if ranks is None else shift.relative(*matched)
+        interval = shift.of_samples(*two, LEVEL) if ranks is None else shift.of_pairs(*matched, LEVEL)
         p_permutation = permutation.p_value(test.h, test.lengths, fixed_part.values.size, random_part.values.size)
     places = against = first = drift = None
     if position is not None and inside.size:
@@ -182,13 +205,25 @@ def _series(trials: Trials, number: int, rows: slice, before: Codes | None, gone
         first,
         drift,
         p_permutation,
+        p_studentised,
+        p_spread,
+        spread,
+        ranks,
+        interval,
+        apart,
     )
 
 
-def _deciding(result: SeriesResult, published: bool) -> float:
+def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
+    """On which a series' significance rests. Of two samples the larger one: without any effect of the order the first
+    keeps its level, and where only the spread differs the second does."""
     if result.test is None or result.p_permutation is None:
-        return np.nan
-    return result.test.p if published else result.p_permutation
+        return None
+    if rules.published:
+        return result.test.p
+    if result.signed_ranks is not None:
+        return result.signed_ranks.p
+    return max(result.p_permutation, result.p_brunner_munzel or 0.0)
 
 
 def _part(values: Values, failed: int) -> OrderSample:
@@ -210,29 +245,21 @@ def _delta(fixed: float, random: float) -> float | None:
 
 
 def _sequence(trials: Trials) -> Sequence | None:
+    kinds = _kinds(trials)
+    return None if kinds is None else sequence(kinds)
+
+
+def _kinds(trials: Trials) -> Flags | None:
+    """Of each run in time whether its order is random; None where the time is not known."""
     if trials.run is None or not trials.timed or not trials.run.size:
         return None
     kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)  # all rows of a run have one order
     kinds[trials.run] = trials.random
-    return sequence(kinds)
+    return kinds
 
 
 def sequence(random: Flags) -> Sequence:
     """From the order of each run, in time."""
     ones = int(random.sum())
-    stretches = int((random[1:] != random[:-1]).sum()) + 1 if random.size else 0
-    return Sequence(random.size - ones, ones, stretches, few(random.size - ones, ones, stretches))
-
-
-def few(a: int, b: int, stretches: int) -> float:
-    """P(at most so many stretches) of a + b places, each sequence equally likely; 1 where there is one kind only."""
-    if not a or not b:
-        return 1.0
-    total = 0
-    for count in range(2, stretches + 1):
-        half = count // 2
-        if count % 2:
-            total += comb(a - 1, half) * comb(b - 1, half - 1) + comb(a - 1, half - 1) * comb(b - 1, half)
-        else:
-            total += 2 * comb(a - 1, half - 1) * comb(b - 1, half - 1)
-    return total / comb(a + b, a)
+    count = stretches(random.tolist())
+    return Sequence(random.size - ones, ones, count, few(random.size - ones, ones, count))

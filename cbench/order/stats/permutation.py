@@ -1,9 +1,13 @@
 """How often chance alone gives two samples so different a rank sum: the distribution of H when labels are permuted.
 
 The chi-squared distribution is its limit only: in its tail, where Bonferroni looks, H of 20 + 20 values passes
-p < 0.0025 in 0.19 % of cases. Of fewer than COUNTED values all permutations are counted out, ties too: p is exact.
-From there on the rank sum's square is taken for a beta variable with its variance and its kurtosis, both exact for
-these ranks, whose tails are lighter than the normal distribution's.
+p < 0.0025 in 0.19 % of cases; with ties and unequal samples it is off by far more in either direction. So
+
+- the permutations are counted, ties included, wherever that takes at most WORK additions, or where there are so few
+  different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). p is exact.
+- Else, where the rank sum is nearly symmetric, its square is taken for a beta variable with its variance and its
+  kurtosis, both exact for these ranks, whose tails are lighter than the normal distribution's.
+- Else the ranks are rounded to so coarse a grid that counting is possible.
 
 E. J. G. Pitman, "Significance tests which may be applied to samples from any populations. III", Biometrika 29 (1938)
 322-335, and G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist.
@@ -14,40 +18,76 @@ permutation and rank tests", Statist. Software Newsletter 12 (1986) 10-17: count
 from __future__ import annotations
 
 from functools import lru_cache
-from math import gcd
+from math import gcd, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.stats.distributions import beta_sf, chi2_sf
 
-COUNTED = 40
-"""With fewer values in both samples together the distribution is counted out."""
+WORK = 4_000_000
+"""Additions that counting may take for one test: a few milliseconds."""
+COARSE = 20_000_000
+"""... where no approximation is good."""
+TABLES = 50_000
+SKEWED = 0.1
+"""Up to this skewness of the rank sum its two tails are alike enough for a distribution of its square."""
+
+Values = NDArray[np.float64]
 
 
-def p_value(h: float, lengths: NDArray[np.float64] | None, first: int, second: int) -> float:
+def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
     """P(H' >= h) over all ways to deal the pooled values into samples of `first` and `second`.
 
     lengths: how many values tie at each place, ascending; None: no ties. h: as Kruskal and Wallis have it, with ties.
     """
-    n = first + second
-    if lengths is not None and lengths.size == 1:
+    n, k = first + second, min(first, second)
+    if (lengths is not None and lengths.size == 1) or not k:
         return 1.0
-    if n < COUNTED:
-        ties = (1,) * n if lengths is None else tuple(int(each) for each in lengths)
-        return _counted(h, ties, min(first, second))
-    square, fourth = n * (n * n - 1) / 12, n * (n * n - 1) * (3 * n * n - 7) / 240
-    if lengths is not None:
-        away = np.cumsum(lengths) - (lengths - 1) / 2 - (n + 1) / 2
-        away *= away
-        square, fourth = float(lengths @ away), float(lengths @ (away * away))
-    if not square:
-        return 1.0  # all values are alike
-    excess = _excess(square, fourth, first, n)
-    if excess >= 0:
+    different = n if lengths is None else lengths.size
+    ties: tuple[int, ...] = ()
+    if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # else it is certainly too much
+        ties = _counts(lengths, n)
+        if _tables(ties, k) <= TABLES and len(ties) < n:
+            return _tail(h, *_enumerated(ties, k))
+        step, most = _scale(ties, k)
+        if _cost(ties, k) * (most + 1) <= WORK:
+            return _tail(h, *_distribution(ties, k, step))
+    square, third, fourth = _sums(lengths, n)
+    excess = _excess(square, fourth, k, n)
+    freedom = -6 / excess - 3 if excess < 0 else 0.0
+    if freedom > 0 and abs(_skewness(square, third, k, n)) <= SKEWED:
+        return beta_sf(h / (freedom + 1), 0.5, freedom / 2)
+    ties = ties or _counts(lengths, n)
+    step, most = _scale(ties, k)
+    cells = COARSE // _cost(ties, k)
+    if cells < k:
         return chi2_sf(h, 1)
-    freedom = -6 / excess - 3
-    return beta_sf(h / (freedom + 1), 0.5, freedom / 2) if freedom > 0 else chi2_sf(h, 1)
+    return _tail(h, *_distribution(ties, k, step * most / cells))
+
+
+def _counts(lengths: Values | None, n: int) -> tuple[int, ...]:
+    return (1,) * n if lengths is None else tuple(int(each) for each in lengths)
+
+
+def _cost(ties: tuple[int, ...], k: int) -> int:
+    """Additions for each sum that the ranks can have."""
+    return sum(min(each, k) for each in ties) * (k + 1)
+
+
+def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
+    """The sums of the second, third and fourth powers of the ranks' distances to the mean rank."""
+    if lengths is None:
+        return n * (n * n - 1) / 12, 0.0, n * (n * n - 1) * (3 * n * n - 7) / 240
+    away = np.cumsum(lengths) - (lengths - 1) / 2 - (n + 1) / 2
+    square = away * away
+    return float(lengths @ square), float(lengths @ (square * away)), float(lengths @ (square * square))
+
+
+def _skewness(square: float, third: float, k: int, n: int) -> float:
+    """Of the sum of k of n numbers about 0, drawn without replacement."""
+    variance = k * (n - k) / (n * (n - 1)) * square
+    return k * (n - k) * (n - 2 * k) / (n * (n - 1) * (n - 2)) * third / (variance * sqrt(variance))
 
 
 def _excess(square: float, fourth: float, k: int, n: int) -> float:
@@ -64,31 +104,111 @@ def _excess(square: float, fourth: float, k: int, n: int) -> float:
     return float(moment / (variance * variance) - 3)
 
 
-@lru_cache(maxsize=4096)
-def _distribution(lengths: tuple[int, ...], k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """All values that H can have, ascending, and the chance of each or a larger one."""
-    n = sum(lengths)
+def _doubled(ties: tuple[int, ...]) -> list[int]:
+    """Twice the average rank of each different value: whole numbers."""
     ranks, start = [], 0
-    for length in lengths:
-        ranks += [2 * start + length + 1] * length  # doubled, so that they are whole
+    for length in ties:
+        ranks.append(2 * start + length + 1)
         start += length
-    smallest, step = ranks[0], gcd(*(rank - ranks[0] for rank in ranks)) or 1
-    scores = [(rank - smallest) // step for rank in ranks]
-    most = sum(scores[-k:])
+    return ranks
+
+
+@lru_cache(maxsize=4096)
+def _scale(ties: tuple[int, ...], k: int) -> tuple[int, int]:
+    """The largest step in which the doubled ranks lie, and how many of it the largest sum is above the smallest."""
+    ranks = _doubled(ties)
+    step = gcd(*(rank - ranks[0] for rank in ranks)) or 1
+    most, left = 0, k
+    for rank, length in zip(reversed(ranks), reversed(ties), strict=True):
+        taken = min(left, length)
+        most, left = most + taken * (rank - ranks[0]) // step, left - taken
+    return step, most
+
+
+def _tables(ties: tuple[int, ...], k: int) -> int:
+    """At most so many ways there are to say how many of each value are in the smaller sample."""
+    found = 1
+    for length in sorted(ties)[:-1]:
+        found *= min(length, k) + 1
+        if found > TABLES:
+            break
+    return found
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _binomial(length: int, most: int, share: float) -> Values:
+    """P(x of `length` values), x up to `most`, if each is in the sample with this chance: in a table of values whose
+    total is given it does not matter which."""
+    ways = np.ones(most + 1)
+    for x in range(most):
+        ways[x + 1] = ways[x] * (length - x) / (x + 1) * share / (1 - share)
+    if not np.isfinite(ways[-1]):  # of very many alike: by logarithms
+        steps = np.log(length - np.arange(most)) - np.log(np.arange(1, most + 1)) + np.log(share / (1 - share))
+        logs = np.concatenate([[0.0], np.cumsum(steps)])
+        return np.asarray(np.exp(logs - logs.max()))
+    return np.asarray(ways / ways.max())
+
+
+@lru_cache(maxsize=256)
+def _enumerated(ties: tuple[int, ...], k: int) -> tuple[Values, Values]:
+    """By all tables: of each different value but the most frequent one, how many are in the sample."""
+    n, share = sum(ties), k / sum(ties)
+    ranks = _doubled(ties)
+    rest = ties.index(max(ties))
+    count, sums, weight = np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1)
+    for at, length in enumerate(ties):
+        if at == rest:
+            continue
+        x = np.arange(min(length, k) + 1)
+        count = (count[:, None] + x).ravel()
+        sums = (sums[:, None] + x * (ranks[at] - ranks[rest])).ravel()
+        weight = (weight[:, None] * _binomial(length, x.size - 1, share)).ravel()
+    left = k - count
+    possible = (left >= 0) & (left <= ties[rest])
+    of_rest = _binomial(ties[rest], min(ties[rest], k), share)
+    weight = weight[possible] * of_rest[left[possible]]
+    return _ordered(sums[possible] + k * ranks[rest], weight, _moments(ties, k, n))
+
+
+@lru_cache(maxsize=4096)
+def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, Values]:
+    """All values that H can have, ascending, and the chance of each or a larger one; ranks in whole steps."""
+    n, share = sum(ties), k / sum(ties)
+    ranks = _doubled(ties)
+    base = ranks[ties.index(max(ties))]  # where ranks are rounded, not those of the many that are alike
+    lowest = round((ranks[0] - base) / step)
+    scores = [round((rank - base) / step) - lowest for rank in ranks]
+    most, left = 0, k
+    for score, length in zip(reversed(scores), reversed(ties), strict=True):
+        most, left = most + min(left, length) * score, left - min(left, length)
     ways = np.zeros((k + 1, most + 1))
     ways[0, 0] = 1
-    for score in scores:
-        if score <= most:
-            ways[1:, score:] += ways[:-1, : most + 1 - score]
-    chances = ways[k] / ways[k].sum()
-    mean = k * sum(scores) / n
-    variance = k * (n - k) / (n * (n - 1)) * (sum(score * score for score in scores) - sum(scores) ** 2 / n)
-    every = (np.arange(most + 1) - mean) ** 2 / variance if variance else np.zeros(most + 1)
+    for score, length in zip(scores, ties, strict=True):
+        before = ways.copy()
+        chances = _binomial(length, min(length, k), share)
+        ways *= chances[0]
+        for x in range(1, chances.size):
+            if x * score <= most:
+                ways[x:, x * score :] += chances[x] * before[: k + 1 - x, : most + 1 - x * score]
+    found = np.flatnonzero(ways[k])
+    sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
+    return _ordered(sums, ways[k][found], _moments(ties, k, n))
+
+
+def _moments(ties: tuple[int, ...], k: int, n: int) -> tuple[float, float]:
+    """The mean and variance of the sum of k doubled ranks."""
+    square, _, _ = _sums(np.array(ties, dtype=np.float64), n)
+    return float(k * (n + 1)), 4 * k * (n - k) / (n * (n - 1)) * square
+
+
+def _ordered(sums: Values, weight: Values, moments: tuple[float, float]) -> tuple[Values, Values]:
+    mean, variance = moments
+    every = (sums - mean) ** 2 / variance
     order = np.argsort(every, kind="stable")
-    return np.asarray(every[order]), np.cumsum(chances[order][::-1])[::-1]
+    upward = np.cumsum(weight[order][::-1])[::-1]
+    return np.asarray(every[order]), np.asarray(upward / upward[0])
 
 
-def _counted(h: float, lengths: tuple[int, ...], k: int) -> float:
-    every, upward = _distribution(lengths, k)
+def _tail(h: float, every: Values, upward: Values) -> float:
     at = int(np.searchsorted(every, h * (1 - 1e-9) - 1e-12))  # its own place, also where it was rounded otherwise
     return min(1.0, float(upward[at])) if at < upward.size else 0.0

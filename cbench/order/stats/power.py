@@ -3,6 +3,7 @@
 G. E. Noether, "Sample size determination for some common nonparametric tests", J. Amer. Statist. Assoc. 82 (1987)
 645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here
 p is taken from the study's own values: how often two of them, less their order's median, differ by less than the shift.
+Of n pairs and their signed ranks it is (z_alpha/2 + z_power)^2 / (3 (p - 1/2)^2), p = P(D + D' > 0) of two differences.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ def spread(*samples: Values) -> Values:
     return np.concatenate([np.abs(pooled[first] - pooled[second]), *own])
 
 
+def walsh(away: Values) -> Values:
+    """How far the means of each two of these paired differences lie from the middle of all of them."""
+    some = np.sort(away) if away.size <= 2 * POINTS else np.quantile(away, (np.arange(2 * POINTS) + 0.5) / (2 * POINTS))
+    first, second = _pairs(some.size)
+    means = (some[first] + some[second]) / 2
+    return np.abs(means - np.median(means)) if means.size else means
+
+
 def superiority(apart: Values, shift: float) -> float:
     """P(X < Y) + P(X = Y)/2 where Y is drawn like X and then made larger by `shift` (0.01: 1 % of the median).
 
@@ -53,19 +62,19 @@ def superiority(apart: Values, shift: float) -> float:
     return 0.5 + float(below) / (4 * apart.size)
 
 
-def runs_needed(apart: Values, shift: float, alpha: float, power: float) -> int | None:
-    """Runs of each order; None where nothing is known of the spread. At least the two that a test needs."""
+def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: bool = False) -> int | None:
+    """Runs of each order, or pairs; None where nothing is known of the spread. At least the two that a test needs."""
     if not apart.size or shift <= 0:
         return None
     away = superiority(apart, shift) - 0.5
-    return max(2, ceil(_quantiles(alpha, power) ** 2 / (6 * away * away))) if away > 0 else None
+    return max(2, ceil(_quantiles(alpha, power) ** 2 / ((3 if pairs else 6) * away * away))) if away > 0 else None
 
 
-def detectable(apart: Values, runs: float, alpha: float, power: float) -> float | None:
+def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
     """The smallest shift that so many runs of each order see; None where none up to LARGEST is seen."""
     if not apart.size or runs < 2:
         return None
-    wanted = 2 * _quantiles(alpha, power) / sqrt(6 * runs)
+    wanted = 2 * _quantiles(alpha, power) / sqrt((3 if pairs else 6) * runs)
     if wanted >= 1:
         return None
     place = ceil(wanted * apart.size) - 1

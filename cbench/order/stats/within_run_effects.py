@@ -13,10 +13,13 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.order.stats.permutation import p_value
 from cbench.stats.distributions import chi2_sf, student_p
 from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
 from cbench.stats.trials import Codes, Values
 
+WORTH = 0.05
+"""Two groups whose p by chi-squared is larger keep it: no correction for many tests leaves it significant."""
 SMALL = 5
 """For groups of fewer values the chi-squared distribution is a poor approximation: such a result is called doubtful."""
 
@@ -61,9 +64,18 @@ class AgainstOthers(Grouped):
     medians_others: Values
     h: Values  # Kruskal and Wallis's; its p is worked out for those that are asked for
 
+    def p(self, at: int) -> float:
+        """By permutation where it may count: with few trials and coarse clocks chi-squared is far off."""
+        return p_of_two_groups(float(self.h[at]), self.test.lengths, int(self.sizes[at]), self.test.n)
+
     def __getitem__(self, at: int) -> LabelEffect:
         medians = float(self.medians[at]), float(self.medians_others[at])
-        return LabelEffect.of(int(self.sizes[at]), *medians, chi2_sf(float(self.h[at]), 1))
+        return LabelEffect.of(int(self.sizes[at]), *medians, self.p(at))
+
+
+def p_of_two_groups(h: float, lengths: Values | None, size: int, n: int) -> float:
+    p = chi2_sf(h, 1)
+    return p if p > WORTH else p_value(h, lengths, size, n - size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +139,8 @@ def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
         return None
     away = float(values.ranks[first].sum()) - size * (n + 1) / 2
     test = of_sums(away * away * n / (size * (n - size)), n, values.lengths, 2)
-    return LabelEffect.of(size, median_of_sorted(values.values[first]), median_of_sorted(values.values[~first]), test.p)
+    p = p_of_two_groups(test.h, values.lengths, size, n)
+    return LabelEffect.of(size, median_of_sorted(values.values[first]), median_of_sorted(values.values[~first]), p)
 
 
 def drift(values: Values, times: Values | Codes) -> Drift | None:

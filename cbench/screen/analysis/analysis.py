@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis import effects, filters, plots, samples, verdict
+from cbench.screen.analysis import effects, filters, intervals, plots, samples, tests_of, verdict
 from cbench.screen.analysis.effects import ResponseSlice
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import (
@@ -29,7 +29,8 @@ from cbench.screen.analysis.result import (
     TreatmentResult,
 )
 from cbench.screen.data.data import Data, Filter, ResponseSeries, Values
-from cbench.screen.stats.block_tests import blocked
+from cbench.screen.design.testability import Assessment
+from cbench.screen.stats.resolution import coarse
 from cbench.stats import multiple_testing
 from cbench.stats.etalon import FIRST_ALPHA
 
@@ -51,13 +52,21 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     first_alpha = min(FIRST_ALPHA, alpha / (treatments * len(data.series)))
     responses: dict[str, ResponseResult] = {}
     slices: dict[str, ResponseSlice] = {}
+    means = [samples.means(each, len(data.treatments)) for each in data.series]
+    judged = [_judged(data, *each, chosen) for each in zip(data.series, means, strict=True)]
+    tests = sum(effect.ok for each in judged if each for effect in each.effects)
     deltas = samples.tolerances([each.kept(chosen.keep) for each in data.series], confidence)
-    for series, delta in zip(data.series, deltas, strict=True):
+    for series, whole, assessed, delta in zip(data.series, means, judged, deltas, strict=True):
         progress(series.name)
-        intervals = partial(samples.samples, data, confidence, seed, delta, first_alpha)
-        responses[series.name], part = _response(data, series, chosen, alpha, intervals, options.exclude)
-        if part is not None:
+        sampled = partial(samples.samples, data, confidence, seed, delta, first_alpha)
+        keep = _kept(data, series, chosen)
+        row = _response(data, series, keep, whole, sampled)
+        if assessed is not None:
+            part = effects.part(data, series.kept(keep), np.where(keep, whole, nan), alpha, assessed)
+            made = tests_of.tests_of(part, tests, confidence)
+            row = _with_effects(replace(row, why=None), part, made, confidence, options.exclude)
             slices[series.name] = part
+        responses[series.name] = row
     responses = _decide(responses, alpha)
     most = min(3, max(1, samples.MOST_STUDIED // max(len(slices), 1)))
     for name, part in slices.items():
@@ -106,19 +115,26 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
         iterations=max(blocks, default=0),
         sets=tuple(filters.treatment_set(data, each, filters.judged(data, each.keep)) for each in known),
         warnings=data.warnings,
+        randomised=data.randomised,
+        columns=dict(data.columns),
     )
 
 
+def _kept(data: Data, series: ResponseSeries, chosen: Filter) -> NDArray[np.bool_]:
+    """The filter's treatments that the response can have."""
+    return chosen.keep & ~np.isin(np.arange(len(data.treatments)), list(series.unobtainable))
+
+
+def _judged(data: Data, series: ResponseSeries, means: Values, chosen: Filter) -> Assessment | None:
+    return filters.judged(data, _kept(data, series, chosen) & ~np.isnan(means))
+
+
 def _response(
-    data: Data, series: ResponseSeries, chosen: Filter, alpha: float, intervals: Intervals, exclude: bool
-) -> tuple[ResponseResult, ResponseSlice | None]:
-    """One response with the filter's treatments; no slice where it has no values."""
-    many = len(data.treatments)
-    whole = samples.means(series, many)
-    keep = chosen.keep & ~np.isin(np.arange(many), list(series.unobtainable))
+    data: Data, series: ResponseSeries, keep: NDArray[np.bool_], whole: Values, sampled: Intervals
+) -> ResponseResult:
+    """One response with the filter's treatments, without its effects."""
     kept = series.kept(keep)
-    means = np.where(keep, whole, nan)
-    result = ResponseResult(
+    return ResponseResult(
         workload=series.workload,
         response=series.response,
         unit=series.unit,
@@ -126,16 +142,11 @@ def _response(
         n=int((~np.isnan(kept.value)).sum()),
         failed=int(np.isnan(kept.value).sum()),
         unobtainable=tuple(data.label(number) for number in sorted(series.unobtainable)),
-        missing=tuple(data.label(number) for number in np.flatnonzero(keep & np.isnan(means)).tolist()),
-        treatments=intervals(kept, keep),
+        missing=tuple(data.label(number) for number in np.flatnonzero(keep & np.isnan(whole)).tolist()),
+        treatments=sampled(kept, keep),
         sets=_effects_by_filter(data, series, whole),
         why="it has no values",
     )
-    judged = filters.judged(data, keep & ~np.isnan(means))
-    if judged is None:
-        return result, None
-    part = effects.part(data, kept, means, alpha, judged)
-    return _with_effects(replace(result, why=None), part, exclude), part
 
 
 def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dict[str, dict[str, AdjustedSize]]:
@@ -154,46 +165,66 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
     return sizes
 
 
-def _with_effects(result: ResponseResult, part: ResponseSlice, exclude: bool) -> ResponseResult:
+def _with_effects(
+    result: ResponseResult, part: ResponseSlice, made: tests_of.ResponseTests, confidence: float, exclude: bool
+) -> ResponseResult:
     """With the effects, each beside its test, or why there is none."""
-    split, rows = plots.whole_plots(part)
-    ranked = blocked(part.levels, effects.matrix(part), part.hard)
-    tests = {**ranked.effects, **plots.plot_tests(rows, ranked.effects, part)}
-    reasons = {**ranked.untested, **plots.untested(split, rows)}
     numbers = {name: number for number, name in enumerate(part.names)}
+    mean = float(part.means.mean())
+    margin = made.lenth.margin if made.lenth else None
+
+    def sized(each: E) -> E:
+        percent = None if each.effect is None or not mean else 100 * each.fair / abs(mean)
+        return replace(each, percent=percent, interval=intervals.of_effect(each, confidence, margin))
 
     def with_test(each: E, *names: str) -> E:
         factors = tuple(numbers[name] for name in names)
-        if (test := tests.get(factors)) is not None:
-            return replace(each, test=test, p=test.p)
-        return replace(each, why=each.why or reasons.get(factors) or "there are too few values to test it")
+        if (test := made.effects.get(factors)) is not None:
+            return sized(replace(each, test=test, p=test.p))
+        return sized(replace(each, why=each.why or made.untested.get(factors) or "there are too few values to test it"))
 
     return replace(
         result,
-        effects={name: with_test(each, name) for name, each in effects.effects(part).items()},
+        effects={
+            name: intervals.with_levels(with_test(each, name), confidence)
+            for name, each in effects.effects(part).items()
+        },
         interactions=tuple(with_test(each, *each.factors) for each in effects.interactions(part)),
+        contrasts=tuple(sized(each) for each in made.contrasts),
+        lenth=made.lenth,
+        anova=made.anova.rows if made.anova else (),
+        anova_error=made.anova.error if made.anova else "",
         blocks=effects.block_plots(part, exclude),
-        split_plot=split,
+        split_plot=made.split,
         boots=plots.boots(part),
-        blocks_used=ranked.blocks,
-        blocks_dropped=ranked.dropped,
+        blocks_used=made.ranked.blocks,
+        blocks_dropped=made.ranked.dropped,
+        blocks_partial=made.ranked.partial,
+        coarse=coarse([part.series.of(number) for number in part.numbers.tolist()]),
     )
 
 
 def _decide(responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
-    """One family: all effects of all responses, by Holm."""
-    p = [nan if each.p is None else each.p for row in responses.values() for _, each in row.every_effect]
+    """One error rate for all effects of all responses, by Holm. The contrasts of a response without replicates are a
+    family of their own, as they are judged by each other; each family has an equal share of alpha."""
+    every = [each for row in responses.values() for _, each in row.every_effect]
+    p = [nan if each.test is None or each.test.p_family is not None else each.test.p for each in every]
+    families = sum(row.lenth is not None for row in responses.values()) + any(not isnan(each) for each in p)
     adjusted = iter(multiple_testing.adjusted(p, multiple_testing.HOLM).tolist() if p else [])
 
     def decided(each: E) -> E:
         value = float(next(adjusted))
-        return each if each.p is None else replace(each, p_adjusted=value, significant=value < alpha)
+        if each.test is None:
+            return each
+        value = min(1.0, families * (value if each.test.p_family is None else each.test.p_family))
+        return replace(each, p_adjusted=value, significant=value < alpha)
 
     return {
         name: replace(
             row,
             effects={factor: decided(each) for factor, each in row.effects.items()},
             interactions=tuple(decided(each) for each in row.interactions),
+            contrasts=tuple(decided(each) for each in row.contrasts),
         )
         for name, row in responses.items()
     }

@@ -106,16 +106,24 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 
 
 def matrix(part: ResponseSlice) -> Values:
-    """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none."""
+    """Values by block and treatment, shape (blocks, treatments with values), NaN where there is none; the mean of rows
+    of a design that repeat a treatment within a block."""
     series = part.series
     column = np.full(len(part.data.treatments), -1, dtype=np.intp)
     column[part.numbers] = np.arange(part.numbers.size)
     rows = np.flatnonzero(column[series.treatment] >= 0)
     key = series.batch[rows].astype(np.int64) * (int(series.iteration.max(initial=0)) + 1) + series.iteration[rows]
     blocks, at = np.unique(key, return_inverse=True)
-    values = np.full((blocks.size, part.numbers.size), np.nan)
-    values[at, column[series.treatment[rows]]] = series.value[rows]
-    return values
+    shape = (blocks.size, part.numbers.size)
+    cells = at.ravel() * part.numbers.size + column[series.treatment[rows]]
+    known = ~np.isnan(series.value[rows])
+    counts = np.bincount(cells[known], minlength=blocks.size * part.numbers.size)
+    if counts.max(initial=0) <= 1:
+        values = np.full(shape, np.nan)
+        values.ravel()[cells[known]] = series.value[rows][known]
+        return values
+    sums = np.bincount(cells[known], series.value[rows][known], minlength=counts.size)
+    return np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
 
 
 def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:

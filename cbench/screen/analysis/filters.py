@@ -115,4 +115,9 @@ def treatment_set(data: Data, each: Filter, assessment: Assessment | None) -> Tr
             if cells
         ),
         says=assessment.words,
+        seen_with=tuple(
+            AliasedEffect(effect.name, effect.aliases)
+            for effect in assessment.effects
+            if effect.aliases and effect.ok and len(effect.factors) == 1
+        ),
     )

@@ -12,8 +12,9 @@ from quiet import UsageError
 class ScreenOptions:
     """`alpha`, `confidence`, `seed`: None for the experiment's own. `confidence`: a share, or in percent from 1 on.
     `abridgment`: the name of a filter; `only` and `minus`: filters of the command line; `exclude`: leave questionable
-    treatments out. `subsamples`: of each size in the study of intervals, 0 for no study. `factors`, `values`, `hard`:
-    columns of a table. Raises UsageError, which names the option."""
+    treatments out. `subsamples`: of each size in the study of intervals, 0 for no study. `factors`, `values`, `hard`,
+    `block`, `batch`: columns of a table; `by_order`: its n-th rows are one iteration. Raises UsageError, which
+    names the option."""
 
     alpha: float | None = None
     confidence: float | None = None
@@ -26,6 +27,9 @@ class ScreenOptions:
     factors: Sequence[str] = ()
     values: Sequence[str] = ()
     hard: Sequence[str] = ()
+    block: str = ""
+    batch: str = ""
+    by_order: bool = False
 
     def __post_init__(self) -> None:
         if self.alpha is not None and not 1e-9 <= self.alpha < 1:

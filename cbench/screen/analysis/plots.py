@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from cbench.screen.analysis.effects import ResponseSlice
 from cbench.screen.data.data import Data
 from cbench.screen.design.factorial import named
+from cbench.screen.stats.anova import tested
+from cbench.screen.stats.anova_table import AnovaRow, EffectEstimate
 from cbench.screen.stats.batch_effects import BootCheck, boot_check
 from cbench.screen.stats.block_tests import Effect, EffectTest
 from cbench.screen.stats.effects import Values
-from cbench.screen.stats.splitplot import AnovaRow, SplitPlot, split_plot
+from cbench.screen.stats.splitplot import SplitPlot, split_plot
 
 PLOTS = "split-plot analysis of variance"
 
 
-def whole_plots(part: ResponseSlice) -> tuple[SplitPlot | None, dict[Effect, AnovaRow]]:
-    """The table and its effects' rows; none where no factor is hard and all values are of one batch."""
+def whole_plots(
+    part: ResponseSlice,
+) -> tuple[SplitPlot | None, dict[Effect, AnovaRow], dict[Effect, EffectEstimate]]:
+    """The table, its effects' rows and their sizes; none where no factor is hard and all values are of one batch."""
     series = part.series
     if not part.hard and np.unique(series.batch).size < 2:
-        return None, {}
+        return None, {}, {}
     levels = np.array(part.data.treatments, dtype=np.intp)[series.treatment]
-    return split_plot(part.names, levels, series.batch.astype(np.intp), series.value, part.hard)
+    replicates = np.array(part.data.plot_blocks, dtype=np.intp) if part.data.plot_blocks else None
+    return split_plot(part.names, levels, series.batch.astype(np.intp), series.value, part.hard, replicates)
 
 
 def plot_tests(
-    rows: Mapping[Effect, AnovaRow], ranks: Mapping[Effect, EffectTest], part: ResponseSlice
+    split: SplitPlot | None,
+    rows: Mapping[Effect, AnovaRow],
+    estimates: Mapping[Effect, EffectEstimate],
+    ranks: Mapping[Effect, EffectTest],
+    part: ResponseSlice,
 ) -> dict[Effect, EffectTest]:
-    """Tests against the batches: of what hard factors have a part in, which the blocks cannot test, and of all that the
-    blocks have tested, `ranks`: an effect that changes from batch to batch is told from that by the batches only."""
+    """Tests against the batches: of what hard factors have a part in, which iterations cannot test, and of all others:
+    that an effect changes from batch to batch, the batches alone can tell. `ranks`: tests within iterations."""
     tests = {}
     for effect, row in rows.items():
-        if row.p is not None and (effect in ranks or set(part.hard) & set(effect)):
+        if split is not None and row.p is not None and row.stratum:
             within = ranks.get(effect)
-            estimate, p_within = (within.estimate, within.p) if within else (None, None)
-            tests[effect] = EffectTest(PLOTS, estimate, None, row.f, row.df, row.p, row.p, p_within)
+            test = tested(PLOTS, row, estimates.get(effect), split.errors[row.stratum].df)
+            tests[effect] = replace(test, p_within=within.p if within else None)
     return tests
 
 
@@ -53,7 +63,7 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
     """Whether values, less their treatment's mean, depend on the batch; within each combination of hard levels."""
     series, data = part.series, part.data
-    if len(data.batches) < 2:
+    if len(data.batches) < 2 or data.plot_blocks:  # blocks of whole plots are meant to differ
         return ()
     means = np.full(len(data.treatments), np.nan)
     means[part.numbers] = part.means

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 from cbench.results import KEY, LEFT_OUT
 from cbench.screen.design.factorial import Factor
+from cbench.screen.stats.anova_table import AnovaRow
 from cbench.screen.stats.batch_effects import BootCheck
 from cbench.screen.stats.block_tests import EffectTest
 from cbench.screen.stats.blockplot import BlockPlot
 from cbench.screen.stats.practical_significance import Materiality, StudiedSize
+from cbench.screen.stats.resolution import CoarseClock
 from cbench.screen.stats.splitplot import SplitPlot
 
 Ends = tuple[float, float]
@@ -63,7 +65,8 @@ class EmptyCells:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentSet:
-    """A choice of treatments with its balance and aliasing. Three keys are left out where it leaves no treatment."""
+    """A choice of treatments with its balance and aliasing. Four keys are left out where it leaves no treatment.
+    `seen_with`: main effects that can be tested, and the interactions that would be seen as them."""
 
     name: str
     words: str
@@ -76,6 +79,7 @@ class TreatmentSet:
     unbalanced: tuple[str, ...] | None = field(default=None, metadata={LEFT_OUT: None})
     untestable: tuple[UntestableEffect, ...] | None = field(default=None, metadata={LEFT_OUT: None})
     empty_cells: tuple[EmptyCells, ...] | None = field(default=None, metadata={LEFT_OUT: None})
+    seen_with: tuple[AliasedEffect, ...] | None = field(default=None, metadata={LEFT_OUT: None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class DesignResult:
     iterations: int
     sets: tuple[TreatmentSet, ...]
     warnings: tuple[str, ...]
+    randomised: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +133,13 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
+    """`difference`: from the first level, with its `interval`, of a factor with more than two levels."""
+
     level: str
     mean: float | None
     treatments: int
+    difference: float | None = None
+    interval: Ends | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +180,8 @@ class AdjustedSize(EffectSize):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectResult(EffectSize):
-    """An effect and its test. `why`: what keeps it from being tested, or from being told from others."""
+    """An effect and its test. `why`: what keeps it from being tested, or from being told from others. `interval`: of
+    one that is signed; `percent`: of the mean of all treatments."""
 
     magnitude: float | None
     why: str | None
@@ -178,6 +189,36 @@ class EffectResult(EffectSize):
     p: float | None = None
     p_adjusted: float | None = None
     significant: bool = False
+    interval: Ends | None = None
+    percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastResult(EffectResult):
+    """What only a sum of effects can be told of: aliased interactions; or an effect of three factors or more in a
+    design without replicates. `effects`: their names."""
+
+    name: str
+    effects: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LenthContrast:
+    """`p`: by itself; `p_family`: among all of the design."""
+
+    name: str
+    estimate: float
+    p: float
+    p_family: float
+
+
+@dataclass(frozen=True, slots=True)
+class LenthResult:
+    """R. V. Lenth's pseudo standard error of a design without replicates, and the margin of error of one contrast."""
+
+    pse: float
+    margin: float
+    contrasts: tuple[LenthContrast, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,13 +286,20 @@ class ResponseResult:
     boots: tuple[BootCheck, ...] = ()
     blocks_used: int = 0
     blocks_dropped: int = 0
+    blocks_partial: int = 0
+    contrasts: tuple[ContrastResult, ...] = ()
+    lenth: LenthResult | None = None
+    anova: tuple[AnovaRow, ...] = ()
+    anova_error: str = ""
+    coarse: CoarseClock | None = None
     material: Materiality | NoMateriality | None = None
     studies: tuple[StudyResult, ...] = ()
 
     @property
     def every_effect(self) -> list[tuple[str, EffectResult]]:
-        """Main effects and interactions with their names."""
-        return [*self.effects.items(), *((each.name, each) for each in self.interactions)]
+        """Main effects, interactions and other contrasts with their names."""
+        named: list[InteractionResult | ContrastResult] = [*self.interactions, *self.contrasts]
+        return [*self.effects.items(), *((each.name, each) for each in named)]
 
 
 @dataclass(frozen=True, slots=True)

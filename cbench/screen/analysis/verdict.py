@@ -5,27 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.report.text import MOST, counted, some
-from cbench.screen.analysis.result import EffectResult, ResponseResult, ScreenResult
-from cbench.screen.design.testability import smallest_p, too_few_words
+from cbench.screen.analysis.plots import PLOTS
+from cbench.screen.analysis.result import EffectResult, FirstRunResult, ResponseResult, ScreenResult
+from cbench.screen.stats.anova import ANOVA
 from cbench.screen.stats.block_tests import RANKS
+from cbench.screen.stats.lenth import LENTH
 from cbench.screen.stats.practical_significance import Materiality
+from cbench.screen.stats.resolution import coarse_words
 
 USUAL = 40
 """Values of a sample as people often take them, which TN 1855 finds not to be enough."""
 NOTHING = "nothing could be tested"
-UNTOLD = "nothing could be told: too few iterations"
 
 
 def verdict(result: ScreenResult) -> list[str]:
     """Some lines, the most important first."""
-    lines = [_matters(result), *_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result)]
+    lines = [_matters(result), *_seen_with(result), *_alone(result), *_without_replicates(result)]
+    lines += [*_practice(result), *_same_everywhere(result), *_whole_plots(result), *_boots(result)]
     return [*lines, *_first_runs(result), *(f"beware: {each}" for each in _beware(result))]
 
 
 def nothing_told(result: ScreenResult) -> bool:
-    """Whether there is no answer at all: no test, or none that could have come out significant."""
-    every = [(row.blocks_used, each.test) for _, row, _, each in result.every_effect]
-    return all(test.by == RANKS and result.tests * smallest_p(blocks) >= result.alpha for blocks, test in every if test)
+    """Whether there is no answer at all: no test."""
+    return not result.tests
+
+
+def tested_by(result: ScreenResult) -> str:
+    """The tests that the effects have, in words."""
+    words = {
+        RANKS: "signed ranks of the differences within iterations",
+        PLOTS: "split-plot analysis of variance, against the batches",
+        ANOVA: "analysis of variance of the single values",
+        LENTH: "Lenth's pseudo standard error, by simulation",
+    }
+    used = {each.test.by for *_, each in result.every_effect if each.test}
+    return "; ".join(said for by, said in words.items() if by in used) or "none"
 
 
 def amount(value: float, unit: str, signed: bool = False) -> str:
@@ -43,9 +57,7 @@ def _matters(result: ScreenResult) -> str:
     by_effect: dict[str, list[tuple[float, str]]] = {}
     for name, row, effect, each in result.every_effect:
         if each.significant:
-            by_effect.setdefault(effect, []).append((each.p_adjusted or 0.0, _by(name, row, each, result)))
-    if nothing_told(result):
-        return UNTOLD
+            by_effect.setdefault(effect, []).append((-abs(each.percent or 0.0), _by(name, row, each, result)))
     many = f"{counted(tests, 'effect')} tested in {counted(len(result.responses), 'response')}"
     if not by_effect:
         return f"what matters: nothing was found ({many}, family-wise error {result.alpha:g})"
@@ -53,16 +65,80 @@ def _matters(result: ScreenResult) -> str:
         f"{effect} ({some([words for _, words in sorted(each)])})"
         for effect, each in sorted(by_effect.items(), key=lambda item: (min(item[1])[0], item[0]))
     ]
-    return f"what matters: {some(said)}; {many}, family-wise error {result.alpha:g}"
+    shared = set(_shared(result))
+    what = "what matters, or interactions seen as it" if shared & set(by_effect) else "what matters"
+    return f"{what}: {some(said)}; {many}, family-wise error {result.alpha:g}"
+
+
+def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
+    """Main effects with the interactions of other factors that would be seen as them."""
+    used = next(each for each in result.design.sets if each.name == result.filter.name)
+    return {each.effect: each.aliases for each in used.seen_with or ()}
+
+
+def _alone(result: ScreenResult) -> list[str]:
+    """What is below alpha by itself and not among all, with how many inert effects are."""
+    alone = [
+        f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"
+        for name, row, effect, each in result.every_effect
+        if each.p is not None and each.p < result.alpha and not each.significant
+    ]
+    if not alone:
+        return []
+    expected = result.tests * result.alpha
+    return [
+        f"stands out by itself, not among all: {some(alone)}; of {counted(result.tests, 'inert effect')} "
+        f"{expected:.2g} would on average: repeat it"
+    ]
+
+
+def _size(each: EffectResult, unit: str) -> str:
+    return "" if each.effect is None else f"{'' if each.signed else 'up to '}{amount(each.fair, unit, each.signed)}, "
 
 
 def _by(name: str, row: ResponseResult, each: EffectResult, result: ScreenResult) -> str:
-    """`wall by 0.19 s`; `wall` where the response is the only one: without its name."""
+    """`wall +0.19 s, +2.6 %, 0.15 to 0.23`; where the response is the only one without its name."""
     prefix = f"{name} " if len(result.responses) > 1 else ""
     if each.effect is None:
         return prefix.strip() or "its size cannot be told"
     size = amount(each.fair, row.unit, signed=each.signed)
-    return f"{prefix}{'' if each.signed else 'up to '}{size}{' adjusted' if each.is_adjusted else ''}"
+    said = f"{prefix}{'' if each.signed else 'up to '}{size}{' adjusted' if each.is_adjusted else ''}"
+    if each.percent is not None and abs(each.percent) < 1e4:
+        said += f", {amount(each.percent, '%', each.signed)}"
+    if each.interval is not None:
+        said += f", {each.interval[0]:.3g} to {each.interval[1]:.3g}"
+    return said
+
+
+def _seen_with(result: ScreenResult) -> list[str]:
+    """Main effects that were found, and that interactions of others would be seen as."""
+    shared = _shared(result)
+    found = dict.fromkeys(effect for *_, effect, each in result.every_effect if each.significant and effect in shared)
+    if not found:
+        return []
+    if len(found) == 1:
+        (effect,) = found
+        return [f"{effect} cannot be told from {some(shared[effect])}, which the test takes for none"]
+    example = next(iter(found))
+    return [
+        f"{some(list(found))} cannot be told from interactions of other factors, which the test takes for none "
+        f"({example} from {some(shared[example])}): one of these may be all there is; more runs would separate them"
+    ]
+
+
+def _without_replicates(result: ScreenResult) -> list[str]:
+    """What Lenth's method compares."""
+    lines = []
+    for name, row in result.responses.items():
+        if row.lenth is None:
+            continue
+        prefix = f"{name}: " if len(result.responses) > 1 else ""
+        error = amount(row.lenth.pse, row.unit)
+        lines.append(
+            f"{prefix}no treatment has a second value: {len(row.lenth.contrasts)} contrasts are compared with each "
+            f"other (Lenth's pseudo standard error {error}), which takes most of them for inert"
+        )
+    return lines
 
 
 def _why_nothing(result: ScreenResult) -> str:
@@ -112,20 +188,20 @@ def _enough(material: Materiality, median: float, unit: str) -> str:
 
 def _shown(material: Materiality, median: float, n: int, width: float, unit: str) -> str:
     if width < median:
-        what = "which shows most effects"
+        what = "less than most effects"
     elif width < (material.largest_effect or 0.0):
-        what = "which shows the largest effect and hides most others"
+        what = "less than the largest effect and more than most others"
     else:
-        what = "which hides every effect"
-    return f"; intervals from {n:,} values are {amount(width, unit)} wide, {what}"
+        what = "more than any effect: two treatments alone would not show it"
+    return f"; an interval of one treatment's {n:,} values is {amount(width, unit)} wide, {what}"
 
 
 def _same_everywhere(result: ScreenResult) -> list[str]:
-    """Block plots in which all boxes agree by less than chance."""
+    """Block plots in which all boxes agree, of factors that the tests have found: what they show is no further test."""
     by_factor: dict[str, list[str]] = {}
     for name, row in result.responses.items():
         for factor, plot in row.blocks.items():
-            if plot and plot.consistent and plot.chance <= result.alpha:
+            if plot and plot.consistent and plot.able and row.effects[factor].significant:
                 said = f"{name} in {plot.n} boxes, chance {plot.chance:.2g}"
                 by_factor.setdefault(factor, []).append(said)
     if not by_factor:
@@ -156,17 +232,24 @@ def _boots(result: ScreenResult) -> list[str]:
         for each in row.boots
         if each.depends
     ]
-    return [f"values depend on the batch: {some(dependent)}"] if dependent else []
+    own = f"tested by itself, error rate {result.alpha:g} for each response"
+    return [f"values depend on the batch: {some(dependent)}; {own}"] if dependent else []
 
 
 def _first_runs(result: ScreenResult) -> list[str]:
+    most = max((each.p or 0.0 for row in result.responses.values() for each in _flagged(row)), default=0.0)
     flagged = [
         f"{name} {each.name}"
         for name, row in result.responses.items()
         for each in row.treatments
         if each.first_run and each.first_run.flagged
     ]
-    return [f"the first value stands out from all others of its treatment: {some(flagged)}"] if flagged else []
+    own = f"p {most:.2g} at most, each by itself"
+    return [f"the first value stands out from all others of its treatment: {some(flagged)} ({own})"] if flagged else []
+
+
+def _flagged(row: ResponseResult) -> list[FirstRunResult]:
+    return [each.first_run for each in row.treatments if each.first_run and each.first_run.flagged]
 
 
 def _beware(result: ScreenResult) -> list[str]:
@@ -185,11 +268,15 @@ def _beware(result: ScreenResult) -> list[str]:
     if pairs := [each.effect for each in used.aliased if each not in mains]:
         are = "is an interaction" if len(pairs) == 1 else "are interactions"
         lines.append(f"{chosen.name}: {some(pairs)} {are} that cannot be told from other effects")
-    lines += _too_few(result)
     for name, row in result.responses.items():
         if row.missing:
             lines.append(f"{name} has no values of {some(row.missing)}")
         lines += _untestable(name, row, [each.effect for each in used.untestable or ()])
+        if row.blocks_partial:
+            of = f"{row.blocks_partial:,} of {row.blocks_used:,} iterations"
+            lines.append(f"{name}: {of} lack a value; their other values count")
+        if row.coarse is not None:
+            lines.append(coarse_words(name, row.coarse, row.unit))
         if row.blocks_dropped:
             whole = row.blocks_dropped + row.blocks_used
             lines.append(
@@ -197,7 +284,7 @@ def _beware(result: ScreenResult) -> list[str]:
             )
         if any(each.n > 1 and not each.t for each in row.treatments):
             lines.append(f"{name}: there are no intervals by Student's t: the values are too large to be squared")
-        if row.treatments and all(each.alike or not each.n for each in row.treatments):
+        if any(each.n > 1 for each in row.treatments) and all(each.alike or not each.n for each in row.treatments):
             lines.append(f"{name}: all values of each treatment are alike")
     return lines
 
@@ -209,14 +296,3 @@ def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[st
     lost = [each.why for effect, each in row.every_effect if effect not in known and not each.testable]
     more = [f"{name}: so much for {MOST} effects that cannot be tested; the other {len(lost) - MOST:,} are in --json"]
     return [f"{name}: {why}" for why in lost[:MOST]] + (more if len(lost) > MOST else [])
-
-
-def _too_few(result: ScreenResult) -> list[str]:
-    """Responses with so few iterations that Holm asks for less than any p within them."""
-    by_ranks = [
-        (row.blocks_used, name)
-        for name, row in result.responses.items()
-        if any(each.test and each.test.by == RANKS for _, each in row.every_effect)
-    ]
-    significant = sum(each.significant for *_, each in result.every_effect)
-    return too_few_words(result.tests, result.alpha, by_ranks, significant)

@@ -11,7 +11,7 @@ from cbench.screen.config.model import NO_PROFILER, Level, Response, Screen, Scr
 from cbench.study.instruments import perf_record
 from cbench.study.instruments.instrument import SAMPLES, Sampling
 from cbench.study.resets.reboot import RebootReset
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 from quiet import UsageError
 
 GOVERNOR = "cpufreq.governor"

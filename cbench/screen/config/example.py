@@ -21,6 +21,7 @@ design = "full"           # every combination; with two levels each and no const
 # runs = 8                # ... of so many treatments
 # generators = ["D=ABC"]  # ... of a fraction, in place of the best one
 timeout = 60              # seconds that a trial may take
+# read = "wall"             # how the numbers of commands are read that do not say it themselves
 # Once for each combination of levels with flags; what it makes goes to $CBENCH_BUILD.
 build = """
 echo 'int main(void) { volatile long s = 0; for (long i = 0; i < 3000000; i++) s += i; return 0; }' |

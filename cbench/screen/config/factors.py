@@ -9,7 +9,7 @@ from dataclasses import replace
 from cbench.screen.config.model import NO_PROFILER, Level, ScreenFactor
 from cbench.study.config import OURS, profile_of
 from cbench.study.instruments import perf_record
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 from quiet import UsageError, format_cpus, parse_cpus
 
 WORD = re.compile(r"[^\s=,*:\x00-\x1f\x7f-\x9f]+")

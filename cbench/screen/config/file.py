@@ -24,7 +24,7 @@ from cbench.screen.config.model import (
 from cbench.study import config, model
 from cbench.study.config import DAY_S, OURS
 from cbench.study.resets import registry as resets
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 
 TABLES = ("screen", "factor", "workload", "response", "constraint", "abridgment", "controlled", "reset", "environment")
 MOST_ITERATIONS, MOST_BATCHES = 1_000_000, 10_000
@@ -42,7 +42,7 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
     whole.only_tables(*TABLES)
     factors = factors_of(whole, check)
     workloads = _workloads(whole, table.number("timeout", 600.0, 0.1, 7 * DAY_S), folder if check else None)
-    responses = _responses(whole, workloads)
+    responses = _responses(whole, workloads, config.read_of(table))
     screen = Screen(
         name=table.label("name", Path(file).stem),
         seed=table.whole("seed", 1, -(2**63), 2**63 - 1),
@@ -118,7 +118,7 @@ def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None)
             raise table.error(*wrong)
 
 
-def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...]) -> tuple[Response, ...]:
+def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default: str) -> tuple[Response, ...]:
     """Each with an instrument that some workload has; without any: what the first workload gives of itself."""
     tables = whole.tables("response")
     if not tables:
@@ -133,7 +133,7 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...]) -> tuple
         ours = [bool(each.workload) for each in meant]
         value = table.given("read") == model.VALUE if table.has("read") else all(ours)
         fitting = [each for each, own in zip(meant, ours, strict=True) if own == value]
-        metric = config.metric_of(table, value, False)
+        metric = config.metric_of(table, value, False, default)
         if metric.name in responses:
             raise table.error("name", f"{metric.name!r} is there twice")
         if not fitting or (wanted and len(fitting) < len(meant)):

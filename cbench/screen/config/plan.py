@@ -12,6 +12,7 @@ from cbench.screen.config import treatments
 from cbench.screen.config.model import PLACKETT_BURMAN, Abridgment, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import UNSAMPLED
 from cbench.screen.design import batches, testability
+from cbench.screen.design.detectable import DetectableEffect, detectable, detectable_words
 from cbench.screen.design.testability import ALIASED, TOGETHER, Assessment
 from cbench.study.records import StoredFacts
 from cbench.study.resets.reboot import RebootReset
@@ -39,9 +40,12 @@ class PlannedEffect:
 
 @dataclass(frozen=True, slots=True)
 class PlannedResponse:
+    """`detectable`: None where batches decide, whose differences nobody knows before."""
+
     unit: str
     workloads: tuple[str, ...]
     effects: tuple[PlannedEffect, ...]
+    detectable: DetectableEffect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +165,24 @@ class Planned:
             if reasons != {UNSAMPLED} and not any(each.ok for each in judged.effects):
                 raise UsageError(f"{name}: the response {response.name} can test nothing: {judged.effects[0].words}")
 
-    def result(self, seconds: Mapping[int, float] | None = None) -> ScreenPlan:
-        """`seconds`: of a trial, by test, where they are known from one run."""
-        screen = self.screen
+    def result(
+        self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
+    ) -> ScreenPlan:
+        """Where they are known from an earlier run: `seconds` of a trial, by test; `spreads`: by response the standard
+        deviation of a treatment's values."""
+        screen, spreads = self.screen, spreads or {}
+        found = {each.name: self._detectable(each.name, spreads.get(each.name)) for each in screen.responses}
+        words = [detectable_words(name, each, spreads_unit(screen, name)) for name, each in found.items() if each]
         return ScreenPlan(
             name=screen.name,
             design=screen.design,
             factors={factor.name: PlannedFactor(factor.names, factor.hard) for factor in screen.factors},
             responses={
                 each.name: PlannedResponse(
-                    each.metric.unit, each.workloads, _planned_effects(self._by_response[each.name])
+                    each.metric.unit,
+                    each.workloads,
+                    _planned_effects(self._by_response[each.name]),
+                    found[each.name],
                 )
                 for each in screen.responses
             },
@@ -187,7 +199,7 @@ class Planned:
             effects=_planned_effects(self._whole),
             balanced=self._whole.balanced,
             orthogonal=self._whole.orthogonal,
-            words=self.words(),
+            words=(*self.words(), *words),
             abridgments=tuple(self._abridged(each) for each in screen.abridgments),
         )
 
@@ -236,6 +248,17 @@ class Planned:
                     blocks.append((sum(self._plots[levels] for levels in there) * screen.iterations, name))
         return testability.too_few_words(tests, screen.alpha, blocks)
 
+    def _tests(self) -> int:
+        """Effects of all responses that share alpha."""
+        able = {name: sum(each.ok for each in judged.effects) for name, judged in self._by_response.items()}
+        return sum(able[each.name] * len(each.workloads) for each in self.screen.responses if each.name in able)
+
+    def _detectable(self, response: str, spread: float | None) -> DetectableEffect | None:
+        if self._hard or self.screen.batches > 1 or response not in self._by_response:
+            return None
+        many = len(self._of(response))
+        return detectable(many, self.screen.iterations, max(1, self._tests()), self.screen.alpha, spread)
+
     def _left_s(self, seconds: Mapping[int, float] | None) -> float | None:
         """By what was measured of each test, without resets; None where one of them is not known."""
         if not seconds or any(each.number not in seconds for each in self.tests):
@@ -251,6 +274,11 @@ class Planned:
         kept = [each.numbers for each in self.treatments if abridgment.keeps(each.levels)]
         judged = testability.assess(treatments.factors(self.screen), kept)
         return PlannedAbridgment(abridgment.name, len(kept), judged.balanced, judged.orthogonal, judged.words)
+
+
+def spreads_unit(screen: Screen, response: str) -> str:
+    """The unit of a response, "" where only its instrument knows."""
+    return next(each.metric.unit for each in screen.responses if each.name == response)
 
 
 def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:

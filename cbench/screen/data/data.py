@@ -91,6 +91,12 @@ class Data:
     warnings: tuple[str, ...] = ()
     excluded: int = 0
     """Treatments of the full factorial that were never planned."""
+    randomised: bool = False
+    """Nothing pairs the values of several treatments: rows are in any order, and no iteration is known."""
+    plot_blocks: tuple[int, ...] = ()
+    """Of each batch the block (replicate) of whole plots that it belongs to; () where none is known."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Of a table: each column, and what it is taken for."""
 
     def label(self, treatment: int) -> str:
         """`os=1 fp=0 prf=2`."""

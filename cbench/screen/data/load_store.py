@@ -19,7 +19,7 @@ from cbench.screen.execute import pending_restores
 from cbench.store.database import reads_store
 from cbench.study import lock
 from cbench.study.model import VALUE
-from cbench.study.records import Header, StoredFacts, StoredRun
+from cbench.study.records import Header, RunFacts, StoredRun
 from cbench.study.store import StudyStore
 from quiet import QuietError
 
@@ -74,7 +74,7 @@ def read(path: Path) -> StoredScreen:
     with StudyStore.open(path, kind=SCREEN) as store:
         header, runs = store.header(), {run.number: run for run in store.runs()}
         ended, values, known = store.trials(), store.values(), store.run_facts()
-        resumed = store.resumptions()
+        resumed = store.resumed_boots()
     screen = parse(header.source, str(path), header.folder, check=False)
     treatments, tests, batches = plan_of(header, str(path))
     numbers: dict[tuple[int, int], dict[str, float]] = {}
@@ -97,10 +97,8 @@ def read(path: Path) -> StoredScreen:
         )
         for run, position, test, failure, begun, done in ended
     )
-    counter = header.host.get("counter") or {}
     units = {
-        each.name: each.metric.unit or (str(counter.get("unit", "")) if each.metric.source == VALUE else "")
-        for each in screen.responses
+        each.name: each.metric.unit or (header.unit if each.metric.source == VALUE else "") for each in screen.responses
     }
     return StoredScreen(
         header=header,
@@ -142,7 +140,7 @@ def plan_of(
 ) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
     """What was planned, as the header has it. QuietError where it is damaged."""
     try:
-        said = header.host["screen"]
+        said: Any = header.host["screen"]
         treatments = tuple(
             Treatment(number, tuple(each["numbers"]), each["levels"], each["questionable"], each["unobtainable"])
             for number, each in enumerate(said["treatments"])
@@ -169,21 +167,19 @@ def _places(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
 
 
 def _facts(
-    known: Sequence[tuple[int, StoredFacts, StoredFacts]],
-    resumed: Mapping[int, Sequence[StoredFacts]],
+    known: Sequence[RunFacts],
+    resumed: Mapping[int, Sequence[str]],
     places: Mapping[int, tuple[int, int]],
 ) -> tuple[BatchFacts, ...]:
     batches: dict[int, BatchFacts] = {}
-    for run, _, begun in known:
-        number = places[run][0]
-        boots = [str(each.get("boot_id", "")) for each in (begun, *resumed.get(run, ()))]
+    for begun in known:
+        number = places[begun.run][0]
+        boots = [begun.boot_id, *resumed.get(begun.run, ())]
         if number in batches:
             boots = [*batches[number].boot_ids, *boots]
             batches[number] = replace(batches[number], boot_ids=tuple(dict.fromkeys(boots)))
         else:
-            levels: Any = begun.get("levels") or {}
-            confirmed, controlled = (levels.get(key, {}) for key in ("confirmed", "controlled"))
-            batches[number] = BatchFacts(number, tuple(dict.fromkeys(boots)), controlled, confirmed)
+            batches[number] = BatchFacts(number, tuple(dict.fromkeys(boots)), begun.controlled, begun.confirmed)
     return tuple(batches.values())
 
 

@@ -121,11 +121,16 @@ def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDAr
 
 
 def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[np.intp]) -> None:
-    """Raises ColumnError where a treatment comes twice in an iteration; `rows`: of the file."""
+    """Raises ColumnError where a treatment comes twice in an iteration; `rows`: of the file. A design that repeats a
+    treatment does so in every iteration."""
     places = np.stack([batch, iteration, treatment], axis=1)
-    _, first, at = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    cells, first, at, counts = np.unique(places, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    often = np.unique(np.stack([cells[:, 2], counts], axis=1), axis=0)
+    blocks = np.unique(places[:, :2], axis=0).shape[0]
+    if often.shape[0] == np.unique(treatment).size and (blocks > 1 or counts.max(initial=1) == 1):
+        return
     before = rows[first[at.ravel()]]
-    if (again := np.flatnonzero(before != rows)).size:
+    if (again := np.flatnonzero(before != rows)).size and counts.max(initial=1) > 1:
         why = "a treatment comes once in an iteration, and this one was already"
         raise ColumnError("iteration", int(rows[again[0]]), why, int(before[again[0]]))
 

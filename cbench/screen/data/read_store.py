@@ -25,14 +25,17 @@ def read(path: Path) -> Data:
     stored = load_store.read(path)
     screen = stored.screen
     planned = prod(len(factor.levels) for factor in screen.factors)
+    distinct = _distinct(stored.treatments)
+    first = {number: treatment for treatment, number in reversed([*zip(stored.treatments, distinct, strict=True)])}
+    treatments = [first[number] for number in range(len(first))]
     return Data(
         screen.name or path.stem,
         tuple(Factor(factor.name, factor.names, factor.hard) for factor in screen.factors),
-        tuple(treatment.numbers for treatment in stored.treatments),
-        tuple(_series(stored)),
+        tuple(treatment.numbers for treatment in treatments),
+        tuple(_series(stored, distinct)),
         tuple(_batch(number, levels) for number, levels in enumerate(stored.batches)) or ("",),
-        {each.number: each.questionable for each in stored.treatments if each.questionable},
-        tuple(_filter(each, stored.treatments) for each in screen.abridgments),
+        {number: each.questionable for number, each in enumerate(treatments) if each.questionable},
+        tuple(_filter(each, treatments) for each in screen.abridgments),
         screen.alpha,
         screen.confidence,
         screen.seed,
@@ -40,6 +43,12 @@ def read(path: Path) -> Data:
         (*stored.warnings, *_failures(stored)),
         planned - len(stored.treatments) if screen.design == "full" else 0,
     )
+
+
+def _distinct(treatments: Sequence[Treatment]) -> list[int]:
+    """A number for each treatment, the same for rows of a design that repeat one, as Plackett and Burman's do."""
+    numbers: dict[tuple[int, ...], int] = {}
+    return [numbers.setdefault(each.numbers, len(numbers)) for each in treatments]
 
 
 def _batch(number: int, levels: Mapping[str, str]) -> str:
@@ -59,22 +68,24 @@ def _words(where: Where) -> str:
     return " ".join(f"{factor}={'|'.join(levels)}" for factor, levels in where.items())
 
 
-def _series(stored: StoredScreen) -> list[ResponseSeries]:
+def _series(stored: StoredScreen, distinct: Sequence[int]) -> list[ResponseSeries]:
     screen, several = stored.screen, len(stored.screen.workloads) > 1
     series = []
     for workload in screen.workloads:
         for response in screen.responses:
             if response.workloads and workload.name not in response.workloads:
                 continue
-            missing = frozenset(each.number for each in stored.treatments if response.name in each.unobtainable)
+            missing = frozenset(
+                distinct[each.number] for each in stored.treatments if response.name in each.unobtainable
+            )
             rows = [
                 (at, trial)
                 for at, trial in enumerate(stored.trials)
-                if trial.workload == workload.name and trial.treatment not in missing
+                if trial.workload == workload.name and distinct[trial.treatment] not in missing
             ]
             if not any(response.name in trial.values for _, trial in rows if trial.failure is None):
                 continue
-            columns = [(trial.treatment, trial.iteration, trial.batch, at) for at, trial in rows]
+            columns = [(distinct[trial.treatment], trial.iteration, trial.batch, at) for at, trial in rows]
             treatment, iteration, batch, sequence = np.array(columns, dtype=np.int32).T.copy()
             series.append(
                 ResponseSeries(
@@ -110,16 +121,13 @@ def _about(stored: StoredScreen) -> list[tuple[str, str]]:
     if header.ended_ns is not None:
         minutes = (header.ended_ns - header.made_ns) / 60e9
         took = f"took {minutes / 60:.1f} h" if minutes > 120 else f"took {minutes:.1f} min"
-    host = header.host
-    machine = [str(host.get("cpu", "unknown CPU")), f"Linux {host.get('kernel', '?')}"]
-    machine += ["virtual machine"] if host.get("virtual") else []
     many = len(stored.batches)
     batches = "1 batch" if many == 1 else f"{many:,} batches"
     rows = [
         ("design", f"{screen.design}, {screen.iterations:,} iterations in each of {batches}"),
         ("seed", f"{header.seed}"),
         ("time", f"begun {begin:%Y-%m-%d %H:%M} UTC, {took}"),
-        ("host", ", ".join(machine)),
+        ("host", ", ".join(header.machine)),
         ("reset before each batch", screen.reset.kind),
         ("quiet", f"profile {screen.profile}" if screen.profile else "no profile: the host as it was"),
     ]

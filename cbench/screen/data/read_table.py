@@ -6,53 +6,46 @@ responses' columns, or one of `response` beside `value`. `batch` (or `boot`), `p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from cbench.formats.registry import refuse_without
 from cbench.screen.data.data import Codes, Column, Columns, Data, Values
 from cbench.screen.data.read_series import numbers, series
+from cbench.screen.data.roles import Chosen, roles
 from cbench.screen.design.factorial import Factor
 from cbench.store.kind import is_store
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, ColumnError, coded
 from quiet import UsageError
 
-BATCHES = ("batch", "boot")
-KNOWN = ("iteration", *BATCHES, "position", "workload", "response", "value", "unit", "questionable")
-IGNORED = ("failure", "begun_ns", "ended_ns", "treatment", "trial", "run", "test", "order", "metric", "seed")
 OWN = ("workload", "run", "batch", "iteration", "position", "treatment", "questionable")
 """Columns of `cbench export`, in their order."""
+SIGNS = {"-": -1.0, "+": 1.0}
+"""The levels of textbooks."""
+NO_TREATMENTS = "run them by `cbench screen run`, or give a CSV with a column for each factor, and value"
 MOST_LEVELS = 50
 MOST_TREATMENTS = 4096
 FEW_LEVELS = 3
 """A column with more levels, each in fewer than two rows on average, is taken for values that were measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the command line says of a table: names of columns. `hard`: factors that change between batches only."""
-
-    factors: Sequence[str] = ()
-    values: Sequence[str] = ()
-    hard: Sequence[str] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.factors or self.values or self.hard)
-
-
 def read(path: Path, chosen: Chosen | None = None) -> Data:
     """From a screen's store, or a CSV or Parquet file (`chosen`: which columns are what). Raises UsageError."""
     chosen = chosen or Chosen()
-    if path.is_dir():
-        raise UsageError(f"{path}: is a directory, not a file")
     if not path.exists():
         raise UsageError(f"{path}: no such file")
+    refuse_without(path, "treatments", NO_TREATMENTS)
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory, not a file")
     if not is_store(path):
         data = _table(path, chosen)
     elif chosen:
-        raise UsageError(f"--factor, --value, --hard: choose a table's columns, and {path} is a store")
+        raise UsageError(
+            f"--factor, --value, --hard, --block, --batch, --iteration-by-order: of a table, and {path} is a store"
+        )
     else:
         from cbench.screen.data import read_store
 
@@ -94,8 +87,14 @@ def exported(names: Sequence[str]) -> Chosen | None:
 
 
 def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
-    chosen = chosen or exported(list(columns)) or chosen
-    factors = _factors(path, columns, chosen)
+    known = exported(list(columns))
+    if known and not (chosen.factors or chosen.values):
+        chosen = replace(chosen, factors=known.factors, values=known.values)
+    _check(path, columns, chosen)
+    role = roles(columns, chosen)
+    factors = list(role.factors)
+    if not factors:
+        raise UsageError(f"{path}: no column of a factor; it has {', '.join(list(columns)[:20])}")
     if not _rows(columns):
         raise UsageError(f"{path}: no trials in it")
     levels = {name: _levels(name, columns[name]) for name in factors}
@@ -110,31 +109,61 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
         of = f"{len(treatments):,} treatments of {', '.join(factors)}"
         raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: is every one of these a factor?")
     treatment = rows.reshape(-1).astype(np.int32)
-    batch_name = next((name for name in BATCHES if name in columns), "")
-    batch = _levels(batch_name, columns[batch_name]) if batch_name else _batches(levels, chosen.hard, treatment.size)
+    block = coded(chosen.block, _texts(columns[chosen.block])) if chosen.block else None
+    batch = _levels(role.batch, columns[role.batch], True) if role.batch else None
+    if batch is None:
+        batch = _batches(levels, chosen.hard, treatment.size, block)
     varied = {name: _varied_within(levels[name].codes, batch) for name in factors}
     if wrong := [name for name in chosen.hard if varied[name] is not None]:
         name = wrong[0]
         raise UsageError(f"--hard {name}: {name} changes within batch {varied[name]}, so it is not hard to change")
     plots = {name for name in factors if len(batch.names) > 1 and len(levels[name].names) > 1 and varied[name] is None}
     typed_factors = tuple(Factor(name, levels[name].names, name in plots or name in chosen.hard) for name in factors)
-    workload = coded("workload", columns["workload"], blank=True) if "workload" in columns else None
-    iteration = _whole("iteration", numbers("iteration", columns["iteration"])) if "iteration" in columns else None
-    warnings: tuple[str, ...] = ()
-    if iteration is None and np.bincount(treatment).max(initial=0) > 1:
-        warnings = ("no column iteration: the n-th trials of all treatments are taken for the n-th iteration",)
-    position = _whole("position", numbers("position", columns["position"])) if "position" in columns else None
-    made_series = series(columns, chosen.values, treatment, iteration, batch.codes, position, workload)
+    hard = any(factor.hard for factor in typed_factors)
+    work = coded("workload", columns["workload"], blank=True) if role.workload else None
+    iteration = _whole("iteration", numbers("iteration", columns["iteration"])) if role.iteration else None
+    if iteration is None and block is not None and not hard:
+        iteration = block.codes
+    position = _whole("position", numbers("position", columns["position"])) if role.position else None
     return Data(
         path.stem,
         typed_factors,
         treatments,
-        made_series,
+        series(columns, chosen.values, treatment, iteration, batch.codes, position, work),
         batch.names,
         _questionable(columns, treatment),
-        warnings=warnings,
+        warnings=_warnings(chosen, iteration, treatment) if len(batch.names) < 2 else (),
         excluded=int(np.prod([len(each.levels) for each in typed_factors])) - len(treatments),
+        randomised=iteration is None and not chosen.by_order,
+        plot_blocks=_plot_blocks(batch, block) if block is not None and hard else (),
+        columns=tuple(role.words.items()),
     )
+
+
+def _warnings(chosen: Chosen, iteration: Codes | None, treatment: Codes) -> tuple[str, ...]:
+    if iteration is not None or np.bincount(treatment).max(initial=0) < 2:
+        return ()
+    if chosen.by_order:
+        return ("--iteration-by-order: the n-th rows of all treatments are taken for the n-th iteration",)
+    return (
+        "no column iteration: the rows are taken for completely randomised, in whatever order they are; "
+        "--block COLUMN or --iteration-by-order pairs them",
+    )
+
+
+def _plot_blocks(batch: Coded, block: Coded) -> tuple[int, ...]:
+    """Of each batch its block. Raises UsageError for one in two blocks."""
+    numbers = []
+    for code, name in enumerate(batch.names):
+        mine = np.unique(block.codes[batch.codes == code])
+        if mine.size != 1:
+            raise UsageError(f"--block: batch {name} is in {mine.size} blocks")
+        numbers.append(int(mine[0]))
+    return tuple(numbers)
+
+
+def _texts(column: Column) -> Coded | Sequence[object]:
+    return column if isinstance(column, Coded) else list(column)
 
 
 def _rows(columns: Columns) -> int:
@@ -142,8 +171,8 @@ def _rows(columns: Columns) -> int:
     return len(first.codes) if isinstance(first, Coded) else len(first)
 
 
-def _factors(path: Path, columns: Columns, chosen: Chosen) -> list[str]:
-    """The factors' columns. Raises UsageError where they or the values are not there."""
+def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
+    """Raises UsageError where named columns or the values are not there."""
     there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
@@ -152,22 +181,16 @@ def _factors(path: Path, columns: Columns, chosen: Chosen) -> list[str]:
                 hint = "; name the columns of the responses by --value" if not chosen.values and name == "value" else ""
                 said = f"{option} {name}: " if option == "--factor" or chosen.values else ""
                 raise UsageError(f"{path}: {said}no column {name}; it has {there or 'none'}{hint}")
-    factors = list(dict.fromkeys(chosen.factors)) or [
-        name for name in columns if name not in (*KNOWN, *IGNORED, *values)
-    ]
-    if both := [name for name in factors if name in values]:
+    if both := [name for name in chosen.factors if name in values]:
         raise UsageError(f"--factor {both[0]}: is a response as well")
-    if not factors:
-        raise UsageError(f"{path}: no column of a factor; it has {there}")
-    return factors
 
 
-def _levels(name: str, column: Column) -> Coded:
+def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
     """Names of levels in their natural order: numbers by size, other names by their letters. Raises ColumnError."""
     if isinstance(column, np.ndarray):
         column = [f"{each:g}" if isinstance(each, float) else str(each) for each in column.tolist()]
     levels = coded(name, column)
-    if len(levels.names) > MOST_LEVELS and name not in BATCHES:
+    if len(levels.names) > MOST_LEVELS and not any_number:
         many = f"{len(levels.names):,} levels: too many for a factor"
         raise ColumnError(name, None, f"{many}; name the factors by --factor, or responses by --value")
     order = sorted(range(len(levels.names)), key=lambda at: _natural(levels.names[at]))
@@ -185,11 +208,13 @@ def _not_measured(levels: Mapping[str, Coded]) -> None:
             raise ColumnError(name, None, f"{why}; name the factors by --factor, or responses by --value")
 
 
-def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int) -> Coded:
-    """Of a table that does not tell them: one for each combination of the hard factors' levels, in the order of rows;
-    else a single one."""
+def _batches(levels: Mapping[str, Coded], hard: Sequence[str], rows: int, block: Coded | None) -> Coded:
+    """Of a table that does not tell them: one for each combination of the hard factors' levels (in each block), in the
+    order of rows; else a single one."""
     names: dict[str, int] = {}
     columns = [[f"{name}={levels[name].names[code]}" for code in levels[name].codes.tolist()] for name in hard]
+    if columns and block is not None:
+        columns.insert(0, [f"{block.names[code]}:" for code in block.codes.tolist()])
     codes = [names.setdefault(" ".join(each), len(names)) for each in zip(*columns, strict=True)] or [0] * rows
     return Coded(np.array(codes, dtype=np.int32), tuple(names) or ("",))
 
@@ -202,6 +227,8 @@ def _varied_within(level: Codes, batch: Coded) -> str | None:
 
 
 def _natural(name: str) -> tuple[int, float, str]:
+    if name in SIGNS:
+        return (0, SIGNS[name], name)
     try:
         return (0, float(name), name)
     except ValueError:

@@ -86,10 +86,13 @@ class _Model:
         self._null: list[Row] = null_space(rows)
         self._rows = rows
         owners = [effect for effect, (start, end) in self._places.items() for _ in range(start, end)]
-        # Which effects each combination of columns that adds up to nothing has in it.
-        self._sums = [
-            {owner for owner, value in zip(owners, vector[1:], strict=True) if value} for vector in self._null
-        ]
+        # Which effects each combination of columns that adds up to nothing has in it; combinations that share an effect
+        # have sums in which any two of their effects are, so they are one set (a component of the matroid of columns).
+        self._sums: list[set[Effect]] = []
+        for vector in self._null:
+            every = {owner for owner, value in zip(owners, vector[1:], strict=True) if value}
+            every = every.union(*(each for each in self._sums if each & every))
+            self._sums = [each for each in self._sums if not each & every] + [every]
 
     def full(self, effect: Effect) -> int:
         """Degrees of freedom when everything can be told."""
@@ -102,7 +105,7 @@ class _Model:
         return end - start - rank(vector[start:end] for vector in self._null)
 
     def aliases(self, effect: Effect) -> list[Effect]:
-        """Effects that can make up for a change of this one's coefficients."""
+        """All effects that can make up for a change of this one's coefficients."""
         partners = set[Effect]().union(*(each for each in self._sums if effect in each)) - {effect}
         return [other for other in self._places if other in partners]
 
@@ -298,14 +301,15 @@ def iterations_needed(tests: int, alpha: float) -> int:
     return next(n for n in count(2) if tests * smallest_p(n) < alpha)
 
 
-def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]], known: int = 0) -> list[str]:
-    """A sentence where there are too few. `blocks`: iterations of each response that is tested so, and its name.
-
-    `known`: effects that are significant already (by the split plot, in other responses): Holm then asks for less.
-    """
-    fewest = iterations_needed(tests - known, alpha) if blocks and tests > known else 0
+def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, str]]) -> list[str]:
+    """A sentence where signed ranks within iterations could tell nothing, so that noise is taken for normal. `blocks`:
+    iterations of each response that is tested so, and its name."""
+    fewest = iterations_needed(tests, alpha) if blocks and tests else 0
     few = [f"{name} has {n:,}" for n, name in blocks if n < fewest]
+    if not few:
+        return []
     many = f"{counted(tests, 'effect')} that {'is' if tests == 1 else 'are'} tested"
-    rest = f" {known:,} {'is' if known == 1 else 'are'} told, for the next" if known else ""
-    said = f"too few iterations to tell any effect within them from chance: of {many}{rest} it takes {fewest:,}"
-    return [f"{said}, {some(few)}"] if few else []
+    return [
+        f"few iterations: signed ranks, which take nothing for normal, need {fewest:,} for {many}, {some(few)}; fewer "
+        "are analyzed value by value, by the analysis of variance, or by Lenth's method where treatments have one value"
+    ]

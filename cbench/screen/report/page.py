@@ -8,10 +8,10 @@ from functools import partial
 
 from cbench.report.page import Figure, Table, render
 from cbench.report.svg import shortened
-from cbench.screen.analysis.result import EffectResult, ResponseResult, ScreenResult, StudyResult
-from cbench.screen.analysis.verdict import amount
+from cbench.screen.analysis.result import EffectResult, ResponseResult, SampleResult, ScreenResult, StudyResult
+from cbench.screen.analysis.verdict import amount, tested_by
 from cbench.screen.data.data import Data, ResponseSeries
-from cbench.screen.report import figures, figures_effects, page_tables
+from cbench.screen.report import figures, figures_effects, figures_sizes, page_tables
 from cbench.screen.report.figures import AxisNames
 
 MOST_DRAWN = 12
@@ -42,6 +42,7 @@ def page(result: ScreenResult, data: Data) -> str:
     return render(
         "screen/screen.html",
         result=result,
+        tested_by=tested_by(result),
         hard=any(factor.hard for factor in result.design.factors),
         effect_tables=page_tables.effects(rows),
         not_tested=page_tables.not_tested(rows),
@@ -52,8 +53,13 @@ def page(result: ScreenResult, data: Data) -> str:
         ],
         set_table=page_tables.sets(result),
         set_effects=page_tables.effects_by_set(result),
-        about=[*_design(result), *data.about],
+        about=[*_design(result), *_columns(result), *data.about],
     )
+
+
+def _columns(result: ScreenResult) -> list[tuple[str, str]]:
+    """What the columns of a table are taken for."""
+    return [(f"column {name}", role) for name, role in result.design.columns.items()]
 
 
 def _names(data: Data, row: ResponseResult) -> AxisNames:
@@ -105,7 +111,7 @@ def _response(result: ScreenResult, data: Data, series: ResponseSeries, key: str
         key=key,
         name=series.name,
         row=row,
-        effect_figures=_effect_figures(data, row, key) if drawn else (),
+        effect_figures=(*_size_figures(result, row, key), *_effect_figures(data, row, key)) if drawn else (),
         treatments=page_tables.treatments(row, result.confidence),
         sample_figures=_sample_figures(result, data, series, row, key) if drawn else (),
         sizes=_sizes(result, row, key) if drawn and row.studies else None,
@@ -114,6 +120,40 @@ def _response(result: ScreenResult, data: Data, series: ResponseSeries, key: str
         split_plot=page_tables.split_plot(row.split_plot) if row.split_plot else None,
         boots=page_tables.boots(row.boots),
     )
+
+
+def _size_figures(result: ScreenResult, row: ResponseResult, key: str) -> list[Figure]:
+    """Effects by their size, and of a design without replicates against each other."""
+    unit = row.unit or "value"
+    tested = [(name, each) for name, each in figures_sizes.by_size(row) if each.effect is not None]
+    if not tested:
+        return []
+    most = figures_sizes.MOST_BARS
+    drawn = [
+        _figure(
+            f"{key}-pareto",
+            partial(figures_sizes.pareto, row=row, unit=unit),
+            "Effects by size",
+            f"Magnitudes with intervals at {100 * result.confidence:.4g} %; significant ones in the stronger color."
+            + (f" The largest {most} of {len(tested)}." if len(tested) > most else ""),
+            f"{significant_said([each for _, each in tested])} Largest: "
+            + ", ".join(f"{name} {amount(each.fair, row.unit, each.signed)}" for name, each in tested[:NAMED])
+            + ".",
+        )
+    ]
+    if row.lenth is not None:
+        family = sum(each.p_family < result.alpha for each in row.lenth.contrasts)
+        drawn.append(
+            _figure(
+                f"{key}-half-normal",
+                partial(figures_sizes.half_normal, lenth=row.lenth, unit=unit, alpha=result.alpha),
+                "Half-normal plot",
+                "Magnitudes of all contrasts against those that inert ones would have; the dashed line is Lenth's "
+                "pseudo standard error. Inert contrasts lie along it, real ones above.",
+                f"{family} of {len(row.lenth.contrasts)} contrasts stand out, one error rate for all.",
+            )
+        )
+    return drawn
 
 
 def _effect_figures(data: Data, row: ResponseResult, key: str) -> list[Figure]:
@@ -209,6 +249,24 @@ def _sample_figures(
             f"Against the number of the trial in the whole experiment: clusters and drift are seen here.{first}",
             said,
         ),
+        *_residuals(series, rows, row.unit or "value", key),
+    ]
+
+
+def _residuals(series: ResponseSeries, rows: Sequence[SampleResult], unit: str, key: str) -> list[Figure]:
+    """None where no treatment has two values."""
+    numbers = [each.treatment for each in rows if each.n > 1]
+    if not numbers:
+        return []
+    return [
+        _figure(
+            f"{key}-residuals",
+            partial(figures_sizes.residuals, series=series, numbers=numbers, unit=unit),
+            "Residuals by run",
+            "Each value less the mean of its treatment, in the order of the trials: what drifts or jumps, whatever the "
+            "treatment. In a table without iterations the order is that of its rows.",
+            f"{sum(each.n for each in rows if each.n > 1):,} values of {len(numbers):,} treatments.",
+        )
     ]
 
 

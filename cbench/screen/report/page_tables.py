@@ -28,13 +28,18 @@ EffectRow = tuple[str, ResponseResult, str, EffectResult]
 
 
 def every_effect(result: ScreenResult) -> list[EffectRow]:
-    """Of every response, the smallest p first."""
-    return sorted(result.every_effect, key=lambda item: 2.0 if item[3].p_adjusted is None else item[3].p_adjusted)
+    """Of every response, the largest in percent first, those that were not tested last."""
+
+    def place(item: EffectRow) -> tuple[bool, float]:
+        each = item[3]
+        return each.p_adjusted is None, -abs(each.percent or 0.0)
+
+    return sorted(result.every_effect, key=place)
 
 
 def effects(rows: Sequence[EffectRow]) -> list[Table]:
-    """The effects with the smallest p; and, where there are too many for one table, the others."""
-    head: Row = ["effect", "response", "size", Cell("p", "after Holm"), "same order in boxes"]
+    """The largest effects; and, where there are too many for one table, the others."""
+    head: Row = ["effect", "response", Cell("size", "interval"), "%", Cell("p", "adjusted"), "same order in boxes"]
     cells = [_effect(*each) for each in rows]
     marked = [each.significant for _, _, _, each in rows]
     tables = [Table(head, cells[:MOST_ROWS], marked[:MOST_ROWS], names=2)]
@@ -56,17 +61,18 @@ def _effect(name: str, row: ResponseResult, effect: str, each: EffectResult) -> 
     return [
         effect,
         name,
-        _size(each, row.unit),
+        _size(each, row.unit, each.interval),
+        "-" if each.percent is None else f"{each.percent:+.3g}" if each.signed else f"{each.percent:.3g}",
         Cell("not tested") if each.p is None else Cell(marked(each.p, each.significant), chance(each.p_adjusted)),
         _boxes(plot) if plot and plot.n else "-",
     ]
 
 
-def _size(each: EffectResult | AdjustedSize, unit: str) -> Cell:
+def _size(each: EffectResult | AdjustedSize, unit: str, ends: Ends | None = None) -> Cell:
     if each.effect is None:
         return Cell("-")
     adjusted = f"adjusted {amount(each.fair, unit, each.signed)}" if each.is_adjusted else ""
-    return Cell(amount(each.effect, unit, each.signed), adjusted)
+    return Cell(amount(each.effect, unit, each.signed), adjusted, f"{ends[0]:.3g} to {ends[1]:.3g}" if ends else "")
 
 
 def _boxes(plot: BlockPlot) -> Cell:

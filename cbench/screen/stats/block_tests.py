@@ -33,13 +33,23 @@ Effect = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class LevelDifference:
+    """A level of a factor less its first one, with its standard error."""
+
+    estimate: float
+    se: float
+
+
+@dataclass(frozen=True, slots=True)
 class EffectTest:
     """How one effect was tested: `by` RANKS, or by another name against the batches.
 
     `estimate`: of two levels each the mean of the differences of matched treatments (half of it for an interaction),
     with `se`, its standard error over the blocks; else what MainEffect.effect or Interaction.effect has (None where a
     cell is missing), without `se`. `p_plain`: by the differences themselves in place of their ranks: a test of the
-    means, which a long tail blunts. `p_within`: by ranks, None where they cannot tell.
+    means, which a long tail blunts. `p_within`: by ranks, None where they cannot tell. `error_df`: degrees of freedom
+    of `se`. `differences`: of a factor with more than two levels, those of all others from the first one. `p_family`:
+    of contrasts that are judged by each other, the chance of such a one among all of them.
     """
 
     by: str
@@ -50,35 +60,45 @@ class EffectTest:
     p: float
     p_plain: float
     p_within: float | None
+    error_df: int | None = None
+    differences: tuple[LevelDifference, ...] = ()
+    p_family: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """`blocks` that were used, and `dropped`: those with a value missing. `untested`: effects that cannot be tested
+    """`blocks` that were used, `partial` of them with a value missing, whose other differences count; and `dropped`:
+    those without any value, or with treatments of several batches. `untested`: effects that cannot be tested
     here and why, in words (of hard factors always: they do not vary within blocks)."""
 
     blocks: int
     dropped: int
     effects: Mapping[Effect, EffectTest]
     untested: Mapping[Effect, str]
+    partial: int = 0
 
 
 def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked:
     """`levels`: shape (treatments, factors); `values`: shape (blocks, treatments), one row an iteration, NaN where
-    there is no value. A block has all treatments (that have any values) of one combination of the `hard` factors'
-    levels, or it is dropped. Iterations of several batches are blocks alike: what is found holds for these batches.
+    there is no value. A block has treatments of one combination of the `hard` factors' levels, or it is dropped; where
+    a value is missing the differences that need it are. Iterations of several batches are blocks alike: what is found
+    holds for these batches.
     """
     some = ~np.isnan(values).all(axis=0)
     levels, values = levels[some], values[:, some]
     batch = np.zeros(levels.shape[0], dtype=np.intp)
     if hard and levels.shape[0]:
         batch = np.unique(levels[:, list(hard)], axis=0, return_inverse=True)[1].ravel()
-    # A block belongs to the combination it has all treatments of, and nothing else.
+    # A block belongs to the one combination that it has treatments of.
+    there = ~np.isnan(values)
     groups = np.full(values.shape[0], -1)
+    full = np.zeros(values.shape[0], dtype=bool)
     for group in np.unique(batch):
-        groups[(~np.isnan(values) == (batch == group)).all(axis=1)] = group
+        ours = there.any(axis=1) & ~there[:, batch != group].any(axis=1)
+        groups[ours] = group
+        full[ours] = there[np.ix_(ours, batch == group)].all(axis=1)
     keep = groups >= 0
-    values, groups = values[keep], groups[keep]
+    values, groups, partial = values[keep], groups[keep], int((keep & ~full).sum())
     means = np.array([each[~np.isnan(each)].mean() if not np.isnan(each).all() else np.nan for each in values.T])
     varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
     tests: dict[Effect, EffectTest] = {}
@@ -91,12 +111,12 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
         if matched is None:
             untested[effect] = "no differences of treatments show it and nothing else"
             continue
-        test = _tested(effect, matched, values, groups, _size(levels, means, effect))
+        test = _tested(effect, matched, values, groups, _size(levels, means, effect), levels)
         if test is None:
             untested[effect] = f"{values.shape[0]} blocks are too few"
         else:
             tests[effect] = test
-    return Blocked(int(keep.sum()), int((~keep).sum()), tests, untested)
+    return Blocked(int(keep.sum()), int((~keep).sum()), tests, untested, partial)
 
 
 def _size(levels: Levels, means: Values, effect: Effect) -> float | None:
@@ -106,7 +126,12 @@ def _size(levels: Levels, means: Values, effect: Effect) -> float | None:
 
 
 def _tested(
-    effect: Effect, matched: Differences, values: Values, groups: NDArray[np.intp], estimate: float | None
+    effect: Effect,
+    matched: Differences,
+    values: Values,
+    groups: NDArray[np.intp],
+    estimate: float | None,
+    levels: Levels,
 ) -> EffectTest | None:
     # NaN where a value is missing.
     apart = np.sum([weight * values[:, at] for weight, at in zip(matched.weights, matched.at.T, strict=True)], axis=0)
@@ -122,10 +147,40 @@ def _tested(
     means = flip_test((plain * share[:, np.newaxis]) @ matched.shows)
     if ranked is None or means is None:
         return None
-    se = None
+    se, between = None, tuple[LevelDifference, ...]()
     if matched.signed:
         estimate, se = _mean(np.nanmean(apart, axis=1) / 2 ** (len(effect) - 1), groups)
-    return EffectTest(RANKS, estimate, se, ranked.statistic, ranked.df, ranked.p, means.p, ranked.p)
+    elif len(effect) == 1:
+        between = _level_differences(apart, groups, levels[matched.at, effect[0]])
+    df = groups.size - np.unique(groups).size
+    return EffectTest(RANKS, estimate, se, ranked.statistic, ranked.df, ranked.p, means.p, ranked.p, df, between)
+
+
+def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
+    """A contrast of all treatments, such as the sum of aliased interactions. `values`: shape (blocks, treatments);
+    blocks with a missing value say nothing of it."""
+    every = Differences(np.arange(signs.size)[np.newaxis], signs * (2 / signs.size), np.ones((1, 1)))
+    groups = np.zeros(values.shape[0], dtype=np.intp)
+    return _tested((0,), every, values, groups, None, np.zeros((signs.size, 1), dtype=np.intp))
+
+
+def _level_differences(
+    apart: Values, groups: NDArray[np.intp], levels: NDArray[np.intp]
+) -> tuple[LevelDifference, ...]:
+    """Of each level from the first one, by the treatments that differ in it only; () where some have none, or too few
+    blocks. `levels`: shape (differences, 2), of the treatment that counts and of that which is subtracted."""
+    first = int(levels.min())
+    found = []
+    for level in np.unique(levels)[1:].tolist():
+        mine = apart[:, (levels[:, 0] == level) & (levels[:, 1] == first)]
+        some = ~np.isnan(mine).all(axis=1)
+        if not some.any():
+            return ()
+        estimate, se = _mean(np.nanmean(mine[some], axis=1), groups[some])
+        if se is None:
+            return ()
+        found.append(LevelDifference(estimate, se))
+    return tuple(found)
 
 
 def _rounding(matched: Differences, values: Values) -> Values:

@@ -41,6 +41,8 @@ class BlockPlot:
 
     `consistent`: all `n` have the same order, without ties; `chance`: of that when nothing has an effect; `agreeing`:
     how many have the most frequent `order`. Two levels: `p_one`, `p_two` are the sign test of that (ties left out).
+    A factor that is hard to change has one throw of the dice for each combination of the other hard factors, however
+    many boxes share its batches: so many count for `chance`, and there is no sign test.
     `p`: `chance` where consistent; else `p_two`, or None for more levels (no test). `needed`: boxes for a chance of at
     most alpha; `able`: there are so many, so that the plot can be significant.
     """
@@ -102,12 +104,20 @@ def block_plot(
             )
         )
     counted = [box for box in boxes if not box.missing]
+    hard = factors[factor].hard
+    shared = [at for at in fixed if factors[at].hard] if hard else fixed
+    draws = {
+        tuple(others[fixed.index(at)] for at in shared)
+        for (others, _), box in zip(sorted(members.items()), boxes, strict=True)
+        if not box.missing
+    }
     orders = Counter(box.order for box in counted if box.order is not None)
     most_frequent, agreeing = orders.most_common(1)[0] if orders else (None, 0)
     n, tied_boxes = len(counted), sum(box.tied for box in counted)
     consistent = bool(n) and agreeing == n
-    p_one, p_two = sign_test(agreeing, n - tied_boxes) if len(ours) == 2 and n > tied_boxes else (None, None)
-    limit = needed(len(ours), alpha)
+    signs = len(ours) == 2 and n > tied_boxes and not hard
+    p_one, p_two = sign_test(agreeing, n - tied_boxes) if signs else (None, None)
+    limit, luck = needed(len(ours), alpha), chance(len(ours), len(draws))
     return BlockPlot(
         levels=tuple(factors[factor].levels[level] for level in ours),
         boxes=tuple(boxes),
@@ -118,12 +128,12 @@ def block_plot(
         consistent=consistent,
         order=most_frequent,
         agreeing=agreeing,
-        chance=chance(len(ours), n),
+        chance=luck,
         p_one=p_one,
         p_two=p_two,
-        p=chance(len(ours), n) if consistent else p_two,
+        p=luck if consistent else p_two,
         needed=limit,
-        able=n >= limit,
+        able=len(draws) >= limit,
     )
 
 

@@ -79,20 +79,20 @@ class Execution:
 
 
 def execute(
-    command: str,
+    command: str | Sequence[str],
     folder: str,
     environment: Mapping[str, str],
     timeout_s: float,
     probes: Sequence[Probe] = (),
     starting: AbstractContextManager[None] | None = None,
 ) -> Execution:
-    """Run a command by /bin/sh in a session of its own. Raises OSError where it cannot be started.
+    """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
 
     `probes`: raise UsageError where they cannot be had; times and counts are those of a probe's own command too.
     `starting`: is around the start alone, for what the command is to inherit.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
-        shell = ["/bin/sh", "-c", command]
+        shell = ["/bin/sh", "-c", command] if isinstance(command, str) else [*command]
         for probe in probes:
             shell = stack.enter_context(probe).wrap(shell)
         with starting or nullcontext():
@@ -111,12 +111,12 @@ def execute(
             late = not _ended(process.pid, timeout_s)
             ended, ended_ns = time.monotonic(), time.time_ns()
         except BaseException:
-            _end_group(process.pid)
+            end_group(process.pid)
             _, status, _ = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             raise
         if late:
-            _end_group(process.pid)
+            end_group(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         code = process.returncode if process.returncode >= 0 else 128 - process.returncode
@@ -164,7 +164,7 @@ def _ended(pid: int, timeout_s: float) -> bool:
         os.close(fd)
 
 
-def _end_group(pid: int) -> None:
+def end_group(pid: int) -> None:
     """Ask its whole process group to end, then end it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGTERM)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cbench.study.records import StoredFacts
 from cbench.study.resets.reset import Reset, ResetContext, ResetError
-from quiet import Reader
+from quiet import Reader, meminfo
 
 DROP = "/proc/sys/vm/drop_caches"
 
@@ -30,7 +31,7 @@ class CachesReset(Reset):
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
         reader = context.reader
-        before, cached = _dropped(reader), _cached(reader)
+        before, cached = _dropped(reader), meminfo(reader, "Cached")
         os.sync()
         try:
             with open(reader.open(DROP, os.O_WRONLY), "w") as file:
@@ -40,19 +41,9 @@ class CachesReset(Reset):
         after = _dropped(reader)
         if before is not None and after == before:
             raise ResetError(f"{DROP} took the order, but the kernel has dropped nothing (drop_pagecache in vmstat)")
-        return {"drops": after, "cached_kb_before": cached, "cached_kb_after": _cached(reader)}
+        return {"drops": after, "cached_kb_before": cached, "cached_kb_after": meminfo(reader, "Cached")}
 
 
 def _dropped(reader: Reader) -> int | None:
-    return _field(reader.text("/proc/vmstat"), "drop_pagecache")
-
-
-def _cached(reader: Reader) -> int | None:
-    return _field(reader.text("/proc/meminfo"), "Cached:")
-
-
-def _field(text: str | None, name: str) -> int | None:
-    for line in (text or "").splitlines():
-        if line.startswith(f"{name} "):
-            return int(line.split()[1])
-    return None
+    found = re.search(r"^drop_pagecache (\d+)$", reader.text("/proc/vmstat") or "", re.MULTILINE)
+    return int(found[1]) if found else None

@@ -8,7 +8,7 @@ from cbench.study.resets.processes import ProcessesReset
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.resets.reset import CommandReset, NoReset, Reset
 from cbench.study.resets.service import ServiceReset
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 
 RESETS: tuple[type[Reset], ...] = (
     *(NoReset, CommandReset, ServiceReset, CachesReset, CoolDownReset, ProcessesReset, RebootReset),

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from cbench.study.process.process_tags import RESET, ProcessTags
 from cbench.study.process.run_command import Execution, run_checked
 from cbench.study.records import StoredFacts
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 from quiet import QuietError, Reader
 
 SYSTEMD_RUNNING = Path("/run/systemd/system")

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from cbench.study.records import StoredFacts
 from cbench.study.resets.reset import SYSTEMD_RUNNING, Reset, ResetContext, ResetError
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 from quiet import Reader
 
 STARTED, INVOCATION = "ActiveEnterTimestampMonotonic", "InvocationID"

@@ -220,10 +220,10 @@ def test_wrong_exports_are_one_line(store: Path, tmp_path: Path) -> None:
     wrong("--format xml: use csv, parquet, pyperf", str(store), "xml", None)
     wrong("no such file", str(tmp_path / "none"), "csv", None)
     wrong("no trials in it", str(empty), "csv", None)
-    wrong("is the store itself", str(store), "csv", str(store))
+    wrong("is the file to be exported", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
     wrong("say where to", str(store), "parquet", None)
-    wrong("not a store", __file__, "csv", None)
+    wrong("not a format that cbench reads", __file__, "csv", None)
 
 
 def test_what_pyperf_cannot_hold_is_one_line(polluted: Path, tmp_path: Path) -> None:

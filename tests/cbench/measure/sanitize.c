@@ -4,6 +4,7 @@
  */
 #include "irq.h"
 #include "measure.h"
+#include "process.h"
 #include "workloads/workloads.h"
 
 #include <errno.h>
@@ -122,6 +123,30 @@ static int check_workloads(cb_counter *counter)
 	return 0;
 }
 
+static int check_chains(cb_counter *counter)
+{
+	static cb_trial trials[4];
+	qn_chain chains[3];
+	uint64_t ticks[3];
+	size_t done;
+
+	CHECK(qn_chains_run(0, 3, chains) == -EINVAL);
+	CHECK(qn_chains_run(QN_CHAIN_BODY + 1, 3, chains) == -EINVAL);
+	CHECK(qn_chains_run(QN_CHAIN_BODY, 3, chains) == 0);
+	CHECK(chains[2].begin > chains[0].begin);
+	CHECK(qn_carries_run(QN_CHAIN_BODY - 1, 3, ticks) == -EINVAL);
+	CHECK(qn_carries_run(QN_CHAIN_BODY, 3, ticks) == 0);
+	CHECK(cb_counter_chain(counter, 100 * QN_CHAIN_BODY - 1) == -EINVAL);
+	CHECK(cb_counter_chain(counter, 100 * QN_CHAIN_BODY) == 0);
+	CHECK(cb_trials_run(counter, NULL, cb_hash_run, NULL, 1000, 10, 1000000000, 0, 4, trials, &done) == 0);
+	CHECK(done == 4 && trials[3].before.narrow && trials[3].after.narrow && trials[3].before.wide);
+	CHECK(trials[3].begin <= trials[3].before.begin && trials[3].after.begin <= trials[3].end);
+	CHECK(cb_counter_chain(counter, 0) == 0);
+	CHECK(cb_trials_run(counter, NULL, cb_hash_run, NULL, 1000, 10, 1000000000, 0, 1, trials, &done) == 0);
+	CHECK(!trials[0].before.narrow && !trials[0].after.narrow);
+	return 0;
+}
+
 static int check_signs(void)
 {
 	CHECK(cb_sign_extend(0xffffffffffffu, 48) == -1);
@@ -146,6 +171,23 @@ static int check_view(void)
 	return 0;
 }
 
+static int check_process(void)
+{
+	char *argv[] = { "sh", "-c", "exit 3", NULL }, *envp[] = { NULL };
+	const int streams[] = { 0, 1, 2 };
+	cb_process process;
+	int ended;
+
+	CHECK(cb_process_start("/no/such/program", argv, envp, streams, NULL, 0, &process) == -ENOENT);
+	CHECK(cb_process_start("/bin/sh", argv, envp, streams, NULL, 0, &process) == 0);
+	while ((ended = cb_process_wait(&process, 1000)) == 0)
+		;
+	CHECK(ended == 1 && process.end_ns > process.begin_ns);
+	CHECK(cb_process_reap(&process) == 0);
+	CHECK(process.status == 3 << 8 && process.pidfd == -1);
+	return 0;
+}
+
 int main(void)
 {
 	uint64_t deltas[200];
@@ -153,12 +195,13 @@ int main(void)
 	cb_irq_source *irqs = NULL;
 	int err;
 
-	if (check_irqs() || check_signs() || check_view())
+	if (check_irqs() || check_signs() || check_view() || check_process())
 		return 1;
 	CHECK(cb_ticks_create(&counter) == 0);
 	CHECK(cb_ticks_deltas(deltas, 200) == 0);
 	CHECK(check_trials(counter, NULL) == 0);
 	CHECK(check_workloads(counter) == 0);
+	CHECK(check_chains(counter) == 0);
 	if (cb_irq_create(0, &irqs) == 0)
 		CHECK(check_trials(counter, irqs) == 0);
 	cb_counter_destroy(counter);

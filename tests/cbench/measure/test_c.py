@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests import CHECKOUT
-from tests.c_code import EVERY_COMPILER, compile_strictly, run_sanitized
+from tests.c_code import CHAINS, EVERY_COMPILER, compile_strictly, run_sanitized
 
 ROOT = CHECKOUT / "cbench" / "c"
-SOURCES = sorted([*ROOT.glob("*.c"), *ROOT.glob("workloads/*.c")])
+SOURCES = sorted([*ROOT.glob("*.c"), *ROOT.glob("workloads/*.c"), CHAINS / "chain.c"])
 
 
 @pytest.mark.slow

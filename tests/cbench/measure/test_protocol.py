@@ -9,12 +9,13 @@ import random
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cbench.measure import protocol
-from cbench.model import Counter, Ready, Settling, Trial
+from cbench.model import Counter, Ready, Settling, Trial, TrialCause
 from quiet.errors import Refused
 from tests.cbench.running import cbench, error_line
 
@@ -85,6 +86,29 @@ def test_garbage_is_no_message_whatever_it_is() -> None:
     for _ in range(2000):
         with pytest.raises(protocol.ProtocolError):
             through(framed(draw.randbytes(draw.randrange(100)) + b"\xff"))
+
+
+COUNTER = Counter("tsc", "ticks", True, "a clock")
+WRONG: list[object] = [
+    *(Ready(5), Ready(COUNTER, 5), Ready(replace(COUNTER, why=None)), Ready(replace(COUNTER, others=(1,)))),  # type: ignore[arg-type]
+    *(Ready(replace(COUNTER, left_out={"x": 1})), Settling((1.5,)), Settling(settled=1), protocol.Done("1")),  # type: ignore[arg-type,dict-item]
+    *([5], [protocol.WARMING, Trial(1, 2)], [Trial("1", 2)], [Trial(1, 2, causes=("x",))], [Trial(1, 2, kernel=0.5)]),  # type: ignore[arg-type]
+    *([Trial(1, 2, traced=(1,))], [Trial(1, 2, migrated=1)], [Trial(1, 2, interrupts={"LOC": "1"})]),  # type: ignore[arg-type,dict-item]
+    *([Trial(1, 2, causes=(TrialCause(1),))], [Trial(1, 2, counts=None)], [Trial(1, 2), Settling()]),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_a_message_of_the_protocol_with_other_types_is_none(message: object) -> None:
+    with pytest.raises(protocol.ProtocolError):
+        protocol.load(pickle.dumps(message))
+
+
+def test_a_message_without_all_of_its_values_is_none() -> None:
+    state = pickle.dumps(Settling((1,), (2,), True)).replace(b"\x88e", b"e")  # the third value, NEWTRUE
+    assert state != pickle.dumps(Settling((1,), (2,), True))
+    with pytest.raises(protocol.ProtocolError):
+        protocol.load(state)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cbench.compare.rank import rank_sum
 from cbench.stats.clean import STEPS
+from cbench.stats.rank import rank_sum
 from tests.cbench.running import measured
 
 pytestmark = pytest.mark.slow

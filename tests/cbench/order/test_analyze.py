@@ -47,7 +47,10 @@ def test_a_test_that_only_random_order_changes_is_the_one_that_is_found(path: Pa
     assert 1.5 < made["tests"]["c"]["delta_pct_median"] < 2.5
     assert made["tests"]["c"]["case"] == 1
     assert made["verdict"][0].startswith("order matters: 1 of 4 tests differ between fixed and random order: c (")
-    assert made["verdict"][0].endswith(" % lower in random order)")
+    assert " % lower in random order, 1." in made["verdict"][0]
+    assert made["verdict"][0].endswith(" at 95 %)")
+    low, high = made["tests"]["c"]["delta_pct_interval"]
+    assert 1 < low < made["tests"]["c"]["delta_pct_hl"] < high < 3
     assert made["alpha_bonferroni"] == 0.0125
 
 
@@ -55,7 +58,7 @@ def test_without_an_effect_nothing_is_found_and_it_says_what_would_have_been(pat
     made, code = analyze(write(path, planted(lambda *_: 0.0)))
     assert code == 0
     assert made["design"]["interleaved"]
-    assert len(made["verdict"]) == 1
+    assert all(line.startswith("significant only by itself, each of these at 5 %: ") for line in made["verdict"][1:])
     assert made["verdict"][0].startswith("no difference between fixed and random order was found in 4 tests; ")
     assert not made["design"]["warnings"]
     for each in made["tests"].values():
@@ -97,10 +100,11 @@ def test_drift_is_found_in_both_orders_and_is_not_taken_for_an_effect_of_order(p
 def test_the_same_drift_in_a_blocked_study_looks_like_an_effect_and_is_flagged(path: Path) -> None:
     rows = planted(lambda test, _p, _b, _s, run: 0.05 * run * (test == "a"), blocked=True)
     made, code = analyze(write(path, rows))
-    assert code == 1
+    assert (code, made["order_matters"]) == (2, None)
     assert made["tests"]["a"]["significant"]
     assert made["design"]["interleaved"] is False
-    assert made["verdict"][-1].startswith("beware: blocked in time: 40 fixed and 40 random runs in 2 stretches")
+    assert made["verdict"][0].startswith("order and time cannot be told apart: 40 fixed and 40 random runs lie apart")
+    assert made["verdict"][1].startswith("by the order or by time: 1 of 4 tests differ between fixed and random order")
 
 
 def test_comparisons_that_change_with_the_order_are_named(path: Path) -> None:
@@ -303,6 +307,10 @@ def test_options_are_taken(path: Path) -> None:
     ours, published = analyze(path)[0], analyze(path, "--as-published")[0]
     each = ours["tests"]["a"]
     assert each["p"] != each["p_permutation"]
-    assert each["p_adjusted"] == min(1, 4 * each["p_permutation"])
+    assert each["p_decides"] == each["p_paired"]
+    assert each["p_adjusted"] == min(1, 4 * each["p_decides"])
+    alone = analyze(path, "--unpaired")[0]["tests"]["a"]
+    assert alone["p_paired"] is None
+    assert alone["p_decides"] == max(each["p_permutation"], each["p_brunner_munzel"])
     assert published["tests"]["a"]["p_adjusted"] == each["p"]
     assert (ours["intervals"]["level"], published["intervals"]["level"]) == (0.95, 0.9875)

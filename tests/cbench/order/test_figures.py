@@ -48,13 +48,13 @@ def test_of_a_few_tests_each_has_a_line_with_its_name(few: Any, name: str) -> No
 def test_p_values_are_sorted_with_the_smallest_on_top(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.p_values(made)) if text in FEW]
-    assert lines == sorted(FEW, key=lambda name: made.tests[name].p_permutation or 0)
+    assert lines == sorted(FEW, key=lambda name: made.deciding_p(made.tests[name]) or 0)
 
 
 def test_differences_are_sorted_from_below_to_above(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.deltas(made)) if text in FEW]
-    assert lines == sorted(FEW, key=lambda name: made.tests[name].delta_pct_median or 0)
+    assert lines == sorted(FEW, key=lambda name: made.tests[name].delta_pct_hl or 0)
 
 
 @pytest.mark.parametrize("name", SORTED)
@@ -89,7 +89,7 @@ def test_intervals_name_each_test_with_its_case(few: Any) -> None:
     made = few[0]
     written = texts(plots_order.intervals(made))
     cases = [text[:6] for text in written if re.match(r"case \d", text)][::-1]
-    names = sorted(FEW, key=lambda name: made.tests[name].p_permutation or 0)
+    names = sorted(FEW, key=lambda name: made.deciding_p(made.tests[name]) or 0)
     assert cases == [f"case {made.tests[name].case}" for name in names]
     assert "case 1: apart" in written
 

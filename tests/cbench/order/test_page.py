@@ -84,7 +84,7 @@ def test_what_a_reader_must_beware_of_stands_in_the_verdict() -> None:
         run + 100 * (order == "random") for run, order in zip(blocked["run"], blocked["order"], strict=True)
     ]
     text = paged(blocked)
-    assert '<p class="beware">beware: blocked in time' in text[: text.index("<nav>")]
+    assert "order and time cannot be told apart: 12 fixed and 12 random runs" in text[: text.index("<nav>")]
     assert "blocked: the orders are confounded with time" in text
 
 

@@ -73,7 +73,7 @@ def test_a_page_fits_into_the_window_and_asks_nobody_for_anything(
 def test_no_text_of_a_figure_is_cut_or_lies_on_another(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], DESKTOP)
     figures = browser.value(TEXTS)
-    assert len(figures) == 7
+    assert len(figures) == 8
     for texts in figures:
         assert texts
         for text, _, left, top, right, bottom, width, height in texts:
@@ -108,7 +108,7 @@ def test_the_picture_shows_the_verdict_and_every_figure(browser: Browser, pages:
     assert pixels.shape[1] == width
     assert count(pixels, VERDICT) > 100
     boxes = browser.value(BOXES)
-    assert len(boxes) == 7
+    assert len(boxes) == 8
     for left, top, right, bottom in boxes:
         part = pixels[int(top) : int(bottom), max(int(left), 0) : min(int(right), width)]
         inked = (part < 250).any(axis=2).mean()

@@ -122,6 +122,16 @@ def test_the_cleaned_file_with_an_index_and_a_row_for_each_metric(tmp_path: Path
     assert "several tests have the same position" in made["design"]["warnings"][0]
 
 
+def test_several_numbers_in_one_cell_are_read_without_brackets_too(tmp_path: Path) -> None:
+    """As in the published STREAM results: "33888.15,33794.10,38016.58,38157.31"."""
+    path = study(tmp_path / "a.csv", STREAM_NPB[:2], 6, False, measured)
+    before = analyze(path)[0]
+    path.write_text(path.read_text().replace('"[', '"').replace(']"', '"').replace(", ", ","))
+    assert "[" not in path.read_text()
+    assert analyze(path)[0] == before
+    assert set(before["tests"]) == {*STREAM, NPB[0][2:-3]}
+
+
 def test_a_failure_of_a_test_with_several_metrics_is_one_in_each(tmp_path: Path) -> None:
     """Line 2 is STREAM's first trial, in a fixed run; line 13 is in a random one."""
     path = study(tmp_path / "a.csv", STREAM_NPB, 6, False, measured, HEAD_2021, failed=(2, 13))

@@ -64,7 +64,7 @@ def test_the_verdict_comes_first_and_the_words_of_the_table_are_explained(termin
     found = terminal(analysed(study(NAMES))[0], None)
     assert found[0].startswith("order matters: 1 of 3 tests differ")
     text = "\n".join(found)
-    assert "● significant: p < 0.0167 (Bonferroni)" in text
+    assert "● significant by itself: p < 0.0167 (Bonferroni over the column)" in text
     assert "case 1: these are apart; 2: they overlap with both medians inside of the other's" in text
     assert "p position, predecessor: inside of the random runs; p drift: over all runs." in text
 
@@ -91,7 +91,7 @@ def test_of_many_tests_those_with_the_smallest_p_are_shown_and_the_others_counte
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "p by permutation"),
+        ({}, "12 pairs of a fixed and a random run, by signed ranks"),
         ({}, "with both medians inside"),
         ({"published": True}, "p < 0.05, not corrected"),
         ({"published": True}, "with a median inside"),

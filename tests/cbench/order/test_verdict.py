@@ -159,7 +159,7 @@ def test_the_verdict_says_which_way_in_words(path: Path, random: int, said: str,
     if sign < 0:
         share, word = said.rsplit(" ", 1)
         said = f"{share} {'lower' if word == 'higher' else 'higher'}"
-    assert made["verdict"][0].endswith(f": a ({said} in random order)")
+    assert made["verdict"][0].endswith(f": a ({said} in random order, 4.96 to 5.04 at 95 %)")
 
 
 def test_with_a_shift_the_runs_that_it_takes_are_shown(path: Path) -> None:

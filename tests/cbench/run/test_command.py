@@ -35,7 +35,7 @@ def test_until_clean_goes_on_until_there_are_so_many_and_tells_their_share() -> 
     assert clean["reached"]
     assert clean["count"] >= clean["wanted"] == 50
     assert clean["share"] == pytest.approx(clean["count"] / len(result["trials"]))
-    assert clean["range"] <= 4 * result["counter"]["quantum"] or clean["rule"] == "causes"
+    assert clean["range"] <= 4 * result["counter"]["quantum"] or clean["rule"] in ("causes", "chains")
 
 
 def test_too_few_clean_trials_are_told_with_what_to_do_and_exit_code_1() -> None:
@@ -73,7 +73,7 @@ def test_a_file_that_is_something_else_is_refused_and_left_as_it_is(tmp_path: Pa
 
 def test_a_full_disk_keeps_the_earlier_trials_and_says_how_many(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
-    shell = 'ulimit -f 120; exec "$@"'
+    shell = 'ulimit -f 4000; exec "$@"'
     command = [*CBENCH, "run", "hash", *QUICK, "--trials", "100000", "-o", str(path)]
     done = subprocess.run(["bash", "-c", shell, "-", *command], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode in (1, 2)

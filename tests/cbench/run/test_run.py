@@ -72,7 +72,8 @@ def test_two_cpus_are_measured_in_turn_however_they_are_listed() -> None:
 @pytest.mark.skipif(len(ALLOWED) < 2, reason="needs two CPUs")
 def test_the_table_shows_two_cpus_side_by_side_with_their_interruptions() -> None:
     pair = ALLOWED[0], ALLOWED[-1]
-    done = cbench("run", "sieve", "--quick", "--trials", "5", "--no-trace", "--cpu", f"{pair[0]},{pair[1]}")
+    shown = ("--verbose", "--cpu", f"{pair[0]},{pair[1]}")
+    done = cbench("run", "sieve", "--quick", "--trials", "5", "--no-trace", *shown)
     assert any(f"CPU {pair[0]} (" in line and f"CPU {pair[1]} (" in line for line in done.stdout.splitlines())
     for row in ("mode", "90th percentile", "floor", "range", "polluted trials", "context switch", "interrupt"):
         assert row in done.stdout

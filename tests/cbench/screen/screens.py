@@ -15,7 +15,8 @@ from cbench.screen.analysis.analysis import analyse
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.analysis.result import ScreenResult
 from cbench.screen.data.data import Data
-from cbench.screen.data.read_table import Chosen, read
+from cbench.screen.data.read_table import read
+from cbench.screen.data.roles import Chosen
 
 QUICK = ScreenOptions(subsamples=50)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cbench.screen.data.read_table import Chosen, read
+from cbench.screen.data.read_table import read
+from cbench.screen.data.roles import Chosen
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
 from tests.cbench.screen.screens import table
@@ -135,13 +136,14 @@ def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("what matters: ")
+    assert lines[1].startswith("taken for: factor: a, b, c; ")
     assert any(line.startswith("does it matter in practice: wall: ") for line in lines)
     assert "wall: 200 values, 0 failed" in lines
     assert any("a=0 b=0 c=1" in line for line in lines)
 
 
 def test_data_that_answer_nothing_end_with_2_after_what_they_show(tmp_path: Path) -> None:
-    path = table(tmp_path / "pilot.csv", screens.pilot())
+    path = table(tmp_path / "alike.csv", screens.two_by_three(2))
     done = cbench("analyze", path)
     assert done.returncode == 2
     assert done.stdout.startswith("nothing could be tested: ")

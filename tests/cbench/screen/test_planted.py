@@ -16,9 +16,9 @@ from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.stats.block_tests import blocked
 from cbench.screen.stats.blockplot import block_plot
 from cbench.stats.multiple_testing import HOLM, adjusted
-from tests.cbench.screen.design.designs import FACTORS
 from tests.cbench.screen.planted import ALIGN, CACHE, FULL, INERT, LEVELS, STRICT, experiment, significant
 from tests.cbench.screen.screens import analysed, cross, table
+from tests.cbench.screen.stats.test_blockplot import EASY
 
 BLOCKS = 60
 REPETITIONS = 20
@@ -73,11 +73,11 @@ def test_drift_that_all_treatments_share_is_no_effect() -> None:
 
 def test_the_block_plot_of_the_means_agrees_and_the_crossing_shows() -> None:
     values = experiment(1000, 400, (0.8, 0.6, 0.2))
-    plot = block_plot(FACTORS, LEVELS, values.mean(axis=0), ALIGN)
+    plot = block_plot(EASY, LEVELS, values.mean(axis=0), ALIGN)
     assert plot is not None
     assert (plot.n, plot.consistent, plot.p) == (6, True, 0.03125)
     means = experiment(1000, 400).mean(axis=0)
-    crossed = block_plot(FACTORS, LEVELS, means, CACHE)  # its effect is turned by the interaction
+    crossed = block_plot(EASY, LEVELS, means, CACHE)  # its effect is turned by the interaction
     assert crossed is not None
     assert not crossed.consistent
 

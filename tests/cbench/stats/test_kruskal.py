@@ -110,18 +110,18 @@ def test_the_approximation_lies_within_a_step_of_the_counted_one_far_into_the_ta
         found = of(a, b)
         lengths = tied(np.sort(np.concatenate([a, b])))
         counts = np.ones(2 * n) if lengths is None else lengths
-        every, upward = permutation._distribution(tuple(int(each) for each in counts), n)
+        every, upward = permutation._distribution(tuple(int(each) for each in counts), n, 1)
         at = int(np.searchsorted(every, found.h - 1e-9))
         after = int(np.searchsorted(every, found.h + 1e-9))
         most, least = upward[at], upward[after] if after < upward.size else 0.0
         ours = permuted(found, n, n)
         assert 0.85 * least <= ours <= (1.1 if ours > 1e-4 else 2) * most
-        if levels == 0 and found.p < 0.01:
+        if levels == 0 and n > 20 and found.p < 0.01:  # fewer are counted
             assert abs(ours - (most + least) / 2) < 0.3 * abs(found.p - (most + least) / 2)
 
 
 def test_the_distribution_counts_every_dealing_once() -> None:
-    every, upward = permutation._distribution((1, 2, 3, 1), 3)
+    every, upward = permutation._distribution((1, 2, 3, 1), 3, 1)
     assert isclose(upward[0], 1)
     assert (np.diff(every) >= 0).all()
     chances = upward - np.append(upward[1:], 0)
@@ -135,8 +135,6 @@ def test_values_that_are_all_alike_have_p_1() -> None:
 
 @given(st.integers(1, 400), st.integers(1, 400), st.floats(0, 1e4))
 def test_a_p_is_a_chance_whatever_the_sizes(first: int, second: int, h: float) -> None:
-    if first + second < permutation.COUNTED:
-        return
     assert 0 <= permutation.p_value(h, None, first, second) <= 1
 
 

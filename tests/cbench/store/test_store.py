@@ -259,7 +259,9 @@ def test_a_store_that_another_process_is_just_making_is_empty_and_not_somebody_e
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "new.db"
-    path.touch()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")  # writes its first page
+    assert path.stat().st_size
     other = threading.Thread(target=lambda: stored(path, [[5]]))
     connect = database._connect
 
@@ -323,7 +325,6 @@ def test_a_schema_that_is_not_text_is_a_damaged_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        *((KeyError(0), "KeyError: 0"), (TypeError("x"), "TypeError: x"), (AttributeError("x"), "AttributeError: x")),
         *((OverflowError("x"), "OverflowError: x"), (RecursionError("x"), "RecursionError: x")),
         *((ValueError("x"), "x"), (UnicodeError("x"), "x"), (sqlite3.DatabaseError("x"), "x")),
     ],
@@ -336,3 +337,16 @@ def test_whatever_a_damaged_store_raises_is_one_line_that_names_it(error: Except
 def test_advice_is_no_damage() -> None:
     with pytest.raises(UsageError, match=r"^advice$"), reading("s.db"):
         raise UsageError("advice")
+
+
+@pytest.mark.parametrize("read_wrongly", [lambda: {}[0], lambda: None.get, lambda: [] + 1, lambda: 1 / 0])
+def test_what_may_be_a_defect_of_the_reader_is_not_called_damage_alone(read_wrongly: Callable[[], object]) -> None:
+    with pytest.raises(QuietError, match=rf"^s\.db: damaged, or read by a defect of cbench: .* at {__name__}:\d+$"):  # noqa: SIM117
+        with reading("s.db"):
+            read_wrongly()
+
+
+@pytest.mark.parametrize("thing", [sqlite3, Trial(1, 2)])
+def test_what_no_store_can_cause_is_a_defect(thing: object) -> None:
+    with pytest.raises(AttributeError), reading("s.db"):
+        thing.nothing  # type: ignore[attr-defined]  # noqa: B018

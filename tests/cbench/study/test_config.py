@@ -9,7 +9,7 @@ import pytest
 
 from cbench.study.config import load, parse
 from cbench.study.example import EXAMPLE
-from cbench.toml_table import MOST_BYTES, line_of, lines
+from cbench.study.toml_table import MOST_BYTES, line_of, lines
 from quiet.errors import UsageError
 
 PLAIN = """
@@ -87,7 +87,7 @@ WRONG = [
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "cool-down"', "s.toml:4: reset.celsius: is missing"),
     ("repetitions = 10", "[other]", "s.toml:2: study.repetitions: is missing"),
-    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; here may be study, test, reset, environment"),
+    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; here may be study, suite, test, reset, environment"),
     ("repetitions = 10", "repetitions = 10\nrepetitions = 11", "s.toml:4: Cannot overwrite a value"),
     ("repetitions = 10", "repetitions = '10'", "s.toml:3: study.repetitions: '10': must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nseed = 0.5", "s.toml:4: study.seed: 0.5: must be a whole number"),
@@ -254,3 +254,10 @@ def test_the_hint_for_an_unknown_key_names_each_key_that_may_be_there_once() -> 
     text = said(PLAIN.replace("repetitions = 10", "repetitions = 10\n[reset]\nfoo = 1"))
     hint = text.partition("here may be ")[2].split(", ")
     assert sorted(hint) == ["celsius", "check", "command", "khz", "kind", "settle", "timeout", "unit"]
+
+
+def test_a_study_says_once_how_its_commands_numbers_are_read() -> None:
+    parsed = parse(PLAIN.replace("repetitions = 10", "repetitions = 10\nread = 'wall'"), "s.toml", "/tmp")
+    assert [test.metrics[0].source for test in parsed.tests] == ["wall", "value", "regex"]
+    with pytest.raises(UsageError, match=r"s.toml:4: study.read: "):
+        parse(PLAIN.replace("repetitions = 10", "repetitions = 10\nread = 'no'"), "s.toml", "/tmp")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ DAMAGE = (
     "UPDATE study SET host = '" + "[" * 100_000 + "'",
     "UPDATE study SET source = CAST(x'ff' AS TEXT)",
 )
+NAMED = "damaged(:|, or read by a defect of cbench:) "
 COMMANDS: dict[str, Callable[[str], object]] = {
     "analyze": lambda data: analyzed(OrderOptions(data)),
     "status": lifecycle.status,
@@ -49,14 +51,14 @@ def damaged(folder: Path, *statements: str) -> str:
 @pytest.mark.parametrize("statement", DAMAGE)
 def test_a_damaged_study_is_one_line_that_names_its_file(statement: str, command: str, tmp_path: Path) -> None:
     data = damaged(tmp_path, statement)
-    with pytest.raises(QuietError, match=r"^[^\n]*s[.]db: damaged: ") as caught:
+    with pytest.raises(QuietError, match=rf"^[^\n]*s[.]db: {NAMED}") as caught:
         COMMANDS[command](data)
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("command", ["analyze", "export"])
 def test_a_trial_of_no_run_is_damage(command: str, tmp_path: Path) -> None:
-    with pytest.raises(QuietError, match=r"s[.]db: damaged: "):
+    with pytest.raises(QuietError, match=rf"s[.]db: {NAMED}"):
         COMMANDS[command](damaged(tmp_path, "UPDATE study_trial SET run = -1 WHERE run = 0"))
 
 
@@ -64,6 +66,15 @@ def test_a_study_whose_file_has_other_tests_is_not_resumed(tmp_path: Path) -> No
     data = damaged(tmp_path, 'UPDATE study SET tests = \'["a", "c"]\'')
     with pytest.raises(QuietError, match=r"s[.]db: damaged: its study has other tests"):
         lifecycle.ResumeStudy(data)
+
+
+@pytest.mark.parametrize(
+    "command", ["export --format csv", "order analyze", "order status", "order run", "compare /proc/kmsg"]
+)
+def test_a_file_of_the_kernel_is_not_waited_for(command: str) -> None:
+    done = cbench(*command.replace(" x", " /proc/kmsg").split(), "/proc/kmsg")  # blocks a reader, and has no size
+    assert done.returncode == 2
+    assert re.match("cbench: error: /proc/kmsg: (empty|not an ordinary file)", done.stderr)
 
 
 @pytest.mark.parametrize("command", ["order analyze", "order status", "order run", "screen analyze", "screen plan"])

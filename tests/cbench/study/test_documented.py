@@ -13,7 +13,7 @@ from cbench.study.instruments.registry import INSTRUMENTS
 from cbench.study.orders import DESIGNS
 from cbench.study.process import process_tags
 from cbench.study.resets.registry import RESETS
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 from tests import CHECKOUT
 
 DOCUMENT = (CHECKOUT / "docs" / "study-file.md").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from cbench.compare.result import load
+from cbench.compare.pairs import load
 from cbench.export.export import ExportOptions, ExportResult, export
 from cbench.export.sources import STUDY
 from cbench.order import analyze

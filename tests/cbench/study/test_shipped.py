@@ -27,7 +27,8 @@ from tests.cbench.running import CBENCH, cbench
 STUDIES = CHECKOUT / "docs" / "studies"
 FILES = sorted(STUDIES.glob("*/study.toml"))
 NAMES = [file.parent.name for file in FILES]
-SHIPPED = ["cbench-workloads", "file-system", "memcached", "memcached-local", "numpy-kernels", "planted"]
+SHIPPED = ["cbench-workloads", "file-system", "google-benchmark-suite", "memcached", "memcached-local", "numpy-kernels"]
+SHIPPED += ["planted", "pytest-suite"]
 each_study = pytest.mark.parametrize("file", FILES, ids=NAMES)
 
 
@@ -48,7 +49,7 @@ def test_every_study_that_is_promised_is_there_and_in_the_table() -> None:
 def test_a_study_loads_and_has_its_folders_name(file: Path) -> None:
     study = load(file)
     assert study.name == file.parent.name
-    assert len(study.tests) >= 3
+    assert len(study.tests) >= 3 or study.suite is not None
     assert study.alpha == 0.05
 
 
@@ -56,7 +57,7 @@ def test_a_study_loads_and_has_its_folders_name(file: Path) -> None:
 def test_the_programs_that_a_study_names_are_there_and_compile(file: Path, tmp_path: Path) -> None:
     study = load(file)
     named = {name for command in commands(study) for name in re.findall(r"\S+\.(?:py|sh)\b", command)}
-    assert bool(named) == (study.name != "cbench-workloads")
+    assert bool(named) == (study.name != "cbench-workloads" and study.suite is None)
     for name in named:
         program = Path(study.folder, name)
         if program.suffix == ".py":
@@ -83,7 +84,8 @@ def surroundings(tmp_path: Path, **more: str) -> dict[str, str]:
 def order(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """`cbench order`, with the patience that a whole study needs on a busy machine."""
     command = [*CBENCH, "order", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=300, check=False)
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    return subprocess.run(command, capture_output=True, text=True, env={**own, **env}, timeout=900, check=False)
 
 
 def finished(tmp_path: Path, name: str, repetitions: int, **more: str) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def test_the_planted_effect_is_found_and_nothing_else(tmp_path: Path) -> None:
     assert after["use:time", "warm"]["delta_pct"] < -50
     changed = [name for name in made["tests"] if name.endswith(":rows") and made["tests"][name]["significant"]]
     assert changed == ["use:rows"]
-    assert "use:rows after warm (-80.00 %)" in made["verdict"][1]
+    assert any("use:rows after warm (-80.00 %)" in line for line in made["verdict"])
     assert left(tmp_path) == []
 
 
@@ -265,3 +267,43 @@ def test_a_tool_that_is_missing_is_named_in_one_line(tmp_path: Path, name: str, 
     assert done.returncode == 1
     assert done.stderr.endswith(f"{why}\n")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_the_google_benchmark_suite_names_the_test_that_scatters_the_pool(tmp_path: Path) -> None:
+    file = copied(tmp_path, "google-benchmark-suite", 20)
+    build = ["g++", "-O2", "suite.cc", "-o", "suite", "-lbenchmark", "-lpthread"]
+    if (
+        shutil.which("g++") is None
+        or subprocess.run(build, cwd=file.parent, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("needs g++ and libbenchmark-dev")
+    check_carry_over(file, "walk", "scatter")
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_the_pytest_suite_names_the_test_that_fills_the_cache(tmp_path: Path) -> None:
+    python = os.environ.get("PYTEST_BENCHMARK", "python3")
+    command = [python, "-c", "import pytest_benchmark"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs pytest-benchmark; PYTEST_BENCHMARK names a Python that has it")
+    file = copied(tmp_path, "pytest-suite", 20)
+    file.write_text(file.read_text().replace('"python3"', json.dumps(python)))
+    check_carry_over(file, "test_prices.py::test_find", "test_prices.py::test_remember")
+
+
+def check_carry_over(file: Path, test: str, after: str) -> None:
+    """The shipped study finds the pair, and the same one with isolated tests alone does not."""
+    data = file.with_name("study.db")
+    done = order("run", str(file), "-o", str(data), env={})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(order("analyze", str(data), "--json", env={}).stdout)
+    assert (test, after) in {(each["test"], each["after"]) for each in found["suite"]["earlier"] if each["significant"]}
+    file.write_text(file.read_text().replace('isolated = "both"', "isolated = true"))
+    data.unlink()
+    done = order("run", str(file), "-o", str(data), env={})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(order("analyze", str(data), "--json", env={}).stdout)
+    pairs = {(each["test"], each["after"]) for each in found["suite"]["earlier"] if each["significant"]}
+    assert (test, after) not in pairs

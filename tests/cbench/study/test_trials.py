@@ -15,7 +15,7 @@ from cbench.study.instruments.perf_stat import Counting
 from cbench.study.model import Metric
 from cbench.study.process.process_tags import ProcessTags
 from cbench.study.process.run_command import MOST_OUTPUT, execute
-from cbench.study.store import Ended
+from cbench.study.records import Ended
 from cbench.study.trial import command
 from cbench.study.workload import Workloads, choose
 from quiet.errors import UsageError

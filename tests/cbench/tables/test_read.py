@@ -167,7 +167,7 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run is there twice"),
         (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or after it: not text in UTF-8"),
         (b"\xff\xfet\x00e\x00", "neither a store of cbench, a Parquet file nor text in UTF-8"),
-        (b"\x1f\x8b\x08\x00\x00\xfe", "neither a store of cbench, a Parquet file nor text in UTF-8"),
+        (b"\x1f\x8b\x08\x00\x00\xfe", "damaged gzip file"),
         (
             b"PAR1 is how a Parquet file begins",
             "no column test, order, value; it has PAR1 is how a Parquet file begins",
@@ -307,7 +307,7 @@ def test_what_is_no_parquet_or_damaged_is_one_line(tmp_path: Path) -> None:
     path.write_text("test,order,value\na,fixed,1\n")
     refused(path, "a.parquet: no Parquet file, or a damaged one")
     path.write_bytes(b"")
-    refused(path, "a.parquet: no Parquet file, or a damaged one")
+    refused(path, "a.parquet: empty")
     pq.write_table(pa.table(columns()), path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])

@@ -146,7 +146,7 @@ def process(unit: str) -> list[str]:
 
 
 def partition() -> dict[str, str]:
-    files = {"partition": "quiet/cpuset.cpus.partition", "controllers": "cgroup.subtree_control"}
+    files = {"partition": "quiet.slice/cpuset.cpus.partition", "controllers": "cgroup.subtree_control"}
     files |= {name: f"{name}/cpuset.cpus" for name in ("system.slice", "user.slice", "init.scope")}
     return {name: path.read_text().strip() if (path := CGROUP / file).exists() else "-" for name, file in files.items()}
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from quiet.noise._noise import ffi, lib
 from quiet.noise.calibration import calibrate, periods
+from quiet.noise.chains import Chain
 from quiet.noise.detector import Detector, DetectorRequest, Placed
 
 
@@ -41,6 +42,15 @@ class Threaded(Detector):
 
     def fault(self) -> int:
         return 0
+
+    def chain_facts(self) -> None:
+        return None
+
+    def chains(self) -> list[Chain]:
+        return []
+
+    def chains_after(self) -> list[Chain]:
+        return []
 
     def ready(self) -> None:
         self._wanted.set()

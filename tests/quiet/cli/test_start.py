@@ -57,6 +57,13 @@ def test_closed_streams_change_nothing_but_what_is_heard(tmp_path: Path, closed:
     assert done.stdout == ("" if ">&-" in closed.split() else whole.stdout)
 
 
+@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2</dev/null"])
+@pytest.mark.parametrize("program", ["quiet plan --root nope", "quiet explain nope", "cbench compare nope nope"])
+def test_an_error_that_nobody_can_read_keeps_its_exit_code(program: str, redirected: str) -> None:
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m {program} {redirected}"], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
+
+
 @pytest.mark.parametrize("module", ["quiet.cli.settings", "quiet.cli.app"])
 def test_ctrl_c_while_it_loads_ends_it_without_a_traceback(module: str) -> None:
     code = (

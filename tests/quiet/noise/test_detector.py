@@ -338,13 +338,14 @@ def test_the_differences_of_the_real_loop_are_short() -> None:
         ({9}, UsageError, r"--cpus 9: no such CPU; this host has 0-5"),
         ({2, 7, 8}, UsageError, r"--cpus 7-8: no such CPU"),
         ({2, 4, 5}, UsageError, r"--cpus 4-5: offline; online are 0-3"),
-        ({0, 1, 2, 3}, Refused, r"--cpus 0-3: .*leave at least one out"),
+        ({0, 1, 2, 3}, Refused, r"--cpus 0-3: with --fifo .*leave at least one out"),
     ],
 )
 def test_cpus_that_cannot_be_watched_are_named(cpus: set[int], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        detector.check_cpus(frozenset(cpus), frozenset(range(4)), frozenset(range(6)), "--cpus")
+        detector.check_cpus(frozenset(cpus), frozenset(range(4)), frozenset(range(6)), "--cpus", fifo=50)
 
 
-def test_some_of_the_cpus_can_be_watched() -> None:
-    detector.check_cpus(frozenset({1, 2, 3}), frozenset(range(4)), frozenset(range(4)), "--cpus")
+def test_some_of_the_cpus_can_be_watched_and_all_of_them_too() -> None:
+    detector.check_cpus(frozenset({1, 2, 3}), frozenset(range(4)), frozenset(range(4)), "--cpus", fifo=50)
+    detector.check_cpus(frozenset(range(4)), frozenset(range(4)), frozenset(range(4)), "--cpus")

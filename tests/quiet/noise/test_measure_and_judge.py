@@ -58,11 +58,33 @@ def is_error(done: Done, code: int, said: str) -> None:
         ("3-1", 2, "--cpus 3-1"),
         ("1,,2", 2, "--cpus 1,,2"),
         ("-1", 2, "--cpus"),
-        (",".join(map(str, ONLINE)), 3, "leave at least one out"),
     ],
 )
 def test_cpus_that_cannot_be_watched_are_one_line(quiet: Quiet, cpus: str, code: int, said: str) -> None:
     is_error(quiet("noise", "--cpus", cpus, *SHORT), code, said)
+
+
+ALL = ",".join(map(str, ONLINE))
+
+
+def test_all_cpus_at_once_are_refused_with_a_real_time_priority_only(quiet: Quiet) -> None:
+    is_error(quiet("noise", "--cpus", ALL, *SHORT, "--fifo", "50"), 3, "leave at least one out")
+
+
+def test_all_cpus_at_once_can_be_measured_and_the_report_says_what_that_means(quiet: Quiet) -> None:
+    report = quiet("noise", "--cpus", ALL, "--duration", "0.1", "--threshold", "10us", "--json").json
+    assert sorted(map(int, report["cpus"])) == sorted(ONLINE)
+    assert report["limits"][0].startswith("all CPUs are measured")
+
+
+def test_a_reader_that_has_gone_loses_no_timeline(tmp_path: Path) -> None:
+    file = tmp_path / "gaps.html"
+    command = [sys.executable, "-m", "quiet", "noise", "--cpus", str(ONLINE[-1]), "--duration", "0.1"]
+    process = subprocess.Popen([*command, "--timeline", str(file)], stdout=subprocess.PIPE)
+    assert process.stdout
+    process.stdout.close()
+    assert process.wait() == 141
+    assert "</html>" in file.read_text()
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,8 @@ CASES = (
     (THREAD, "ktimers/3", NONE, "", "belongs to this CPU"),
     (THREAD, "kworker/u8:2", KNOB, "workqueue", "kworker"),
     (THREAD, "bash", KNOB, "cpuset", "partition"),
-    (COUNTED, attribute_untraced.OTHER.name, KNOB, "irq", "root"),
+    (COUNTED, "other timer", KNOB, "tasks", "slept"),
+    (COUNTED, attribute_untraced.OTHER.name, KNOB, "irq", "not the tick"),
     (NMI, "perf_event_nmi_handler", KNOB, "watchdog.nmi", "lockup"),
     (NMI, "ghes_notify_nmi", NONE, "", "firmware"),
     (FAULT, "page fault", NONE, "", "RLIMIT_MEMLOCK"),
@@ -204,7 +205,7 @@ def test_a_boot_parameter_is_one_that_the_kernel_knows(what: str) -> None:
 @pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
 def test_a_knob_that_a_text_speaks_of_exists(item: Remedy) -> None:
     assert set(re.findall(r"\bknob ([a-z_.]*[a-z_])", item.text)) <= set(BY_NAME)
-    assert not re.search(r"[{}]", item.text.format(cpu=CPU, cpus=CPU))
+    assert not re.search(r"[{}]", item.text.format(cpu=CPU, cpus=CPU, naming=""))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -297,3 +298,18 @@ def test_a_cause_that_has_no_remedy_is_the_same_whatever_is_in_place(kind: str) 
 
 def test_a_kernel_parameter_names_all_the_cpus_that_were_measured() -> None:
     assert remedy(Cause(HRTIMER, "tick_nohz_handler"), 3, cpus="2-3").what == "nohz_full=2-3"
+
+
+def test_what_this_kernel_lacks_is_no_remedy_and_the_reason_is_given() -> None:
+    lacking = {"nohz_full": "this kernel has no nohz_full"}
+    found = remedy(Cause(HRTIMER, "tick_nohz_handler"), CPU, absent=lacking)
+    assert (found.how, found.what) == (NONE, "")
+    assert found.text.endswith("; this kernel has no nohz_full")
+    assert remedy(Cause(TIMER, "clocksource_watchdog"), CPU, absent=lacking).how == BOOT
+
+
+def test_root_or_tracefs_is_asked_for_only_where_that_is_missing() -> None:
+    naming = "; run as root, and the kernel's tracing names it"
+    assert remedy(attribute_untraced.OTHER, CPU, naming=naming).text.endswith(naming)
+    assert "root" not in remedy(attribute_untraced.OTHER, CPU).text
+    assert "root" not in remedy(attribute_untraced.SHORT, CPU).text

@@ -69,6 +69,8 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
             "[cpus]\nisolated = '2-3'\nhousekeeping = '0,3'",
             "keys 'cpus.isolated' and 'cpus.housekeeping' both name CPU 3",
         ),
+        ('[knobs]\n"cpuset.mems" = "0-"', 'must be "quiet", "leave" or a list such as "0-1", not \'0-\''),
+        ('[knobs]\n"cpuset.mems" = ""', "or a list such as \"0-1\", not ''"),
         ("[cpus]\nmax_cores = 0", "key 'cpus.max_cores' must be a whole number from 1, not 0"),
         ("[cpus]\nmax_cores = true", "key 'cpus.max_cores' must be a whole number from 1, not True"),
         ("[cpus]\nmax_cores = 1.5", "key 'cpus.max_cores' must be"),

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.order.stats.analysis import few, sequence
+from cbench.order.stats.analysis import sequence
+from cbench.stats.stretches import few
 
 
 def runs(text: str) -> np.ndarray:

@@ -9,7 +9,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.order.stats.median_ci import MedianInterval, case, gap, ranks
+from cbench.order.stats.median_ci import MedianInterval, case, gap
+from cbench.stats.median_ranks import ranks
 
 TABLE = [
     # n, exact and its coverage, published and its coverage; at 95 %

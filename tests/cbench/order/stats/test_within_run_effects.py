@@ -9,7 +9,15 @@ import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cbench.order.stats.within_run_effects import Ordered, against_others, drift, first_trial, grouped, median_of_sorted
+from cbench.order.stats.within_run_effects import (
+    WORTH,
+    Ordered,
+    against_others,
+    drift,
+    first_trial,
+    grouped,
+    median_of_sorted,
+)
 
 PAIRS = st.lists(st.tuples(st.integers(-4, 4), st.integers(-1, 4)), min_size=2, max_size=40)
 
@@ -58,8 +66,10 @@ def test_each_label_is_compared_with_all_others(pairs: list[tuple[int, int]]) ->
         assert each.median == np.median(values[inside])
         assert each.median_others == np.median(values[~inside])
         if np.unique(values).size > 1:
-            wanted = scipy.stats.kruskal(values[inside], values[~inside]).pvalue
-            assert isclose(each.p, wanted, rel_tol=1e-7)
+            wanted = scipy.stats.kruskal(values[inside], values[~inside])
+            assert isclose(found.h[number], wanted.statistic, rel_tol=1e-7, abs_tol=1e-12)
+            if wanted.pvalue > WORTH:  # else by permutation
+                assert isclose(each.p, wanted.pvalue, rel_tol=1e-7)
         else:
             assert each.p == 1
 
@@ -68,7 +78,7 @@ def test_the_first_trial_of_runs_against_all_others() -> None:
     found = first_trial(Ordered.of(np.array([9.0, 1, 2, 8, 3, 4])), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32))
     assert found is not None
     assert (found.n, found.median, found.median_others) == (2, 8.5, 2.5)
-    assert isclose(found.p, scipy.stats.kruskal([9, 8], [1, 2, 3, 4]).pvalue, rel_tol=1e-9)
+    assert isclose(found.p, scipy.stats.kruskal([9, 8], [1, 2, 3, 4]).pvalue, rel_tol=1e-9)  # above WORTH
     assert found.delta_pct == 240
     assert first_trial(Ordered.of(np.array([1.0, 2.0])), np.array([0, 0], dtype=np.int32)) is None
     assert first_trial(Ordered.of(np.array([1.0, 2.0])), np.array([1, 2], dtype=np.int32)) is None

@@ -56,11 +56,15 @@ def test_the_pilot_plants_block_plots_agree_as_published(pilot: dict[str, Any]) 
     assert not blocks["T"]["able"]
 
 
-def test_one_iteration_tests_nothing_and_says_so(pilot: dict[str, Any]) -> None:
-    assert pilot["tests"] == 0
-    assert not pilot["factors_matter"]
-    assert pilot["verdict"][0].startswith("nothing could be tested: ")
-    assert all(each["why"] for each in only(pilot)["effects"].values())
+def test_one_iteration_of_two_levels_is_told_by_lenths_method(pilot: dict[str, Any]) -> None:
+    row = only(pilot)
+    assert pilot["tests"] == 7
+    assert pilot["verdict"][0].startswith("what matters: T (+23, +35.8 %, ")
+    assert row["lenth"]["pse"] == pytest.approx(2.25)
+    assert row["effects"]["T"]["test"]["by"] == "Lenth's pseudo standard error"
+    assert [each["name"] for each in row["contrasts"]] == [cross("T", "C", "K")]
+    assert any(line.startswith("stands out by itself, not among all: ") for line in pilot["verdict"])
+    assert any(line.startswith("no treatment has a second value: 7 contrasts") for line in pilot["verdict"])
 
 
 def test_leaving_out_a_treatment_without_its_partners_is_seen_in_the_effects(tmp_path: Path) -> None:
@@ -106,7 +110,7 @@ def test_out_of_balance_the_verdict_takes_what_the_balance_does_not_bias(tmp_pat
     effects = only(made)["effects"]
     assert effects["a"]["effect"] > effects["a"]["adjusted"] + 0.02
     size = f"{effects['a']['adjusted']:+.3g}"
-    assert f"a ({size} adjusted)" in made["verdict"][0]
+    assert f"a ({size} adjusted, +" in made["verdict"][0]
     assert made["responses"]["wall"]["material"]["effects"]["a"]["magnitude"] == effects["a"]["adjusted"]
 
 
@@ -190,15 +194,13 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     assert made["verdict"][0].startswith("what matters: nothing was found (6 effects tested in 1 response")
 
 
-def test_too_few_iterations_for_so_many_effects_are_told(tmp_path: Path) -> None:
+def test_iterations_too_few_for_ranks_are_analyzed_value_by_value(tmp_path: Path) -> None:
     few, _ = analysed(table(tmp_path / "few.csv", screens.planted(7)), chosen=WALL_ONLY)
-    said = (
-        "beware: too few iterations to tell any effect within them from chance: of 6 effects that are tested it takes 8"
-    )
-    assert f"{said}, wall has 7" in few["verdict"]
-    assert min(each["p"] for each in only(few)["effects"].values()) == 2.0**-6
+    assert {each["test"]["by"] for each in only(few)["effects"].values()} == {"analysis of variance"}
+    assert only(few)["anova_error"] == "values of one treatment"
+    assert only(few)["effects"]["c"]["significant"]
     enough, _ = analysed(table(tmp_path / "enough.csv", screens.planted(8)), chosen=WALL_ONLY)
-    assert not any("too few" in line for line in enough["verdict"])
+    assert {each["test"]["by"] for each in only(enough)["effects"].values()} == {"signed ranks in blocks"}
     assert only(enough)["effects"]["c"]["significant"]
 
 
@@ -206,7 +208,9 @@ def test_aliased_interactions_are_one_line(tmp_path: Path) -> None:
     half = [row for row in screens.planted(10) if (row["a"] + row["b"] + row["c"]) % 2]
     made, _ = analysed(table(tmp_path / "half.csv", half), chosen=WALL_ONLY)
     mains = [line for line in made["verdict"] if "cannot be told from" in line]
-    assert all(any(line.startswith(f"beware: complete: {name} cannot") for name in "abc") for line in mains[:-1])
+    assert mains[0] == made["verdict"][1]
+    assert made["verdict"][0].startswith("what matters, or interactions seen as it: ")
+    assert f"a from {cross('b', 'c')}" in mains[0] or f"c from {cross('a', 'b')}" in mains[0]
     assert "are interactions that cannot be told from other effects" in mains[-1]
 
 
@@ -282,8 +286,9 @@ def test_failures_and_missing_cells_are_told(tmp_path: Path) -> None:
     rows[0]["wall"] = ""
     made, _ = analysed(table(tmp_path / "holes.csv", rows), chosen=BOTH)
     assert made["responses"]["wall"]["failed"] == 1
-    assert made["responses"]["wall"]["blocks_dropped"] == 1
-    assert "beware: wall: 1 of 12 iterations lack a value and are left out of the tests" in made["verdict"]
+    assert (made["responses"]["wall"]["blocks_dropped"], made["responses"]["wall"]["blocks_partial"]) == (0, 1)
+    said = "beware: wall: 1 of 12 iterations lack a value; their other values count"
+    assert said in made["verdict"]
     assert made["responses"]["other"]["unobtainable"] == ["a=0 b=0 c=0"]
     assert len(made["responses"]["other"]["treatments"]) == 7
     assert sum(box["missing"] for box in made["responses"]["other"]["blocks"]["a"]["boxes"]) == 1
@@ -365,7 +370,7 @@ def test_the_shape_is_the_documented_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("scale", "said"),
-    [(0.1, "which shows most effects"), (2.0, "and hides most others"), (100.0, "which hides every effect")],
+    [(0.1, "wide, less than most effects"), (2.0, "and more than most others"), (100.0, "wide, more than any effect")],
 )
 def test_practice_says_what_intervals_of_a_usual_size_show(tmp_path: Path, scale: float, said: str) -> None:
     rows = screens.planted(30, effects=(0.05, 0.04, 0.5))

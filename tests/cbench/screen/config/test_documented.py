@@ -13,7 +13,7 @@ from cbench.screen.config.plan import Planned
 from cbench.screen.design.testability import SEVERAL
 from cbench.screen.execute.builds import FLAGS, VARIABLE
 from cbench.screen.execute.levels import KERNEL, LEVEL
-from cbench.toml_table import TomlTable
+from cbench.study.toml_table import TomlTable
 from tests import CHECKOUT
 
 FOLDER = CHECKOUT / "docs"

@@ -250,3 +250,10 @@ def test_a_workload_of_cbenchs_can_have_neither_a_profiler_nor_several_cpus() ->
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory; `cbench screen init` writes an example"):
         load(tmp_path / "e.toml")
+
+
+def test_a_screen_says_once_how_its_commands_numbers_are_read() -> None:
+    made = read(experiment(A, head="iterations = 2\nread = 'wall'"))
+    assert made.responses[0].metric.source == "wall"
+    own = read(experiment(A, head="iterations = 2\nread = 'wall'", more="read = 'user'\n"))
+    assert own.responses[0].metric.source == "user"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cbench.compare import result as compare_result
+from cbench.compare import pairs as compare_pairs
 from cbench.screen.config.file import parse
 from cbench.screen.config.model import SCREEN
 from cbench.screen.config.plan import Planned
@@ -29,7 +29,7 @@ def test_compare_says_which_command_reads_an_experiment(tmp_path: Path) -> None:
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     data = tmp_path / "e.db"
     with pytest.raises(UsageError) as caught:
-        compare_result.load(str(data))
+        compare_pairs.load(str(data))
     said = f"{data}: the store of a screening experiment: `cbench screen analyze {data}` compares its treatments"
     assert str(caught.value) == said
 

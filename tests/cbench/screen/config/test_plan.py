@@ -11,7 +11,7 @@ import pytest
 
 from cbench.screen.config.file import parse
 from cbench.screen.config.plan import Planned
-from cbench.screen.data.read_table import Chosen
+from cbench.screen.data.roles import Chosen
 from cbench.screen.design import testability
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
@@ -46,7 +46,8 @@ def test_a_full_factorial_tests_every_effect(tmp_path: Path) -> None:
         f"a{X}c",
         f"b{X}c",
     ]
-    assert (made["balanced"], made["orthogonal"], made["words"]) == (True, True, [])
+    assert (made["balanced"], made["orthogonal"]) == (True, True)
+    assert [each.partition(" of ")[0] for each in made["words"]] == ["y: finds a main effect"]
 
 
 def test_a_fraction_shows_what_is_aliased(tmp_path: Path) -> None:
@@ -216,27 +217,17 @@ def test_missing_responses_of_a_plackett_burman_design_are_told() -> None:
 
 
 @pytest.mark.parametrize(("iterations", "enough_of_them"), [(1, False), (3, False), (7, False), (8, True)])
-def test_iterations_that_can_never_show_anything_are_told(iterations: int, enough_of_them: bool) -> None:
+def test_iterations_that_are_too_few_for_ranks_are_told(iterations: int, enough_of_them: bool) -> None:
     words = said(experiment(*map(two, "abc"), head=f"iterations = {iterations}"))
-    few = (
-        "too few iterations to tell any effect within them from chance: of 6 effects that are tested it takes 8, y has"
-    )
-    assert list(words) == ([] if enough_of_them else [f"{few} {iterations}"])
-
-
-def test_what_is_told_of_too_few_iterations_is_what_the_analysis_says(tmp_path: Path) -> None:
-    made, _ = screens.analysed(screens.table(tmp_path / "d.csv", screens.planted(7)), chosen=screens.BOTH)
-    (beware,) = [line for line in made["verdict"] if "too few iterations to tell" in line]
-    more = BOTH.replace("'z'", "'other'")
-    words = said(experiment(*map(two, "abc"), head="iterations = 7", more=more).replace("name = 'y'", "name = 'wall'"))
-    assert f"beware: {words[-1]}" == beware
+    few = "few iterations: signed ranks, which take nothing for normal, need 8 for 6 effects that are tested, y has"
+    assert [each.startswith(f"{few} {iterations};") for each in words if "few" in each] == [True] * (not enough_of_them)
 
 
 def test_every_batch_of_a_hard_factor_has_iterations_of_its_own_and_a_hard_factor_alone_none() -> None:
     words = said(experiment(two("a"), two("h", "hard = true"), head="iterations = 2\nbatches = 2\nalpha = 0.001"))
-    assert words[-1].endswith("of 3 effects that are tested it takes 13, y has 8")
+    assert any("need 13 for 3 effects that are tested, y has 8;" in each for each in words)
     alone = said(experiment(two("h", "hard = true"), head="iterations = 1\nbatches = 2"))
-    assert not any("too few" in each for each in alone)
+    assert not any("few iterations" in each for each in alone)
 
 
 @pytest.mark.parametrize(("tests", "alpha", "least"), [(6, 0.05, 8), (6, 0.0025, 13), (1, 0.05, 6), (1, 0.5, 3)])

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cbench.screen.data.read_table import Chosen, read
+from cbench.screen.data.read_table import read
+from cbench.screen.data.roles import Chosen
 from quiet.errors import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 from tests.cbench.study.running import Command
@@ -110,7 +111,7 @@ def test_a_report_of_an_experiment_is_written(store: Path) -> None:
 
 
 def test_columns_are_for_tables_only(store: Path) -> None:
-    with pytest.raises(UsageError, match=r"choose a table's columns, and .* is a store"):
+    with pytest.raises(UsageError, match=r"of a table, and .* is a store"):
         read(store, Chosen(values=("y",)))
 
 
@@ -125,3 +126,20 @@ def test_failed_trials_are_named_with_their_reason(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "beware: y has no values of size=large" in done.stdout
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("factors", "runs"), [(3, 12), (4, 12), (5, 16)])
+def test_rows_that_a_design_repeats_are_one_treatment_with_more_values(tmp_path: Path, factors: int, runs: int) -> None:
+    head = f"iterations = 2\ndesign = 'plackett-burman'\nruns = {runs}"
+    levels = {
+        name: {"0": f"environment = {{{name.upper()}='0'}}", "1": f"environment = {{{name.upper()}='1'}}"}
+        for name in "abcde"
+    }
+    text = experiment(*(factor(name, levels[name]) for name in "abcde"[:factors]), command="echo $A.$RANDOM", head=head)
+    ran = screen("run", written(tmp_path, text), folder=tmp_path)
+    assert ran.returncode == 0
+    data = read(tmp_path / "e.db")
+    assert len(set(data.treatments)) == len(data.treatments) < runs
+    assert data.series[0].value.size == 2 * runs
+    shown = screen("analyze", tmp_path / "e.db", "--json", folder=tmp_path)
+    assert json.loads(shown.stdout)["design"]["sets"][0]["treatments"] == len(data.treatments)

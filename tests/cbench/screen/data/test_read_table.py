@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cbench.screen.data import read_table
-from cbench.screen.data.read_table import Chosen, read
+from cbench.screen.data.read_table import read
+from cbench.screen.data.roles import Chosen
 from quiet.errors import UsageError
 from tests.cbench.screen import screens
 from tests.cbench.screen.screens import analysed, table

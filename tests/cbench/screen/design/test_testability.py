@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbench.screen.design.factorial import Factor, Treatment, full_factorial
-from cbench.screen.design.fractional import fraction
+from cbench.screen.design.fractional import best_fraction, fraction
 from cbench.screen.design.model_matrix import columns, effects, null_space, present, rank
 from cbench.screen.design.plackett import plackett_burman
 from cbench.screen.design.testability import ALIASED, EMPTY, NO_PLOTS, OK, ONE_LEVEL, assess
@@ -177,3 +177,16 @@ def test_two_fully_aliased_factors_name_each_other(case: tuple[list[Factor], lis
         if alike:
             assert found.effect(one).why == found.effect(two).why == ALIASED
             assert ours[two].name in found.effect(one).aliases
+
+
+@pytest.mark.parametrize(("factors_", "runs"), [(4, 8), (5, 8), (6, 8), (7, 8), (5, 16), (6, 16), (7, 16), (8, 16)])
+def test_every_alias_of_an_effect_is_named(factors_: int, runs: int) -> None:
+    """By products of signs: two effects are aliased where their columns are one, or its negative."""
+    design = best_fraction("ABCDEFGH"[:factors_], runs)
+    found = assess([Factor(name, ("0", "1")) for name in design.names], design.treatments)
+    signs = 2 * np.array(design.treatments) - 1
+    columns_of = {each.name: np.prod(signs[:, list(each.factors)], axis=1) for each in found.effects}
+    for each in (each for each in found.effects if len(each.factors) == 2):
+        mine = columns_of[each.name]
+        partners = {other for other, column in columns_of.items() if abs(int(mine @ column)) == runs}
+        assert {*each.aliases} == partners - {each.name}

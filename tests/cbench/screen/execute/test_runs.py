@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from cbench.machine.counters import ticks_name
 from cbench.screen.data.load_store import read
-from cbench.study.store import study_kind
+from cbench.store.database import study_kind
 from quiet.errors import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 
@@ -125,9 +126,10 @@ def test_workloads_of_cbenchs_have_levels_too_also_one_that_is_built(tmp_path: P
         "uint64_t spin(void *state, uint64_t n) {\n"
         '  const char *v = getenv("V");\n  uint64_t s = 0;\n  (void)state;\n'
         "  if (!v || v[0] != '2' || TIMES > 3) return 0;\n"
-        "  for (volatile uint64_t i = 0; i < n * TIMES; i++) s += i;\n  return s; }\n"
+        "  for (volatile uint64_t i = 0; i < n * TIMES * TIMES; i++) s += i;\n  return s; }\n"
     )
-    head = "iterations = 3\nbuild = 'cc -O1 -shared -fPIC $CBENCH_FLAGS -o \"$CBENCH_BUILD/w.so\" w.c'"
+    build = 'cc -O1 -shared -fPIC $CBENCH_FLAGS -o "$CBENCH_BUILD/w.so" w.c'
+    head = f"iterations = 3\ncounter = '{ticks_name()}'\nbuild = '{build}'"
     times = factor("times", {"1": "flags = '-DTIMES=1'", "3": "flags = '-DTIMES=3'"})
     aslr = factor("aslr", {"off": "aslr = false", "on": "aslr = true"})
     text = (

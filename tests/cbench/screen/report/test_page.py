@@ -13,7 +13,7 @@ import pytest
 from cbench.screen.analysis.analysis import analyse
 from cbench.screen.analysis.options import ScreenOptions
 from cbench.screen.data.data import Data
-from cbench.screen.data.read_table import Chosen
+from cbench.screen.data.roles import Chosen
 from cbench.screen.report import page
 from tests.cbench.order.pages import NASTY, Outline
 from tests.cbench.screen import screens
@@ -105,7 +105,7 @@ def test_the_verdict_comes_first_and_in_words(pages: dict[str, str]) -> None:
     verdict = text.index("what matters: ")
     assert verdict < text.index("does it matter in practice: ") < text.index("Effects") < text.index("Main effects")
     assert 'class="verdict yes"' in pages["planted"]
-    assert 'class="verdict no"' in pages["pilot"]
+    assert 'class="verdict no"' in pages["all alike"]
 
 
 def test_every_kind_of_figure_of_the_method_is_there(pages: dict[str, str]) -> None:

@@ -95,7 +95,7 @@ def test_every_figure_is_drawn_in_its_colours(browser: Browser, pages: dict[str,
     browser.open(pages["note"], width)
     pixels = picture(browser)
     boxes = browser.value(BOXES)
-    assert len(boxes) == 1 + 4 * 6
+    assert len(boxes) == 1 + 4 * 8
     for left, top, right, bottom in boxes:
         part = pixels[int(top) : int(bottom), max(int(left), 0) : min(int(right), width)]
         assert 0.003 < (part < 250).any(axis=2).mean() < 0.9
@@ -128,5 +128,5 @@ def test_a_report_of_220000_values_opens_at_once(browser: Browser, tmp_path: Pat
     path.write_text(page.page(analyse(data, QUICK), data), encoding="utf-8")
     begin = time.monotonic()
     browser.open(path, DESKTOP)
-    assert browser.value("document.querySelectorAll('figure svg').length") == 1 + 4 * 6
+    assert browser.value("document.querySelectorAll('figure svg').length") == 1 + 4 * 8
     assert time.monotonic() - begin < 10

@@ -127,12 +127,25 @@ def test_hard_factors_are_left_to_the_batches() -> None:
     assert found.effects[FP,].estimate == pytest.approx(2, abs=0.5)
 
 
-def test_a_block_with_a_missing_value_is_dropped_and_told() -> None:
+def test_a_block_with_a_missing_value_keeps_the_differences_that_do_not_need_it() -> None:
     values = experiment(2, 20)
     values[3, 5] = np.nan
     found = blocked(LEVELS, values)
-    assert (found.blocks, found.dropped) == (19, 1)
-    assert found.effects == blocked(LEVELS, np.delete(values, 3, axis=0)).effects
+    assert (found.blocks, found.partial, found.dropped) == (20, 1, 0)
+    whole = blocked(LEVELS, np.delete(values, 3, axis=0)).effects
+    assert found.effects.keys() == whole.keys()
+    assert all(found.effects[each].p != whole[each].p for each in ((FP,), (FP, PRF)))
+
+
+def test_a_tenth_of_the_trials_may_fail_and_nearly_all_iterations_count() -> None:
+    """Where one missing value had dropped its iteration, 28 of 40 were lost."""
+    random = np.random.default_rng(4)
+    values = experiment(4, 40, (0.8, 0.0, 0.0))
+    values[random.random(values.shape) < 0.1] = np.nan
+    found = blocked(LEVELS, values)
+    assert (found.blocks, found.dropped) == (40, 0)
+    assert found.partial > 25
+    assert significant(found) == {(0,)}
 
 
 def test_a_treatment_that_never_has_a_value_is_as_if_it_were_not_there() -> None:

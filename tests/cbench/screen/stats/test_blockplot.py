@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -10,12 +12,14 @@ from cbench.screen.stats.blockplot import BlockPlot, block_plot, chance, needed,
 from tests.cbench.screen.design.designs import COMPLETE, FACTORS, FP, MATCHED_ONLY, OS, PRF
 from tests.cbench.screen.stats.test_effects import PLANT, YIELD
 
+EASY = [replace(each, hard=False) for each in FACTORS]
+"""The Note prints chances of the boxes of `os` as if each box had been a boot of its own."""
 LEVELS = np.array(COMPLETE)
 RISING = LEVELS @ np.array([100.0, 10, 1])
 
 
 def plotted(*arguments: object, **more: object) -> BlockPlot:
-    found = block_plot(FACTORS, *arguments, **more)  # type: ignore[arg-type]
+    found = block_plot(EASY, *arguments, **more)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -128,3 +132,18 @@ def test_a_partly_consistent_plot_of_three_levels_has_no_test() -> None:
 def test_one_level_makes_no_plot() -> None:
     assert block_plot(FACTORS, LEVELS, np.where(LEVELS[:, FP], np.nan, RISING), FP) is None
     assert chance(2, 1) == 1
+
+
+def test_the_boxes_of_a_hard_factor_are_one_throw_of_the_dice() -> None:
+    hard = [replace(FACTORS[OS], hard=True), *FACTORS[1:]]
+    found = block_plot(hard, LEVELS, RISING, OS)
+    assert found is not None
+    assert (found.n, found.consistent, found.chance, found.p, found.able) == (6, True, 1, 1, False)
+    assert (found.p_one, found.p_two) == (None, None)
+    two = [replace(each, hard=number < 2) for number, each in enumerate(FACTORS)]
+    both = block_plot(two, LEVELS, RISING, FP)
+    assert both is not None
+    assert (both.n, both.chance) == (6, 0.5)
+    easy = block_plot(hard, LEVELS, RISING, FP)
+    assert easy is not None
+    assert easy.chance == 0.03125

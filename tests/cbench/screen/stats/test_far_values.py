@@ -52,7 +52,7 @@ def test_tiny_values_have_the_same_tests_as_large_ones() -> None:
 @pytest.mark.parametrize("scale", [SMALL, 1 / SMALL])
 def test_batches_of_tiny_and_of_huge_values_have_the_same_p(scale: float) -> None:
     names = ("os", "B")
-    (one, _), (far, _) = (split_plot(names, PLOT_LEVELS, PLOTS, VALUES * by, hard=[0]) for by in (1, scale))
+    (one, *_), (far, *_) = (split_plot(names, PLOT_LEVELS, PLOTS, VALUES * by, hard=[0]) for by in (1, scale))
     assert [(row.f, row.p) for row in far.rows] == [(row.f, row.p) for row in one.rows]
     (near,), (away,) = (boot_check({"": {"a": VALUES[:3] * by, "b": VALUES[3:6] * by}}) for by in (1, scale))
     assert (away.f, away.icc, away.means) == (near.f, near.icc, tuple(mean * scale for mean in near.means))

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbench.screen.stats import splitplot
-from cbench.screen.stats.splitplot import HIGHER, TOTAL, WHOLE, WHOLE_ERROR, WITHIN, WITHIN_ERROR, AnovaRow, SplitPlot
+from cbench.screen.stats.anova_table import HIGHER, TOTAL, WHOLE, WHOLE_ERROR, WITHIN, WITHIN_ERROR, AnovaRow
+from cbench.screen.stats.splitplot import SplitPlot
 
 EXAMPLE = {(0, 1): (10, 12), (0, 2): (11, 14), (0, 3): (9, 10), (1, 1): (15, 20), (1, 2): (13, 17), (1, 3): (14, 20)}
 LEVELS = np.array([(a, b) for a, _ in EXAMPLE for b in range(2)])

@@ -1,0 +1,268 @@
+"""What blocks of arms show: numbers in, frozen answers out. Arm 0 is A, arm 1 is A', a copy of the same program.
+
+Each comparison is of logarithms within blocks, so that what is slower or faster for a whole block cancels. Where two
+arms are the same program, the random order within each block makes their difference as likely as its opposite, however
+the host drifts and whatever the noise is: the level of the interval follows from the design, not from a model (R. A.
+Fisher, The Design of Experiments, 1935, section 21).
+
+An arm differs from A where its interval is wholly outside of the floor: the largest difference that A' may have from A,
+by the interval of these two. Positions and predecessors are tested by ranks within blocks, with an alpha of their own.
+Where positions matter, their median effects are taken out before arms are compared: the squares give each arm every
+position equally often, so that this removes noise and moves no estimate. An arm that changes what runs after it never
+runs after itself in a block, so such an effect, where it is shown, may look like a difference: the floor is raised to
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import expm1, log, sqrt
+from statistics import NormalDist, fmean, median
+
+from cbench.ab.stats import Shift, ranked, shift
+from cbench.stats.distributions import chi2_sf, student_p
+
+ALPHA = 0.05
+"""Of all comparisons with A together."""
+FLOOR_ALPHA = 0.1
+"""Of the two-sided interval of A' against A; that the floor is too low on the side that counts has half of it."""
+ORDER_ALPHA = 0.05
+"""Of the position and the predecessor together."""
+POWER = 0.8
+POLISHED = 5
+"""After so many rounds the effects of predecessors move no more."""
+FASTER, SLOWER = "faster", "slower"
+WITHIN_FLOOR, NOTHING, TOO_FEW = "within the floor", "no difference shown", "too few blocks"
+
+Rows = Sequence[Sequence[float]]
+"""A row for each block: a number for each arm."""
+Orders = Sequence[Sequence[int]]
+"""A row for each block: the arms in the order in which they ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmShift:
+    """One arm against A, as the logarithm of the ratio of their times."""
+
+    arm: int
+    shift: Shift
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderShift:
+    """The position (from 0), or the predecessor (an arm), whose runs deviate most, and by how much, as a log ratio.
+
+    `p`: that any position or predecessor matters; `named`: whether that is claimed at `alpha`.
+    """
+
+    at: int
+    shift: float
+    p: float
+    alpha: float
+
+    @property
+    def named(self) -> bool:
+        """Whether an effect is claimed."""
+        return self.p <= self.alpha
+
+
+@dataclass(frozen=True, slots=True)
+class SmallestEffect:
+    """`effect`: the log ratio that these `blocks` would have shown with probability POWER."""
+
+    effect: float
+    blocks: int
+
+    def blocks_for(self, wanted: float) -> int:
+        """How many blocks would show `wanted`: widths shrink with the square root of their number."""
+        return max(self.blocks + 1, round(self.blocks * (self.effect / wanted) ** 2))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAnalysis:
+    """All answers. `floor`: the log ratio by which A may differ from itself; `copy`: A' against A.
+
+    `position` and `predecessor` None: too few blocks.
+    """
+
+    blocks: int
+    copy: Shift
+    floor: float
+    arms: tuple[ArmShift, ...]
+    detectable: SmallestEffect | None
+    position: OrderShift | None
+    predecessor: OrderShift | None
+
+    @property
+    def unlike_itself(self) -> float:
+        """By how much A' differs from A at least, as a log ratio: more blocks do not lower the floor below it."""
+        return max(0.0, self.copy.low, -self.copy.high)
+
+    @property
+    def raised(self) -> bool:
+        """Whether the floor is what a predecessor changes, which is more than A' differs from A."""
+        return self.floor > max(abs(self.copy.low), abs(self.copy.high))
+
+
+def analyze(times: Rows, orders: Orders, alpha: float = ALPHA) -> BlockAnalysis:
+    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons."""
+    level, position = _without_position(times, orders)
+    copy = against(level, 1, FLOOR_ALPHA)
+    predecessor = predecessor_effect(level, orders)
+    carried = abs(predecessor.shift) if predecessor and predecessor.named else 0.0
+    floor = max(abs(copy.low), abs(copy.high), carried)
+    shifts = _shifts(level, alpha)
+    return BlockAnalysis(
+        blocks=len(level),
+        copy=copy,
+        floor=floor,
+        arms=tuple(ArmShift(arm, each, _outcome(each, floor, copy)) for arm, each in enumerate(shifts, 2)),
+        detectable=_detectable(shifts, copy, len(level)),
+        position=position,
+        predecessor=predecessor,
+    )
+
+
+def detectable(times: Rows, orders: Orders) -> SmallestEffect | None:
+    """By the widths of the intervals alone; None with too few blocks for intervals."""
+    level, _ = _without_position(times, orders)
+    return _detectable(_shifts(level), against(level, 1, FLOOR_ALPHA), len(level))
+
+
+def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
+    """Logarithms, less the median effect of each position where positions matter; and whether they do."""
+    logs = [[log(value) for value in row] for row in times]
+    residuals = _residuals(logs)
+    position = position_effect(residuals, orders)
+    if position and position.named:
+        places = range(len(logs[0]))
+        effects = [median(row[order[at]] for row, order in zip(residuals, orders, strict=True)) for at in places]
+        for row, order in zip(logs, orders, strict=True):
+            for at, arm in enumerate(order):
+                row[arm] -= effects[at]
+    return logs, position
+
+
+def _too_few(rows: Rows) -> bool:
+    """Whether tests of the order have no power and no known distribution yet."""
+    return len(rows) < 2 * len(rows[0])
+
+
+def against(logs: Rows, arm: int, alpha: float) -> Shift:
+    """An arm against A within blocks."""
+    return shift([row[arm] - row[0] for row in logs], alpha)
+
+
+def _shifts(logs: Rows, alpha: float = ALPHA) -> list[Shift]:
+    """Of every other arm; their levels are such that all of them hold at 1 - `alpha` together (Bonferroni)."""
+    others = range(2, len(logs[0]))
+    return [against(logs, arm, alpha / len(others)) for arm in others]
+
+
+def _outcome(each: Shift, floor: float, copy: Shift) -> str:
+    if not each.attained or not copy.attained:
+        return TOO_FEW
+    if each.low > floor:
+        return SLOWER
+    if -expm1(each.high) > expm1(floor):  # as shares, which is how both are shown
+        return FASTER
+    return WITHIN_FLOOR if each.low > 0 or each.high < 0 else NOTHING
+
+
+def _detectable(shifts: Sequence[Shift], copy: Shift, blocks: int) -> SmallestEffect | None:
+    """An effect is found where its estimate, less its half interval, is above the floor, which is half an interval and
+    the distance of A' from A; that is on average sqrt(2/pi) standard errors where nothing differs."""
+    if not copy.attained or not all(each.attained for each in shifts):
+        return None
+    quantile = NormalDist().inv_cdf
+    widest = max(shifts, key=lambda each: each.half_width)
+    error = widest.half_width / quantile((1 + widest.level) / 2)
+    floor = copy.half_width * (1 + sqrt(0.6366) / quantile((1 + copy.level) / 2))
+    return SmallestEffect(widest.half_width + floor + quantile(POWER) * error, blocks)
+
+
+def _residuals(logs: Rows) -> list[list[float]]:
+    """What is left of each number without its block and its arm."""
+    means = [fmean(row) for row in logs]
+    within = [[value - mean for value in row] for row, mean in zip(logs, means, strict=True)]
+    centers = [median(column) for column in zip(*within, strict=True)]
+    return [[value - center for value, center in zip(row, centers, strict=True)] for row in within]
+
+
+def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
+    """Friedman's test over the positions of a block (M. Friedman, J. Amer. Statist. Assoc. 32 (1937) 675-701); None of
+    fewer than two blocks for each arm, for which its distribution is not yet chi-squared."""
+    if _too_few(residuals):
+        return None
+    size = len(residuals[0])
+    placed = [[row[arm] for arm in order] for row, order in zip(residuals, orders, strict=True)]
+    sums = [0.0] * size
+    spread = 0.0
+    for row in placed:
+        for place, rank in enumerate(ranked(row)):
+            away = rank - (size + 1) / 2
+            sums[place] += away
+            spread += away * away
+    statistic = (size - 1) * sum(each * each for each in sums) / spread if spread else 0.0
+    shifts = [_away(placed, place) for place in range(size)]
+    at = max(range(size), key=lambda place: abs(shifts[place]))
+    return OrderShift(at, shifts[at], chi2_sf(statistic, size - 1), ORDER_ALPHA / 2)
+
+
+def _away(placed: Rows, at: int) -> float:
+    """By how much the median of one position is above that of all others."""
+    return median(row[at] for row in placed) - median(
+        value for row in placed for place, value in enumerate(row) if place != at
+    )
+
+
+def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
+    """Whether what runs right after some arm, in the same block, deviates from the block's other runs; None as above.
+
+    `logs`: without the effect of positions. In each block the arm that follows is drawn by the order from all others,
+    so the sum of ranks has the mean and the variance of such draws; p is Student's and, for all arms, Bonferroni's.
+    """
+    if _too_few(logs):
+        return None
+    size, blocks = len(logs[0]), len(logs)
+    sums, variances = [0.0] * size, [0.0] * size
+    for row, order in zip(_residuals(logs), orders, strict=True):
+        ranks = ranked(row)
+        for arm, follower in pairwise(order):
+            others = [rank for each, rank in enumerate(ranks) if each != arm]
+            mean = fmean(others)
+            sums[arm] += ranks[follower] - mean
+            variances[arm] += fmean((rank - mean) ** 2 for rank in others)
+    scores = [abs(total) / sqrt(var) if var else 0.0 for total, var in zip(sums, variances, strict=True)]
+    at = max(range(size), key=scores.__getitem__)
+    carried = carried_over(logs, orders)
+    away = carried[at] - fmean(carried[:at] + carried[at + 1 :])
+    return OrderShift(at, away, min(1.0, size * student_p(scores[at], blocks - 1)), ORDER_ALPHA / 2)
+
+
+def carried_over(logs: Rows, orders: Orders) -> list[float]:
+    """By how much each arm changes the run after it: effects of arm, position and predecessor, each as medians of what
+    the others leave, in turn (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median polish)."""
+    size = len(logs[0])
+    left = [[row[arm] - fmean(row) for arm in order] for row, order in zip(logs, orders, strict=True)]
+    carried = [0.0] * size
+    for _ in range(POLISHED):
+        for factor in ("arm", "position", "predecessor"):
+            cells: dict[int, list[tuple[int, int]]] = {}
+            for block, order in enumerate(orders):
+                for place, arm in enumerate(order):
+                    level = {"arm": arm, "position": place, "predecessor": order[place - 1] if place else -1}[factor]
+                    cells.setdefault(level, []).append((block, place))
+            for level, members in cells.items():
+                if factor == "predecessor" and level < 0:
+                    continue  # first in its block
+                effect = median(left[block][place] for block, place in members)
+                for block, place in members:
+                    left[block][place] -= effect
+                if factor == "predecessor":
+                    carried[level] += effect
+        left = [[value - fmean(row) for value in row] for row in left]
+    return carried

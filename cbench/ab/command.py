@@ -1,0 +1,108 @@
+"""The command `cbench ab`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cbench.command import Json
+from cbench.console import TrialBar, interruptible, show, tell
+from quiet import UsageError
+
+
+def ab_command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- ARM ARM...", help="A command for each arm; quote one that has arguments."),
+    ] = None,
+    *,
+    arm: Annotated[
+        list[str] | None, typer.Option("--arm", metavar="NAME='CMD'", help="An arm with a name; repeatable.")
+    ] = None,
+    revision: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=REV", help="An arm built from a git revision, in a clone; repeatable."),
+    ] = None,
+    build: Annotated[str, typer.Option(metavar="'CMD'", help="Shell command that builds a revision.")] = "",
+    run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure in each revision or environment.")] = "",
+    env_file: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Variables (NAME=VALUE lines) of an arm, or an arm of its own."),
+    ] = None,
+    effect: Annotated[str, typer.Option(metavar="SHARE", help="Go on until such a difference can be found.")] = "1%",
+    budget: Annotated[
+        float | None, typer.Option(metavar="S", help="Measure no longer than S seconds (3 s and 10 blocks per arm).")
+    ] = None,
+    blocks: Annotated[
+        int | None, typer.Option(metavar="N", help="Measure N blocks, each with one run of every arm.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
+    profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
+    cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
+    shell: Annotated[bool, typer.Option("--shell", help="Execute arms by /bin/sh, whose time is included.")] = False,
+    prepare: Annotated[str, typer.Option(metavar="'CMD'", help="Shell command before each run of an arm.")] = "",
+    ignore_failure: Annotated[
+        bool, typer.Option("--ignore-failure", help="Measure arms whose exit code is not 0.")
+    ] = False,
+    timeout: Annotated[float | None, typer.Option(metavar="S", help="End a run after S seconds (never).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep every block in this file.")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Go on with a comparison that was interrupted; show one that has ended."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare arms in random blocks, against a noise floor from a copy of the first. Ends with 1 on a difference."""
+    from cbench.ab import run as measuring
+    from cbench.ab import table
+    from cbench.ab.options import AbOptions, ab_options
+
+    if resume is not None:
+        others = [
+            word
+            for word in sys.argv[2:]
+            if word.startswith("-") and word.partition("=")[0] not in ("--resume", "--json")
+        ]
+        if words or others:
+            raise UsageError(f"--resume goes on as the comparison began: leave {(others or words or [''])[0]} away")
+        with interruptible(kept=True), TrialBar() as bar:
+            result = measuring.resume(resume, bar.show, tell)
+    else:
+        options = ab_options(
+            words or [],
+            arms=arm or [],
+            revisions=revision or [],
+            environments=env_file or [],
+            run=run,
+            effect=effect,
+            base=AbOptions(
+                arms=(),
+                folder=os.getcwd(),
+                build=build,
+                budget=budget,
+                blocks=blocks,
+                seed=seed,
+                profile=profile,
+                cpus=tuple(cpu or []),
+                shell=shell,
+                prepare=prepare,
+                ignore_failure=ignore_failure,
+                timeout=timeout,
+            ),
+        )
+        with interruptible(), TrialBar() as bar:
+            result = measuring.start(options, output, bar.show, tell)
+    show(result, as_json, table.result)
+    if result.differs:
+        raise typer.Exit(1)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("ab")(ab_command)

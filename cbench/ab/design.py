@@ -1,0 +1,72 @@
+"""Which arm runs when, and when there are enough blocks.
+
+A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that over
+each square every arm is equally often at each position and after each other arm; names and rows of each square are
+drawn from the seed (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149-168).
+
+When to stop is decided by how wide the intervals are, never by where they lie (Y. S. Chow, H. Robbins, "On the
+asymptotic theory of fixed-width sequential confidence intervals for the mean", Ann. Math. Statist. 36 (1965) 457-462).
+A test that is repeated until it rejects has no error rate; a width says nothing about which arm is faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cbench.ab.analyze import SmallestEffect
+from cbench.study.orders import drawn_square, square
+
+FEWEST = 10
+"""Blocks before the first look, rounded up to whole squares."""
+GROWTH = 1.25
+"""From look to look there are so many more blocks."""
+BLOCKS, EFFECT, BUDGET = "blocks", "effect", "budget"
+"""Why a measurement ended: it has the requested number of blocks, it can find the effect, or its time is over."""
+
+
+def order_of(block: int, arms: int, seed: int) -> tuple[int, ...]:
+    """The arms of this block, from 0, in the order in which they run."""
+    rows = len(square(arms))
+    return drawn_square(arms, block // rows, seed)[block % rows]
+
+
+def whole_squares(blocks: int, arms: int) -> int:
+    """This many blocks, rounded up to whole squares."""
+    rows = len(square(arms))
+    return -(-blocks // rows) * rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingRule:
+    """`blocks` None: until the effect (a log ratio) can be found. `budget_s`: of measuring, `strict`: even if that
+    leaves fewer than FEWEST blocks."""
+
+    arms: int
+    effect: float
+    budget_s: float
+    strict: bool
+    blocks: int | None = None
+
+    @property
+    def first_look(self) -> int:
+        """The number of blocks at the first look."""
+        return whole_squares(FEWEST, self.arms)
+
+    def next_look(self, blocks: int) -> int:
+        """The number of blocks at the look after one with so many."""
+        return whole_squares(int(GROWTH * blocks) + 1, self.arms)
+
+    def over(self, blocks: int, spent_s: float) -> str:
+        """Why no further block may begin, "" where one may. `spent_s`: the time of these blocks."""
+        if self.blocks is not None and blocks >= self.blocks:
+            return BLOCKS
+        fewest = 1 if self.strict else self.first_look
+        # Without a budget of its own, a number of blocks is measured however long it takes.
+        limited = self.strict or self.blocks is None
+        if limited and blocks >= fewest and spent_s + spent_s / blocks > self.budget_s:
+            return BUDGET
+        return ""
+
+    def enough(self, detectable: SmallestEffect | None) -> bool:
+        """At a look: whether the effect would be found."""
+        return self.blocks is None and detectable is not None and detectable.effect <= self.effect

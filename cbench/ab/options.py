@@ -1,0 +1,182 @@
+"""The options of `cbench ab`, checked once, and stored with the measurement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cbench.ab.design import StoppingRule
+from cbench.ab.revisions import commit_of, repository_of
+from cbench.external.options import MOST_SECONDS, SECONDS, split_command
+from quiet import UsageError
+
+MOST_BLOCKS = 1_000_000
+MOST_ARMS = 20
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+COPY = "(copy)"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """`name`: of the arm, `text`: its command, `revision`: the commit that it is built from, "" for none."""
+
+    name: str
+    text: str
+    revision: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbOptions:
+    """What to compare and for how long. The first arm is the one that others are compared with.
+
+    `folder`: in which commands run; `repository`: of revisions, and `prefix`: the folder in it. `effect`: a share.
+    `budget` in s, None: as long as hyperfine takes. `blocks` None: until the effect can be found.
+    """
+
+    arms: tuple[Arm, ...]
+    folder: str
+    repository: str = ""
+    prefix: str = ""
+    build: str = ""
+    shell: bool = False
+    prepare: str = ""
+    ignore_failure: bool = False
+    timeout: float | None = None
+    cpus: tuple[str, ...] = ()
+    profile: str = ""
+    effect: float = 0.01
+    budget: float | None = None
+    blocks: int | None = None
+    seed: int = 1
+
+    @property
+    def rule(self) -> StoppingRule:
+        """When to stop."""
+        budget = SECONDS * len(self.arms) if self.budget is None else self.budget
+        return StoppingRule(
+            arms=len(self.arms) + 1,
+            effect=self.effect,
+            budget_s=budget,
+            strict=self.budget is not None,
+            blocks=self.blocks,
+        )
+
+
+def ab_options(
+    words: Sequence[str],
+    *,
+    arms: Sequence[str],
+    revisions: Sequence[str],
+    environments: Sequence[str],
+    run: str,
+    effect: str,
+    base: AbOptions,
+) -> AbOptions:
+    """`words`: an arm each; `arms`: NAME=CMD; `revisions`: NAME=REV or REV; `environments`: NAME=FILE.
+
+    `run`: the command of revisions and of environments; `base`: all that has no arms yet. Raises UsageError.
+    """
+    found = [Arm(name, text) for name, text in zip(_numbered(words), words, strict=True)]
+    found += [Arm(*_named(text, "--arm", "CMD")) for text in arms]
+    if revisions and not run:
+        raise UsageError("--revision: give the command to measure in each revision with --run CMD")
+    repository = prefix = ""
+    if revisions:
+        repository, prefix = repository_of(base.folder)
+    for text in revisions:
+        name, revision = _named(text, "--revision", "REV") if "=" in text else (text, text)
+        found.append(Arm(name, run, commit_of(repository, revision)))
+    found = _with_environments(found, environments, run)
+    if base.build and not revisions:
+        raise UsageError("--build is for revisions: name two with --revision NAME=REV")
+    if run and not revisions and not environments:
+        raise UsageError("--run is for --revision and --env-file; write commands after --, or as --arm NAME=CMD")
+    options = replace(base, arms=tuple(found), repository=repository, prefix=prefix, effect=_share(effect))
+    check(options)
+    return options
+
+
+def check(options: AbOptions) -> None:
+    """Raises UsageError for what cannot be measured."""
+    names = [arm.name for arm in options.arms]
+    if len(names) < 2:
+        raise UsageError("two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)")
+    if len(names) > MOST_ARMS:
+        raise UsageError(f"{len(names)} arms: at most {MOST_ARMS}")
+    for name in names:
+        if names.count(name) > 1 or name.endswith(COPY):
+            raise UsageError(f"{name}: the name of two arms; name them with --arm NAME=CMD")
+    for arm in options.arms:
+        split_command(arm.text, options.shell, arm.name)
+    budget, blocks, timeout = options.budget, options.blocks, options.timeout
+    if budget is not None and not 0 < budget <= MOST_SECONDS:
+        raise UsageError(f"--budget {budget:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+    if timeout is not None and not 0 < timeout <= MOST_SECONDS:
+        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+    if blocks is not None and not 1 <= blocks <= MOST_BLOCKS:
+        raise UsageError(f"--blocks {blocks}: from 1 to {MOST_BLOCKS:,}")
+    if not 0.0001 <= options.effect <= 1:
+        raise UsageError(f"--effect {100 * options.effect:g}%: from 0.01% to 100%")
+
+
+def _numbered(words: Sequence[str]) -> list[str]:
+    """A name for each; the same words again have a number."""
+    return [word if (again := words[:at].count(word) + 1) == 1 else f"{word} #{again}" for at, word in enumerate(words)]
+
+
+def _named(text: str, option: str, what: str) -> tuple[str, str]:
+    name, _, rest = text.partition("=")
+    if not name.strip() or not rest.strip():
+        raise UsageError(f"{option} {text!r}: write NAME={what}")
+    return name.strip(), rest.strip()
+
+
+def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> list[Arm]:
+    """Arms with their variables; a name that is no arm yet becomes one that executes `run`."""
+    found = {arm.name: arm for arm in arms}
+    if len(found) != len(arms):
+        return list(arms)  # the check of names says why
+    for text in texts:
+        name, file = _named(text, "--env-file", "FILE")
+        if name not in found and not run:
+            raise UsageError(
+                f"--env-file {text!r}: no arm is named {name!r}; give the command of new ones with --run CMD"
+            )
+        arm = found.get(name, Arm(name, run))
+        if arm.environment:
+            raise UsageError(f"--env-file {text!r}: {name!r} has a file already")
+        found[name] = Arm(arm.name, arm.text, arm.revision, environment_of(Path(file)))
+    return list(found.values())
+
+
+def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
+    """The variables of a file of lines NAME=VALUE, taken literally; empty lines and lines with # first are skipped.
+
+    Raises UsageError, which names the line.
+    """
+    try:
+        lines = path.read_text().splitlines() if path.is_file() else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not text in UTF-8'}") from None
+    if lines is None:
+        raise UsageError(f"{path}: no such file")
+    variables: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.strip().partition("=")
+        if not equals or not VARIABLE.fullmatch(name) or "\0" in value:
+            raise UsageError(f"{path}:{number}: {line.strip()[:60]!r} is not NAME=VALUE")
+        variables[name] = value
+    return tuple(variables.items())
+
+
+def _share(text: str) -> float:
+    """ "1%" or "0.01"."""
+    number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", text.replace(" ", ""))
+    if number is None:
+        raise UsageError(f"--effect {text!r}: write a share such as 1%")
+    return float(number[1]) / (100 if number[2] else 1)

@@ -1,0 +1,168 @@
+"""The result of a comparison as frozen values: `--json` and the table show these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import exp, expm1, log1p
+
+from cbench.ab.analyze import FASTER, SLOWER, BlockAnalysis, OrderShift
+from cbench.ab.options import AbOptions
+from cbench.ab.stats import Shift
+from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
+from cbench.machine.describe import HostFacts
+from cbench.measure.result import CauseCount
+from cbench.model import Counter
+from cbench.results import LEFT_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class ArmComparison:
+    """An arm's time over the baseline's, with an interval; all intervals hold at 95 % together.
+
+    `outcome`: faster, slower, within the floor, no difference shown, or too few blocks. `interval` None: too few.
+    """
+
+    arm: str
+    baseline: str
+    ratio: float
+    interval: tuple[float, float] | None
+    level: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """The baseline's copy over the baseline. `bound`: by which share the same program may differ from itself here.
+
+    `raised_by_predecessor`: the bound is the effect of the predecessor, which is larger. `why`: why the copy is the
+    baseline itself, run once more.
+    """
+
+    bound: float
+    ratio: float
+    interval: tuple[float, float] | None
+    level: float
+    copied: bool
+    raised_by_predecessor: bool
+    why: str = field(metadata={LEFT_OUT: ""})
+
+
+@dataclass(frozen=True, slots=True)
+class OrderEffect:
+    """Of runs at one position in the block (from 1), or right after one arm: their times over those of the others.
+
+    `p`: that any position or predecessor matters; `matters`: `p` is at most `alpha`.
+    """
+
+    at: int | str
+    ratio: float
+    p: float
+    alpha: float
+    matters: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AbResult:
+    """All that `cbench ab` measured. Arms: the baseline, its copy, then the others, as `cbench run -- CMD` has them.
+
+    `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have had to differ to be shown
+    with probability 0.8; `blocks_needed` and `budget_needed_s` for `effect`, None where it can be found already, or
+    where more blocks would not help. Times in ns, others as the names say.
+    """
+
+    counter: Counter
+    host: HostFacts
+    spawn: MedianEstimate | None
+    baseline: str
+    blocks: int
+    seconds: float
+    ended: str
+    effect: float
+    seed: int
+    comparisons: tuple[ArmComparison, ...]
+    floor: NoiseFloor
+    position: OrderEffect | None
+    predecessor: OrderEffect | None
+    detectable: float | None
+    blocks_needed: int | None
+    budget_needed_s: int | None
+    causes: tuple[CauseCount, ...]
+    polluted: int
+    arms: tuple[CommandResult, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether any arm is shown faster or slower."""
+        return any(each.outcome in (FASTER, SLOWER) for each in self.comparisons)
+
+
+def ab_result(
+    measured: CommandsResult, options: AbOptions, analysis: BlockAnalysis, not_copied: str, ended: str, seconds: float
+) -> AbResult:
+    """All figures of a comparison, whose blocks took so many seconds."""
+    arms = tuple(replace(each, ratio=None) for each in measured.results)
+    names = [each.workload for each in arms]
+    needed = _needed(analysis, log1p(options.effect))
+    position, predecessor = analysis.position, analysis.predecessor
+    return AbResult(
+        counter=measured.counter,
+        host=measured.host,
+        spawn=measured.spawn,
+        baseline=names[0],
+        blocks=analysis.blocks,
+        seconds=seconds,
+        ended=ended,
+        effect=options.effect,
+        seed=options.seed,
+        comparisons=tuple(
+            ArmComparison(names[each.arm], names[0], *_ratio(each.shift), each.outcome) for each in analysis.arms
+        ),
+        floor=NoiseFloor(
+            expm1(analysis.floor),
+            *_ratio(analysis.copy),
+            copied=not not_copied,
+            raised_by_predecessor=analysis.raised,
+            why=not_copied,
+        ),
+        position=_order(position, position.at + 1) if position else None,
+        predecessor=_order(predecessor, names[predecessor.at]) if predecessor else None,
+        detectable=expm1(analysis.detectable.effect) if analysis.detectable else None,
+        blocks_needed=needed,
+        budget_needed_s=None if needed is None else _round_up(needed * seconds / analysis.blocks),
+        causes=_causes(arms),
+        polluted=sum(len(each.polluted) for each in arms),
+        arms=arms,
+    )
+
+
+def _ratio(shift: Shift) -> tuple[float, tuple[float, float] | None, float]:
+    return exp(shift.value), (exp(shift.low), exp(shift.high)) if shift.attained else None, shift.level
+
+
+def _order(effect: OrderShift, at: int | str) -> OrderEffect:
+    return OrderEffect(at, exp(effect.shift), effect.p, effect.alpha, effect.named)
+
+
+def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
+    """Blocks that would find the effect; None where these do, or where A differs from itself by more."""
+    found = analysis.detectable
+    if found is None or found.effect <= effect or analysis.unlike_itself >= effect or analysis.raised:
+        return None
+    return found.blocks_for(effect)
+
+
+def _round_up(seconds: float) -> int:
+    """To a whole number of seconds with a tenth to spare."""
+    return int(1.1 * seconds) + 1
+
+
+def _causes(arms: Sequence[CommandResult]) -> tuple[CauseCount, ...]:
+    """Of all arms together, the most frequent first."""
+    counts: dict[str, int] = {}
+    for each in arms:
+        for row in each.causes:
+            counts[row.cause] = counts.get(row.cause, 0) + row.trials
+    return tuple(
+        CauseCount(cause, trials, None, None) for cause, trials in sorted(counts.items(), key=lambda item: -item[1])
+    )

@@ -1,0 +1,78 @@
+"""Arms that are git revisions: each is checked out into a clone of its own and built there once.
+
+The clone borrows the objects of the repository (git-clone(1), --shared) and registers nothing in it, as a worktree
+would: what a killed measurement leaves is a folder in the cache, and the user's repository is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from cbench.study.process.run_command import CommandError, run_checked
+from quiet import UsageError
+
+BUILD_S = 24 * 3600.0
+BUILT = "built"
+
+
+def repository_of(folder: str) -> tuple[str, str]:
+    """The top of the working tree that this folder is in, and the folder in it. Raises UsageError."""
+    return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
+
+
+def commit_of(repository: str, revision: str) -> str:
+    """The commit that a revision names. Raises UsageError."""
+    try:
+        return _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except UsageError:
+        raise UsageError(f"--revision {revision}: no such revision in {repository}") from None
+
+
+def checked_out(
+    repository: str, commit: str, build: str, prefix: str, folder: Path, environment: Mapping[str, str]
+) -> Path:
+    """The folder of a built revision; as it is where it has been built there. Raises UsageError."""
+    tree, mark = folder / "tree", folder / BUILT
+    where = tree / prefix
+    if mark.exists():
+        return where
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
+    _git(str(tree), "checkout", "--quiet", "--detach", commit)
+    if not where.is_dir():
+        raise UsageError(f"revision {commit[:12]}: has no folder {prefix}")
+    if build:
+        try:
+            run_checked(build, str(where), environment, BUILD_S)
+        except CommandError as error:
+            raise UsageError(f"revision {commit[:12]}: --build: {error}") from None
+    mark.touch()
+    return where
+
+
+def _git(folder: str, *arguments: str) -> str:
+    """What git prints. Raises UsageError with its last line."""
+    git = {
+        name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    }
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=git,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UsageError("--revision: git is not installed") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+        raise UsageError(f"git {arguments[0]}: {said[-1]}")
+    return done.stdout.strip()

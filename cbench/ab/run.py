@@ -1,0 +1,196 @@
+"""Measures arms in blocks until the stopping rule ends it; stored block by block, and resumed at the next block."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from cbench.ab import stored
+from cbench.ab.analyze import analyze, detectable
+from cbench.ab.arms import StagedArms, stage
+from cbench.ab.design import EFFECT, StoppingRule, order_of
+from cbench.ab.options import COPY, AbOptions
+from cbench.ab.result import AbResult, ab_result
+from cbench.ab.stored import BLOCK, POSITION, BlockKeeper, BlocksEnd, StoredBlocks
+from cbench.ab.workspace import workspace
+from cbench.console import StoppedError
+from cbench.external.measure import CommandSeries, CommandSession, Measured, Show, seldom, session, warm
+from cbench.external.options import SECONDS, ExternalCommand, ExternalOptions, split_command
+from cbench.external.result import CommandsResult, commands_result
+from cbench.machine.describe import describe
+from cbench.model import Trial
+from cbench.results import json_object
+from cbench.store.database import reading
+from cbench.store.store import Store
+from cbench.study import lock
+from cbench.study.host_check import inside_profile
+from quiet import QuietError, Refused, UsageError, parse_cpus
+
+Tell = Callable[[str], None]
+
+
+def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> AbResult:
+    """A new comparison. Raises QuietError; with `output`, whole blocks are kept in this file whatever ends it."""
+    inside_profile(options.profile, "", sys.argv[1:])
+    comparison = f"{time.time_ns():x}-{os.getpid():x}"
+    return _measured(StoredBlocks.none(comparison, options), output, show, tell, resumed=False)
+
+
+def resume(path: Path, show: Show, tell: Tell) -> AbResult:
+    """Go on with the last comparison in a file; one that has ended is shown again. Raises QuietError."""
+    before = stored.read(path)
+    if before.end:
+        with reading(path):
+            return _again(before)
+    inside_profile(before.options.profile, "", sys.argv[1:])
+    return _measured(before, path, show, tell, resumed=True)
+
+
+def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, resumed: bool) -> AbResult:
+    alone = lock.alone(path, create=True, kind="comparison") if path else nullcontext()
+    with alone, workspace(path, resumed) as folder:
+        if resumed and path:
+            before = stored.read(path)  # which another process may have gone on with
+        staged = stage(before.options, folder, tell)
+        if resumed and path:
+            stored.unchanged(before, staged, path)
+        with session(external_options(before.options, staged), tell) as here:
+            staged = checked(staged, here, before.not_copied)
+            every = tuple(CommandSeries(command) for command in staged.commands)
+            begin = time.monotonic()
+            for series in every:
+                warm(series, here.runner, external_options(before.options, staged), seldom(show))
+            for series, trials in zip(every, before.trials, strict=True):
+                series.trials.extend(trials)
+            with _kept(path, here, tell) as keeper:
+                keeper.begin(every, here, staged, before)
+                rule = before.options.rule
+                rule = replace(rule, budget_s=rule.budget_s - (time.monotonic() - begin))
+                end = _blocks(every, here, rule, before.options, keeper, seldom(show))
+                keeper.finish(end)
+            return _result(commands_result(here.measured(every)), every, replace(before, end=end), staged.not_copied)
+
+
+def _again(before: StoredBlocks) -> AbResult:
+    """The result of a comparison that has ended."""
+    here = before.session
+    assert here is not None  # it has ended, so it has begun
+    every = tuple(
+        CommandSeries(ExternalCommand(name, "", tuple(words)), trials=list(trials))
+        for (name, words), trials in zip(_named(before.options), before.trials, strict=True)
+    )
+    measured = Measured(every, here.counter, here.cpus, here.pinned, parse_cpus(here.host.isolated_cpus), (), "")
+    return _result(replace(commands_result(measured), host=here.host), every, before, before.not_copied)
+
+
+def _result(
+    measured: CommandsResult, every: Sequence[CommandSeries], blocks: StoredBlocks, not_copied: str
+) -> AbResult:
+    assert blocks.end is not None
+    analysis = analyze(*_rows(every))
+    return ab_result(measured, blocks.options, analysis, not_copied, blocks.end.why, blocks.end.seconds)
+
+
+def _named(options: AbOptions) -> list[tuple[str, list[str]]]:
+    """Names and argument vectors of A, A' and the other arms."""
+    first, *others = ((arm.name, split_command(arm.text, options.shell, arm.name)) for arm in options.arms)
+    return [first, (f"{first[0]} {COPY}", first[1]), *others]
+
+
+@contextmanager
+def _kept(path: Path | None, here: CommandSession, tell: Tell) -> Iterator[BlockKeeper]:
+    """What stores blocks in the requested file; whatever ends it, the whole ones so far are stored."""
+    if path is None:
+        yield BlockKeeper(None)
+        return
+    host = json_object(describe(here.cpus, here.isolated))
+    again = f"go on with: cbench ab --resume {path}"
+    with Store.create(path, host=host, command=sys.argv) as store:
+        keeper = BlockKeeper(store)
+        try:
+            yield keeper
+        except KeyboardInterrupt:
+            keeper.flush()
+            raise StoppedError(f"interrupted; {again}") from None
+        except SystemExit:
+            keeper.flush()
+            tell(f"ended by a signal; {again}")
+            raise
+        except QuietError as error:
+            with suppress(QuietError):
+                keeper.flush()
+            raise type(error)(f"{error}; {again}") from None
+
+
+def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
+    """How each command is measured."""
+    return ExternalOptions(
+        commands=staged.commands,
+        counter="wall",
+        cpus=options.cpus,
+        ignore_failure=options.ignore_failure,
+        timeout=options.timeout,
+        seed=options.seed,
+        seconds=min(SECONDS, options.rule.budget_s / len(options.arms)),
+    )
+
+
+def checked(staged: StagedArms, here: CommandSession, not_copied: str) -> StagedArms:
+    """With A itself in the place of a copy that does not do the same. Raises UsageError where A fails.
+
+    A copy may lack the files beside it, or lie where nothing may be executed. `not_copied`: why there was none before.
+    """
+    if not_copied or staged.not_copied:
+        return staged.without_copy(not_copied or staged.not_copied)
+    first, copy = (CommandSeries(command) for command in staged.commands[:2])
+    code = here.runner.run(first).output
+    try:
+        same = here.runner.run(copy).output == code
+    except (UsageError, Refused):
+        same = False
+    return staged if same else staged.without_copy("a copy in another folder does not work")
+
+
+def _blocks(
+    every: Sequence[CommandSeries],
+    here: CommandSession,
+    rule: StoppingRule,
+    options: AbOptions,
+    keeper: BlockKeeper,
+    show: Show,
+) -> BlocksEnd:
+    """Measure blocks until there are enough."""
+    done = len(every[0].trials)
+    spent = sum(trial.value for series in every for trial in series.trials) / 1e9
+    begin, look = time.monotonic() - spent, rule.first_look
+    while look < done:
+        look = rule.next_look(look)
+    while not done or not (why := rule.over(done, time.monotonic() - begin)):
+        if done == look:
+            look = rule.next_look(done)
+            if rule.enough(detectable(*_rows(every))):
+                return BlocksEnd(EFFECT, time.monotonic() - begin)
+        order = order_of(done, len(every), options.seed)
+        block: dict[int, Trial] = {}
+        for position, arm in enumerate(order):
+            trial = here.runner.run(every[arm])
+            block[arm] = replace(trial, counts={**trial.counts, BLOCK: done, POSITION: position})
+        for arm, series in enumerate(every):
+            series.trials.append(block[arm])
+        keeper.add([block[arm] for arm in range(len(every))])
+        done += 1
+        show("blocks", done, options.blocks or max(done, look))
+    return BlocksEnd(why, time.monotonic() - begin)
+
+
+def _rows(every: Sequence[CommandSeries]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Times and orders, a row for each block."""
+    blocks = list(zip(*(series.trials for series in every), strict=True))
+    times = [tuple(trial.value for trial in block) for block in blocks]
+    places = [[trial.counts[POSITION] for trial in block] for block in blocks]
+    return times, [tuple(sorted(range(len(row)), key=row.__getitem__)) for row in places]

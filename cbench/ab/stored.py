@@ -1,0 +1,198 @@
+"""A comparison in a store: a run of `cbench run` for each time that it was started or resumed, a series for each arm.
+
+`cbench compare` and `cbench export` read these as they read other commands. A block is stored whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cbench.ab.arms import StagedArms
+from cbench.ab.options import AbOptions, Arm, check
+from cbench.external.measure import STORED_NS, CommandFacts, CommandSeries, CommandSession
+from cbench.external.options import MOST_SECONDS
+from cbench.machine.describe import HostFacts
+from cbench.model import Counter, Trial
+from cbench.store.database import reading
+from cbench.store.records import NO_CPU, StoredSeries
+from cbench.store.store import Store
+from quiet import UsageError
+
+BLOCK, POSITION = "block", "position"
+"""Of each trial, from 0: these are stored among its counts."""
+ENDED = "blocks_end"
+"""The fact of a series after its last trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmFacts(CommandFacts):
+    """What is stored of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its executable."""
+
+    comparison: str
+    options: AbOptions
+    sha256: str
+    not_copied: str
+    cpus: tuple[int, ...]
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksEnd:
+    """`why` there are no more blocks, and how many seconds they took."""
+
+    why: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """Where the last run measured."""
+
+    counter: Counter
+    host: HostFacts
+    cpus: frozenset[int]
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlocks:
+    """The blocks so far: the trials of each arm, A and A' first; nothing of an arm is known before its first run.
+
+    `end`: None where the measurement has not come to its end.
+    """
+
+    comparison: str
+    options: AbOptions
+    trials: tuple[tuple[Trial, ...], ...]
+    digests: tuple[str, ...] = ()
+    not_copied: str = ""
+    end: BlocksEnd | None = None
+    session: StoredSession | None = None
+
+    @classmethod
+    def none(cls, comparison: str, options: AbOptions) -> StoredBlocks:
+        """Before the first one."""
+        return cls(comparison, options, ((),) * (len(options.arms) + 1))
+
+
+def read(path: Path) -> StoredBlocks:
+    """The last comparison in this file. Raises UsageError where there is none, QuietError for a damaged file."""
+    with Store.open(path) as store:
+        every = store.series()
+    with reading(path):
+        mine = [each for each in every if "comparison" in each.facts]
+        if not mine:
+            raise UsageError(f"{path}: no comparison in it; begin one with: cbench ab -o {path} -- ./old ./new")
+        last = mine[-1]
+        comparison = str(last.facts["comparison"])
+        runs: dict[int, list[StoredSeries]] = {}
+        for each in mine:
+            if each.facts["comparison"] == comparison:
+                runs.setdefault(each.run.number, []).append(each)
+        options = _options(last.facts["options"])
+        size = len(options.arms) + 1
+        whole = [arms for arms in runs.values() if len(arms) == size]  # a kill may have come before the last arm began
+        trials = [tuple(kept.trial for arms in whole for kept in arms[at].trials) for at in range(size)]
+        _check(trials)
+        end = last.facts.get(ENDED)
+        if end and not (trials[0] and 0 < end["seconds"] <= MOST_SECONDS):
+            raise ValueError("its end cannot be read")
+        session = StoredSession(
+            Counter(**last.facts["counter"]),
+            HostFacts(**last.run.host),
+            frozenset(last.facts["cpus"]),
+            bool(last.facts["pinned"]),
+        )
+        return StoredBlocks(
+            comparison=comparison,
+            options=options,
+            trials=tuple(trials),
+            digests=tuple(str(each.facts["sha256"]) for each in (whole[-1] if whole else [])),
+            not_copied=str(last.facts["not_copied"]),
+            end=BlocksEnd(str(end["why"]), float(end["seconds"])) if last.ended_ns is not None and end else None,
+            session=session,
+        )
+
+
+def _options(facts: Mapping[str, Any]) -> AbOptions:
+    """Raises ValueError, TypeError or LookupError for what is damaged."""
+    arms = tuple(
+        Arm(each["name"], each["text"], each["revision"], tuple((name, value) for name, value in each["environment"]))
+        for each in facts["arms"]
+    )
+    options = AbOptions(**{**facts, "arms": arms, "cpus": tuple(facts["cpus"])})
+    check(options)
+    return options
+
+
+def _check(trials: Sequence[Sequence[Trial]]) -> None:
+    """Raises ValueError where these are no whole blocks."""
+    for number, block in enumerate(zip(*trials, strict=True)):
+        places = sorted(trial.counts[POSITION] for trial in block)
+        if places != list(range(len(trials))) or any(trial.counts[BLOCK] != number for trial in block):
+            raise ValueError(f"block {number} is not whole")
+        if any(trial.value <= 0 for trial in block):
+            raise ValueError(f"block {number} has a time of 0 ns")
+
+
+class BlockKeeper:
+    """Writes new blocks to the requested file; None: nowhere."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self._numbers: list[int] = []
+        self._pending: list[tuple[Trial, ...]] = []
+
+    def begin(
+        self, every: Sequence[CommandSeries], here: CommandSession, staged: StagedArms, before: StoredBlocks
+    ) -> None:
+        """Before the first block of this run."""
+        if not self._store:
+            return
+        cpu = min(here.cpus) if here.pinned and len(here.cpus) == 1 else NO_CPU
+        for series, digest in zip(every, staged.digests, strict=True):
+            command = series.command
+            facts = ArmFacts(
+                workload=command.text,
+                cpu=cpu,
+                command=command.argv,
+                prepare=command.prepare,
+                counter=here.counter,
+                settling=series.settling,
+                comparison=before.comparison,
+                options=before.options,
+                sha256=digest,
+                not_copied=staged.not_copied,
+                cpus=tuple(sorted(here.cpus)),
+                pinned=here.pinned,
+            )
+            self._numbers.append(self._store.begin(asdict(facts)))
+
+    def add(self, block: Sequence[Trial]) -> None:
+        """A whole block; written with others, so that the disk is not written to after each short one."""
+        self._pending.append(tuple(block))
+        if sum(trial.value for each in self._pending for trial in each) >= STORED_NS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the blocks that are not written yet."""
+        blocks, self._pending = self._pending, []
+        if self._store and blocks:
+            self._store.add_together(list(zip(self._numbers, zip(*blocks, strict=True), strict=True)))
+
+    def finish(self, end: BlocksEnd) -> None:
+        """The measurement has come to its end."""
+        self.flush()
+        for number in self._numbers:
+            if self._store:
+                self._store.finish(number, {ENDED: end})
+
+
+def unchanged(before: StoredBlocks, staged: StagedArms, path: Path) -> None:
+    """Raises UsageError where an arm is another program than before."""
+    for command, was, now in zip(staged.commands, before.digests, staged.digests, strict=False):
+        if was != now:
+            raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

@@ -1,0 +1,127 @@
+"""A comparison as text: one sentence for each arm, then what limits them."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+
+from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, WITHIN_FLOOR
+from cbench.ab.result import AbResult, ArmComparison, OrderEffect
+from cbench.console import table_console
+from cbench.external.result import CommandResult
+from cbench.external.table import duration
+
+MOST_CAUSES = 4
+SMALLEST_P = 1e-4
+MANY_TIMES = 10
+"""With so many times the blocks, it is better to make the host quieter."""
+
+
+def result(report: AbResult) -> None:
+    """Print it: two lines for each arm and at most six more."""
+    console = table_console(120)
+    for at, line in enumerate(lines(report)):
+        style = "bold" if at < len(report.comparisons) else ""
+        console.print(escape(line), style=style, soft_wrap=True)
+
+
+def lines(report: AbResult) -> list[str]:
+    """The sentences of a comparison."""
+    found = [_compared(each, report) for each in report.comparisons]
+    found += [_arm(each) for at, each in enumerate(report.arms) if at != 1]
+    found.append(_floor(report))
+    found += _order(report)
+    found.append(_disturbed(report))
+    found += _next(report)
+    return found
+
+
+def _compared(each: ArmComparison, report: AbResult) -> str:
+    blocks = f"{report.blocks:,} {'block' if report.blocks == 1 else 'blocks'} in {report.seconds:,.3g} s"
+    if each.outcome == TOO_FEW or each.interval is None:
+        return f"{each.arm}: too few blocks to compare it with {each.baseline} ({blocks})"
+    low, high = each.interval
+    if each.outcome in (FASTER, SLOWER):
+        ends = sorted(abs(1 - end) for end in each.interval)
+        shown = f"{percent(abs(1 - each.ratio))} {each.outcome} than {each.baseline}"
+        return f"{each.arm} is {shown} ({percent(ends[0])} to {percent(ends[1])}), {blocks}"
+    beyond = " beyond the noise floor" if each.outcome == WITHIN_FLOOR else ""
+    return f"{each.arm}: no difference from {each.baseline}{beyond} shown ({_signed(low)} to {_signed(high)}), {blocks}"
+
+
+def _arm(each: CommandResult) -> str:
+    head = each.headline
+    interval = "" if head.interval is None else f" ({duration(head.interval[0])} to {duration(head.interval[1])})"
+    failed = sum(count for code, count in each.exit_codes.items() if code != "0")
+    failures = f", failed {failed:,} times" if failed else ""
+    return f"  {each.workload}: median {duration(head.value)}{interval}{failures}"
+
+
+def _floor(report: AbResult) -> str:
+    floor = report.floor
+    if floor.interval is None:
+        return "noise floor: too few blocks to state it"
+    if floor.raised_by_predecessor:
+        return f"noise floor: {percent(floor.bound)}, by which the predecessor changes a run"
+    same = "a copy under another path" if floor.copied else f"run once more, because {floor.why}"
+    return f"noise floor: {report.baseline} differs from itself ({same}) by at most {percent(floor.bound)} here"
+
+
+def _order(report: AbResult) -> list[str]:
+    found = []
+    position, predecessor = report.position, report.predecessor
+    if position is None or predecessor is None:
+        return ["order: too few blocks to test it"]
+    if position.matters:
+        found.append(
+            f"order: runs at position {position.at} of {len(report.arms)} are {_effect(position)}; each arm has each "
+            "position equally often"
+        )
+    if predecessor.matters:
+        found.append(f"order: runs right after {predecessor.at} are {_effect(predecessor)}; try --prepare 'sleep 0.1'")
+    return found or ["order: no effect of position or predecessor shown"]
+
+
+def _effect(effect: OrderEffect) -> str:
+    p = f"p = {effect.p:.2g}" if effect.p >= SMALLEST_P else f"p < {SMALLEST_P:.4f}"
+    return f"{percent(abs(1 - effect.ratio))} {'slower' if effect.ratio >= 1 else 'faster'} ({p})"
+
+
+def _disturbed(report: AbResult) -> str:
+    trials = report.blocks * len(report.arms)
+    if not report.polluted:
+        return f"disturbed: none of {trials:,} trials"
+    causes = ", ".join(f"{row.cause} {row.trials:,}" for row in report.causes[:MOST_CAUSES])
+    return f"disturbed: {report.polluted:,} of {trials:,} trials ({causes})"
+
+
+def _next(report: AbResult) -> list[str]:
+    """What to do where a difference cannot be found."""
+    if report.differs:
+        return []
+    if report.floor.interval is None or report.detectable is None:
+        return ["allow more time with --budget S, or more blocks with --blocks N"]
+    wanted, quieter = f"{100 * report.effect:g} %", "a quieter host lowers it: --profile bench"
+    if report.blocks_needed:
+        blocks, seconds = about(report.blocks_needed), about(report.budget_needed_s or 0)
+        line = f"to find {wanted} takes about {blocks:,} blocks: --budget {seconds}"
+        return [f"{line}, or a quieter host: --profile bench" if blocks > MANY_TIMES * report.blocks else line]
+    if report.floor.bound >= report.effect:
+        return [f"{wanted} is below the noise floor; {quieter}"]
+    return []
+
+
+def about(count: int) -> int:
+    """Rounded up to two digits: 309,692 is 310,000."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // step) * step
+
+
+def percent(share: float) -> str:
+    """Of a share: "0.35 %", "2.1 %", "1,250 %"."""
+    value = 100 * share
+    digits = 2 if value < 0.995 else 1 if value < 99.95 else 0
+    return f"{value:,.{digits}f} %"
+
+
+def _signed(ratio: float) -> str:
+    return f"{percent(abs(1 - ratio))} {'faster' if ratio < 1 else 'slower'}"

@@ -1,0 +1,105 @@
+"""The folder for copies and builds of one measurement, in the user's cache.
+
+That of a measurement which is stored stays until it has ended, so that it resumes with the very same files; others
+are removed at the end, and what a kill has left by the next measurement.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from quiet import QuietError, Refused
+
+LOCK, OWNER = "lock", "owner"
+
+
+def root() -> Path:
+    """The folder of all measurements of this user."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache, "cbench", "ab")
+
+
+@contextmanager
+def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
+    """An empty folder; where the measurement in `store` is resumed, as it was left. Raises QuietError."""
+    base = root()
+    owner = str(store.absolute()) if store else ""
+    name = hashlib.sha256(os.fsencode(owner)).hexdigest()[:12] if store else f"{os.getpid()}-{time.time_ns():x}"
+    folder = base / name
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        with _locked(base) as alone:
+            assert alone
+            _remove_stale(base, folder)
+            folder.mkdir(exist_ok=True)
+            held = _hold(folder)
+    except OSError as error:
+        raise QuietError(
+            f"{error.filename or folder}: {error.strerror}; set XDG_CACHE_HOME to another folder"
+        ) from None
+    if held is None:
+        raise Refused(f"{store}: another process is measuring this comparison")
+    try:
+        if not resumed:
+            _empty(folder)
+        (folder / OWNER).write_text(owner)
+        try:
+            yield folder
+        except BaseException:
+            if store is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of the folder of all measurements."""
+    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield True
+    finally:
+        os.close(fd)
+
+
+def _hold(folder: Path) -> int | None:
+    """The lock of one measurement's folder as a file descriptor, None where a process holds it."""
+    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _remove_stale(base: Path, mine: Path) -> None:
+    """Remove the folders that no process holds, and whose store is gone or never was."""
+    for folder in base.iterdir():
+        if folder == mine or not folder.is_dir():
+            continue
+        held = _hold(folder)
+        if held is None:
+            continue
+        owner = folder / OWNER
+        if not owner.is_file() or not (store := owner.read_text()) or not Path(store).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+def _empty(folder: Path) -> None:
+    for each in folder.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name != LOCK:
+            each.unlink()

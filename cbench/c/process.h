@@ -1,0 +1,36 @@
+/* Start a program and time it: the clock is read right before the start and right after the end. */
+#ifndef CB_PROCESS_H
+#define CB_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cb_process {
+	int32_t pid;
+	int32_t pidfd;
+	int32_t status;     /* of wait4(2), after cb_process_reap() */
+	uint64_t begin_ns;  /* CLOCK_MONOTONIC */
+	uint64_t end_ns;
+	int64_t user_us;    /* the next are of wait4(2): of the program, and of its children that it has waited for */
+	int64_t system_us;
+	int64_t voluntary;  /* context switches */
+	int64_t involuntary;
+	int64_t minor_faults;
+	int64_t major_faults;
+} cb_process;
+
+/*
+ * Execute `path` in a session of its own, with these three files as its standard streams; it is killed when the calling
+ * thread ends. `cpus`: a bit for each CPU that it may use, NULL for those of the caller.
+ * 0, or a negative errno, also of what failed in the child.
+ */
+int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+		     size_t cpus_size, cb_process *ret);
+
+/* Wait for its end for so long: 1 when it has ended, 0 when not, -EINTR when a signal came. It stays a zombie. */
+int cb_process_wait(cb_process *process, int timeout_ms);
+
+/* Take its status and what it has used; blocks until it has ended. */
+int cb_process_reap(cb_process *process);
+
+#endif

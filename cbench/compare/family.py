@@ -1,0 +1,66 @@
+"""Many comparisons, one error rate: which claims stay when all of them are looked at together.
+
+Of 30 benchmarks that do not differ, each at 95 % by itself, at least one differs in four of five comparisons.
+S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70: whatever the
+number of comparisons, the chance of any false claim is at most alpha. J. P. Shaffer, "Modified sequentially rejective
+multiple test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: a test has two hypotheses here, that nothing
+differs and that it differs by more than the threshold; at most one of them is true, so each test counts once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cbench.compare.stats import BELOW, NOTHING, TOO_FEW, Comparison, fewest, least_p, outcome_of
+
+CORRECTION = "holm"
+UNDECIDED = (NOTHING, BELOW)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFamily:
+    """How many comparisons have which outcome; a claim is made with p up to `alpha` after `correction`."""
+
+    comparisons: int
+    outcomes: dict[str, int]
+    alpha: float
+    correction: str = CORRECTION
+
+
+def holm(tests: Sequence[Sequence[float]]) -> list[list[float]]:
+    """p-values to be compared with alpha itself; those of one test are of hypotheses of which at most one is true."""
+    adjusted = [[1.0] * len(values) for values in tests]
+    left, most = {at: len(values) for at, values in enumerate(tests) if values}, 0.0
+    for p, test, which in sorted((p, at, which) for at, values in enumerate(tests) for which, p in enumerate(values)):
+        most = max(most, min(1.0, p * len(left)))
+        adjusted[test][which] = most
+        left[test] -= 1
+        if not left[test]:
+            del left[test]
+    return adjusted
+
+
+def decided(comparisons: Sequence[Comparison], alpha: float, threshold: float | None = None) -> list[Comparison]:
+    """Each with its p-values for all of them, by which a claim is made or not."""
+    size = len(comparisons)
+    each_p = [[one.test.p] if one.p_same is None else [one.test.p, one.p_same] for one in comparisons]
+    made = []
+    for one, (p, *same) in zip(comparisons, holm(each_p), strict=True):
+        p_same = same[0] if same else None
+        outcome = outcome_of(one, p, p_same, alpha, threshold)
+        if outcome in UNDECIDED and least_p(*one.processes) * size > alpha:
+            outcome = TOO_FEW
+        made.append(replace(one, p_holm=p, p_same_holm=p_same, family=size, outcome=outcome))
+    return made
+
+
+def needed(alpha: float, comparisons: int) -> int:
+    """Processes a side with which each of so many comparisons can show a difference."""
+    return fewest(alpha / comparisons)
+
+
+def summary(comparisons: Sequence[Comparison], alpha: float) -> ComparedFamily:
+    """The outcomes, counted."""
+    return ComparedFamily(len(comparisons), dict(Counter(each.outcome for each in comparisons)), alpha)

@@ -1,0 +1,18 @@
+"""Were both sides measured over the same time? What changed on the host between them looks like a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cbench.stats.stretches import mixed, stretches
+
+
+def one_after_the_other(a: Sequence[int], b: Sequence[int]) -> str | None:
+    """Which side was measured first, "A" or "B", where the processes (when each began) were not mixed; None where they
+    were, or where that is not known."""
+    if not a or not b or set(a) & set(b):
+        return None
+    order = [side for _, side in sorted([*((at, "A") for at in a), *((at, "B") for at in b)])]
+    if mixed(len(a), len(b), stretches(order)):
+        return None
+    return order[0]

@@ -1,0 +1,62 @@
+"""The summary of `cbench compare` for a pull request: GitHub-flavored Markdown, regressions first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cbench.compare.result import CompareResult
+from cbench.compare.verdict import change, limits
+from quiet import printable
+
+
+def summary(result: CompareResult) -> str:
+    """Regressions and improvements in full, all other tests folded."""
+    changed = [*result.regressions, *result.improvements]
+    other = [name for name in result.tests if name not in set(changed)]
+    lines = [f"**{plain_text(result.counted)}**", ""]
+    if changed:
+        lines += [*_table(result, [name for name in result.tests if name in set(changed)]), ""]
+    if result.hosts_differ:
+        lines += [f"Hosts differ: {plain_text('; '.join(result.hosts_differ))}", ""]
+    left_out = _left_out(result)
+    if other or left_out:
+        tests = f"{len(other):,} other test{'' if len(other) == 1 else 's'}"
+        lines += ["<details>", f"<summary>{tests}{', and what is not compared' if left_out else ''}</summary>", ""]
+        lines += [*_table(result, other), ""] if other else []
+        lines += [*left_out, ""] if left_out else []
+        lines += ["</details>", ""]
+    return "\n".join(lines)
+
+
+def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
+    lines = [
+        f"| test | outcome | change | {100 * result.level:g} % interval of each | adjusted p | n |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name in names:
+        test = result.tests[name]
+        p = "" if test.claim_p is None else f"{test.claim_p:.2g}"
+        processes = f"{test.n[0]}, {test.n[1]}"
+        moved, interval = change(test.delta_pct, test.interval_pct, " %"), limits(test.interval_pct, " %")
+        cells = (code_span(name), test.outcome, moved, interval, p, processes)
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _left_out(result: CompareResult) -> list[str]:
+    """What is in only one file, or cannot be compared, as a list."""
+    lines = [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
+    lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]
+    lines += [f"- renamed? {code_span(each.old)}, {code_span(each.new)}" for each in result.possible_renames]
+    return lines + [f"- not compared: {plain_text(why)}" for why in (*result.skipped, *result.other_units)]
+
+
+def code_span(name: str) -> str:
+    """A name that cannot end its cell or its code span, mention a user, or be taken for HTML."""
+    plain = printable(name).replace("`", "'").replace("|", "\\|")
+    return f"`{' '.join(plain.split()) or ' '}`"
+
+
+def plain_text(line: str) -> str:
+    """Text without meaning in Markdown."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#@~&" else letter for letter in printable(line))

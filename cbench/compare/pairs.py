@@ -1,0 +1,131 @@
+"""Which tests of two files belong to each other, and which only look so."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from cbench.formats import registry
+from cbench.formats.reader import TestSample
+from quiet import UsageError
+
+CLOSE = 0.8
+"""How alike two names must be to be taken for one that was changed, as difflib measures it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleRename:
+    """A test that is only in OLD and one that is only in NEW, which may be the same under another name."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilePair:
+    """OLD and one NEW: which samples belong together, and which to none. `several`: there are more NEW."""
+
+    new: str
+    pairs: tuple[tuple[TestSample, TestSample], ...]
+    only_in_old: tuple[str, ...]
+    only_in_new: tuple[str, ...]
+    several: bool
+
+    def named(self, text: str) -> str:
+        """With the file where that is needed to tell one from another."""
+        return f"{text} ({self.new})" if self.several else text
+
+    @property
+    def hosts_differ(self) -> tuple[str, ...]:
+        passports = [(a.passport, b.passport) for a, b in self.pairs]
+        lines = [line for a, b in passports if a is not None and b is not None for line in a.differences(b)]
+        return tuple(self.named(line) for line in dict.fromkeys(lines))
+
+
+def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
+    """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
+    path, selection = _split(text)
+    samples = registry.read(path)
+    if selection is None:
+        return samples, False
+    chosen = tuple(each for each in samples if selection in (each.name, each.test, each.workload))
+    if not chosen:
+        raise UsageError(f"{path}: no {selection!r} in it; it has {_some([repr(each.name) for each in samples], 8)}")
+    return chosen, True
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _split(text: str) -> tuple[Path, str | None]:
+    """At the first colon that ends a file's name: a file may have colons in it, and so may a test."""
+    if os.path.exists(text):
+        return Path(text), None
+    parts = text.split(":")
+    for length in range(1, len(parts)):
+        path = ":".join(parts[:length])
+        if path and os.path.exists(path):
+            return Path(path), ":".join(parts[length:])
+    raise UsageError(f"{text}: no such file")
+
+
+def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tuple[TestSample, TestSample]]:
+    """The same test on both sides: on the same CPU where each side has several, else one against each."""
+    pairs = []
+    for test in dict.fromkeys(sample.test for sample in first):
+        mine = [sample for sample in first if sample.test == test]
+        theirs = [sample for sample in second if test in (sample.test, sample.name)]
+        if min(len(mine), len(theirs)) == 1:
+            pairs += [(x, y) for x in mine for y in theirs]
+        else:
+            pairs += [(x, y) for x in mine for y in theirs if x.cpu == y.cpu and x.like(y)]
+    matched = {sample.name for sample, _ in pairs}
+    by_name = {sample.name: sample for sample in second}
+    pairs += [(x, by_name[x.name]) for x in first if x.name not in matched and x.name in by_name]
+    return pairs
+
+
+def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
+    """UsageError for a file without a test that OLD has too."""
+    first, one = load(old)
+    files = []
+    for path in new:
+        second, other = load(path)
+        named = one and other and len(first) == len(second) == 1
+        pairs = [(first[0], second[0])] if named else pair(first, second)
+        if not pairs:
+            has = [_some([each.name for each in side], 4) for side in (first, second)]
+            raise UsageError(f"no test is in both: {old} has {has[0]}; {path} has {has[1]}")
+        used = {id(sample) for each in pairs for sample in each}
+        left = [tuple(sample.name for sample in side if id(sample) not in used) for side in (first, second)]
+        files.append(FilePair(path, tuple(pairs), left[0], left[1], len(new) > 1))
+    return files
+
+
+def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> tuple[PossibleRename, ...]:
+    """Names that differ in case and punctuation, or in a few letters, each like one other alone. Numbers must agree: a
+    test with other parameters is another test."""
+    forward = {old: _like(old, only_in_new) for old in only_in_old}
+    backward = {new: _like(new, only_in_old) for new in only_in_new}
+    return tuple(PossibleRename(old, new) for old, new in forward.items() if new is not None and backward[new] == old)
+
+
+def _like(name: str, others: Sequence[str]) -> str | None:
+    """The only other name that is like this one."""
+    candidates = [other for other in others if _numbers(other) == _numbers(name)]
+    same = [other for other in candidates if _plain(other) == _plain(name)]
+    close = same or [other for other in candidates if get_close_matches(_plain(name), [_plain(other)], 1, CLOSE)]
+    return close[0] if len(close) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"\d+", name)

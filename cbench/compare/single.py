@@ -1,0 +1,172 @@
+"""One test on both sides: the trials that count, what stands for a process, and the answer in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cbench.compare.in_time import one_after_the_other
+from cbench.compare.stats import CENTER, Comparison, NoHeadline, compare_samples, cycle_exact
+from cbench.compare.verdict import notes, verdict
+from cbench.formats.reader import Number, TestSample
+from cbench.model import CALIBRATED_UNIT
+from quiet import UsageError
+
+AUTO = "auto"
+STEADIER = 10
+"""How many times less the floors of the processes must differ than their medians to be recommended."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """`alpha`: 1 less the interval's level; `threshold`: as a share, None without one. `force`: numbers of different
+    units too."""
+
+    headline: str = AUTO
+    alpha: float = 0.05
+    threshold: float | None = None
+    clean_only: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """One side of a test. `headline`: over all processes; `between_processes`: highest less lowest, None with one."""
+
+    processes: int
+    trials: int
+    polluted: int
+    headline: Number
+    between_processes: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTest:
+    """A test on both sides. `by`: what one number stands for, always a "process". `p_holm`: p for all comparisons; it
+    decides. `p_same_holm`: the same of a difference beyond the threshold. `measured_first`: the side that was measured
+    before the other, None where they were mixed or that is not known. `new`: the file of B."""
+
+    test: str
+    unit: str
+    headline: str
+    by: str
+    a: ComparedSide
+    b: ComparedSide
+    ratio: float
+    interval: tuple[float, float] | None
+    interval_level: float | None
+    difference: Number | None
+    p: float | None
+    u: float | None
+    p_from: str | None
+    detectable: float | None
+    outcome: str
+    verdict: str
+    notes: tuple[str, ...]
+    p_holm: float | None = None
+    p_same_holm: float | None = None
+    measured_first: str | None = None
+    new: str = ""
+
+
+def pair_name(a: TestSample, b: TestSample) -> str:
+    return a.name if a.name == b.name else f"{a.name} / {b.name}"
+
+
+def unlike(a: TestSample, b: TestSample) -> str:
+    counters = a.unit == b.unit
+    first, second = (
+        (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)
+    )
+    return f"{a.name}: A is in {first}, B in {second}"
+
+
+def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
+    """Two sides with the trials that count, and their comparison by itself."""
+    if options.clean_only:
+        a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
+    values = {value for side in (a, b) for values in side.processes for value in values}
+    if min(values) <= 0 and values != {0}:
+        raise UsageError(f"{a.name}: a value of {min(values):g}; ratios need values above 0")
+    quantum = max(a.quantum, b.quantum)
+    if options.headline == "min" and (side := next((each for each in (a, b) if each.summary), None)):
+        raise UsageError(f"{side.name}: --headline min: {side.summary}")
+    exact = all(cycle_exact(side.clean, side.quantum) for side in (a, b))
+    headline = ("floor" if exact else "median") if options.headline == AUTO else options.headline
+    comparable = not (a.cannot_tell or b.cannot_tell)
+    if (
+        options.headline == AUTO
+        and comparable
+        and a.unit == CALIBRATED_UNIT
+        and min(len(a.processes), len(b.processes)) > 1
+    ):
+        headline = CENTER
+    try:
+        by_itself = compare_samples(a.processes, b.processes, headline, options.alpha, options.threshold, quantum)
+    except NoHeadline:
+        raise UsageError(f"{a.name}: a process in which no value repeats has no floor; use --headline median") from None
+    if not comparable:  # it claims nothing, and takes nothing from the other claims
+        nothing = replace(by_itself.test, p=1.0)
+        same = None if options.threshold is None else 1.0
+        by_itself = replace(by_itself, interval=None, test=nothing, p_same=same, difference=None, detectable=None)
+    return a, b, by_itself
+
+
+def compared_test(
+    a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions, new: str
+) -> ComparedTest:
+    first = one_after_the_other(a.begun, b.begun)
+    remarks = notes(a, b, comparison, first)
+    if options.headline == AUTO and comparison.headline == "median" and min(comparison.processes) > 1:
+        remarks += _steadier(a, b, comparison, options)
+    doubt = [f"in {which} {side.cannot_tell}" for which, side in (("A", a), ("B", b)) if side.cannot_tell]
+    said = verdict(a, b, comparison, options.threshold, options.alpha, first)
+    interval, test = comparison.interval, None if doubt else comparison.test
+    return ComparedTest(
+        test=pair_name(a, b),
+        unit=a.unit,
+        headline=comparison.headline,
+        by="process",
+        a=_side(a, comparison.a, comparison.spread_a),
+        b=_side(b, comparison.b, comparison.spread_b),
+        ratio=comparison.ratio,
+        interval=None if interval is None or not interval.level else (interval.low, interval.high),
+        interval_level=None if interval is None or not interval.level else interval.level,
+        difference=comparison.difference,
+        p=None if test is None else test.p,
+        u=None if test is None else test.u,
+        p_from=None if test is None else "permutations" if test.exact else "normal approximation",
+        detectable=comparison.detectable,
+        outcome=comparison.outcome,
+        verdict=f"cannot tell: {'; '.join(doubt)}" if doubt else said,
+        notes=tuple(remarks),
+        p_holm=None if doubt else comparison.p_holm,
+        p_same_holm=None if doubt else comparison.p_same_holm,
+        measured_first=first,
+        new=new,
+    )
+
+
+def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions) -> list[str]:
+    """Whether the processes' floors agree so much better than their medians that they would tell more."""
+    if comparison.difference is not None:
+        return []
+    try:
+        floors = compare_samples(a.processes, b.processes, "floor", options.alpha)
+    except NoHeadline:
+        return []
+    medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (comparison, floors))
+    if not medians or lowest * STEADIER > medians:
+        return []
+    much = f"{medians / lowest:,.0f} times less than the medians" if lowest else "not at all, unlike the medians"
+    return [f"between processes the floors differ {much}: --headline floor shows smaller differences"]
+
+
+def _clean(sample: TestSample, which: str) -> TestSample:
+    kept = tuple(values for values in sample.clean if values)
+    if not kept:
+        raise UsageError(f"{sample.name}: no undisturbed trial in {which}: leave --clean-only away")
+    return replace(sample, processes=kept, clean=kept)
+
+
+def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:
+    return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread)

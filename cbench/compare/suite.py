@@ -1,0 +1,106 @@
+"""Whole suites: one outcome for each test, the summary, and the exit code of a gate."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cbench.compare import stats as outcomes
+from cbench.compare.stats import Comparison
+from cbench.model import CALIBRATED_UNIT
+
+SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
+SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
+ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
+TIMES = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", "ns", "second")
+"""The units of which fewer are faster; of others there are just more or less."""
+_RATE = re.compile(r".+/(s|ms|us|ns|min|sec|second)")
+"""Units of which more is better, such as "ops/s"."""
+
+NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTest:
+    """A test of a suite: NEW against OLD.
+
+    `delta_pct`: NEW's headline is higher by so many percent, with the interval of this test by itself, None where the
+    samples have none. `p`: of no difference; `p_adjusted`: for all tests together. `p_same_adjusted`: of a difference
+    beyond the threshold, None without one. `n`: processes in OLD and in NEW.
+    """
+
+    outcome: str
+    delta_pct: float
+    interval_pct: tuple[float, float] | None
+    p: float | None
+    p_adjusted: float | None
+    p_same_adjusted: float | None
+    n: tuple[int, int]
+
+    @property
+    def claim_p(self) -> float | None:
+        """The adjusted p of what is claimed; of no difference where nothing is."""
+        return self.p_same_adjusted if self.outcome == SAME and self.p_same_adjusted is not None else self.p_adjusted
+
+
+def suite_test(one: Comparison, unit: str, threshold: float | None, known: bool) -> SuiteTest:
+    """`known`: whether the values allow a comparison at all."""
+    interval = one.interval if one.interval is not None and one.interval.level else None
+    exact = None if one.difference is None else (_pct(one.ratio), _pct(one.ratio))
+    return SuiteTest(
+        outcome=outcome(one.outcome, unit, threshold),
+        delta_pct=_pct(one.ratio),
+        interval_pct=exact if interval is None else (_pct(interval.low), _pct(interval.high)),
+        p=one.test.p if known else None,
+        p_adjusted=one.p_holm if known else None,
+        p_same_adjusted=one.p_same_holm if known else None,
+        n=one.processes,
+    )
+
+
+def outcome(compared: str, unit: str, threshold: float | None) -> str:
+    """The outcome of a comparison as one of ORDER."""
+    if compared in (outcomes.LOWER, outcomes.HIGHER):
+        lower, higher = (FASTER, SLOWER) if unit in TIMES else (SMALLER, LARGER)
+        return lower if compared == outcomes.LOWER else higher
+    if compared in (outcomes.EQUAL, outcomes.SAME):
+        return SAME
+    if compared in (outcomes.NOTHING, outcomes.STEP) and threshold is None:
+        return NOT_SHOWN
+    return CANNOT_TELL
+
+
+def is_rate(unit: str) -> bool:
+    """Whether more is better."""
+    return bool(_RATE.fullmatch(unit))
+
+
+def worse(outcome: str, unit: str) -> bool | None:
+    """Whether it is a regression, True, or an improvement, False; None for neither."""
+    if outcome in (SLOWER, FASTER):
+        return outcome == SLOWER
+    if outcome in (LARGER, SMALLER):
+        return (outcome == LARGER) != is_rate(unit)
+    return None
+
+
+def counted(found: Sequence[str], alpha: float, threshold: float | None) -> str:
+    """The summary in one line: "20 tests: 1 slower, 19 same within 1 %; alpha 5 % over all (Holm)"."""
+    number = Counter(found)
+    within = "" if threshold is None else f" within {100 * threshold:g} %"
+    parts = [f"{number[each]:,} {each}{within if each == SAME else ''}" for each in ORDER if number[each]]
+    tests = f"{len(found):,} test{'' if len(found) == 1 else 's'}"
+    return f"{tests}: {', '.join(parts)}; alpha {100 * alpha:g} % over all (Holm)"
+
+
+def exit_code(found: Sequence[str], regressions: int) -> int:
+    """Of a gate: 1 with a regression, 2 where no test could be judged."""
+    if regressions:
+        return REGRESSION
+    return NOTHING_JUDGED if all(each == CANNOT_TELL for each in found) else NO_REGRESSION
+
+
+def _pct(ratio: float) -> float:
+    return 100 * (ratio - 1)

@@ -1,0 +1,1 @@
+"""Says how small a difference can be seen on this machine."""

@@ -1,0 +1,36 @@
+"""The command `cbench doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cbench.command import Counter, Cpu, Json, Seed
+from cbench.console import interruptible, show
+
+
+def doctor_command(
+    *,
+    cpu: Cpu = None,
+    counter: Counter = "auto",
+    quick: Annotated[bool, typer.Option("--quick", help="10 seconds instead of 60.")] = False,
+    processes: Annotated[int, typer.Option(metavar="N", help="Processes a side of the comparisons it speaks of.")] = 10,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Is this machine good enough to benchmark on? The smallest difference visible here, and what would help."""
+    from cbench.console import TrialBar
+    from cbench.doctor import table
+    from cbench.doctor.measure import DoctorOptions, examine
+    from cbench.doctor.result import doctor_result
+
+    options = DoctorOptions(cpu=cpu, counter=counter, quick=quick, processes=processes, seed=seed)
+    with interruptible(), TrialBar() as bar:
+        found = examine(options, bar.show)
+    show(doctor_result(found, processes, seed), as_json, table.report)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("doctor")(doctor_command)

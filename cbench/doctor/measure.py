@@ -1,0 +1,151 @@
+"""Measure the same work again and again, a process each, for as long as there is time, and what the host does then."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from statistics import median
+
+from cbench.machine import describe
+from cbench.machine.cpus import one_cpu
+from cbench.measure import measurement
+from cbench.measure.options import measure_options
+from cbench.model import Result
+from cbench.stats.headline import headline as told
+from cbench.workloads import registry
+from quiet import Reader, UsageError, isolated_cpus
+
+WORKLOAD, PARAMS = "hash", {"n": 20_000}
+"""One chain of arithmetic that needs no memory: what moves it is the machine."""
+TRIALS, QUICK_TRIALS = 1000, 200
+SECONDS, QUICK_SECONDS = 60.0, 10.0
+FEWEST, LEAST = 8, 4
+"""Processes; the least however long they take."""
+LATEST = 3
+
+Show = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions:
+    """How to examine this machine. UsageError for what cannot be."""
+
+    cpu: str | None = None
+    counter: str = "auto"
+    quick: bool = False
+    processes: int = 10
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.processes <= 1000:
+            raise UsageError(f"--processes {self.processes}: from 4 to 1,000 a side")
+
+    @property
+    def seconds(self) -> float:
+        return QUICK_SECONDS if self.quick else SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One process. `headline` None: its cycles cannot be told; `median`: of all its trials.
+
+    `others_busy`: the share of the other CPUs' time that was not idle; `sibling_busy`: the same of the other threads of
+    its core; None where there are none.
+    """
+
+    result: Result
+    headline: float | None
+    median: float
+    undisturbed: float | None
+    others_busy: float | None
+    sibling_busy: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All processes, in order. `siblings`: the other threads of the core."""
+
+    cpu: int
+    isolated: frozenset[int]
+    siblings: frozenset[int]
+    processes: tuple[Examined, ...]
+    seconds: float
+
+    @property
+    def told(self) -> bool:
+        """Whether the counter tells most processes' values; else the medians of all trials have to do."""
+        return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
+
+    def headline_of(self, one: Examined) -> float | None:
+        """What stands for a process."""
+        return one.headline if self.told else one.median
+
+
+def examine(options: DoctorOptions, show: Show) -> Examination:
+    """Measure for the time that there is; QuietError for whatever prevents it."""
+    isolated = isolated_cpus()
+    cpu = one_cpu(options.cpu, isolated)
+    siblings = describe.siblings(cpu)
+    others = frozenset(range(os.cpu_count() or 1)) - {cpu}
+    how = measure_options(QUICK_TRIALS if options.quick else TRIALS, "auto", options.counter, 60.0)
+    workload = registry.find(WORKLOAD)
+    begin = time.monotonic()
+    processes: list[Examined] = []
+    longest = 0.0
+    while wants_more(len(processes), time.monotonic() - begin, longest, options.seconds):
+        started, before = time.monotonic(), cpu_times(Reader().text("/proc/stat") or "")
+        left = max(0.0, options.seconds - (started - begin))
+        show(f"{len(processes)} processes, {left:.0f} s left", int(started - begin), int(options.seconds))
+        (result,) = measurement.measure(
+            [workload], [PARAMS], [cpu], isolated=isolated, options=how, show=lambda *_: None
+        )
+        after, took = cpu_times(Reader().text("/proc/stat") or ""), time.monotonic() - started
+        longest = max(longest, took)
+        clean = [trial.value for trial in result.trials if trial.valid and not trial.polluted]
+        processes.append(
+            Examined(
+                result=result,
+                headline=headline(result),
+                median=float(median(trial.value for trial in result.trials)),
+                undisturbed=float(median(clean)) if len(clean) >= len(result.trials) // 10 > 0 else None,
+                others_busy=busy(before, after, others),
+                sibling_busy=busy(before, after, siblings),
+                seconds=took,
+            )
+        )
+    return Examination(cpu, isolated, siblings, tuple(processes), time.monotonic() - begin)
+
+
+def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> bool:
+    """Whether another process is measured: while there is time, and for FEWEST of them up to LATEST times as long."""
+    if done < FEWEST:
+        return done < LEAST or elapsed < LATEST * seconds
+    return elapsed + longest < seconds
+
+
+def headline(result: Result) -> float | None:
+    """What stands for a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
+    if result.session.counter.calibration:
+        return told([result.trials], [result.trials], result.session.counter).value
+    return float(median(trial.value for trial in result.trials))
+
+
+def cpu_times(text: str) -> dict[int, tuple[int, int]]:
+    """Of /proc/stat, for each CPU: idle and all ticks."""
+    found: dict[int, tuple[int, int]] = {}
+    for line in text.splitlines():
+        name, *words = line.split() or [""]
+        if name.startswith("cpu") and name[3:].isdecimal():
+            numbers = [int(word) for word in words[:8]]
+            found[int(name[3:])] = (sum(numbers[3:5]), sum(numbers))
+    return found
+
+
+def busy(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]], cpus: Collection[int]) -> float | None:
+    """The share of these CPUs' time in which they were not idle; None without such CPUs or ticks."""
+    both = [(before[cpu], after[cpu]) for cpu in cpus if cpu in before and cpu in after]
+    total = sum(end[1] - start[1] for start, end in both)
+    return 1 - sum(end[0] - start[0] for start, end in both) / total if total > 0 else None

@@ -1,0 +1,208 @@
+"""The answer of `cbench doctor` as frozen values: `--json` and the text show these."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from cbench.doctor.measure import Examination, Examined
+from cbench.doctor.remedies import RemedyGain, remedies, shared_trials
+from cbench.machine.describe import HostFacts, describe
+from cbench.measure.result import workload_result
+from cbench.model import CausesSource, Counter
+from cbench.stats import settling
+from cbench.stats.chains import kept, unmarked
+from cbench.stats.detectable import Detectable, detectable, one_after_the_other
+from cbench.stats.headline import headline as told
+from cbench.stats.headline import resolution_of
+
+FEW = 16
+"""Of fewer processes, one of which is far off, none may be among those that were measured."""
+FINE = 0.001
+"""The difference whose price in processes is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadFigures:
+    """Interquartile ranges as shares of the median: `within` a process's kept trials (the median of all), `between` the
+    processes' numbers; `range`: of these.
+    """
+
+    within: float
+    between: float
+    trials: int
+    processes: int
+    range: float
+
+
+@dataclass(frozen=True, slots=True)
+class CoreFacts:
+    """`others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and this core's threads, were busy.
+
+    `shared_trials`: the share of trials during which another thread ran on the core; None where no chains tell.
+    """
+
+    cpu: int
+    isolated: bool
+    siblings: tuple[int, ...]
+    sibling_busy: float | None
+    others_busy: float | None
+    shared_trials: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FrequencyRange:
+    """The core's frequency by the calibrations: median, and the range of the trials that are kept."""
+
+    hz: float
+    low_hz: float
+    high_hz: float
+
+
+@dataclass(frozen=True, slots=True)
+class OneAfterTheOther:
+    """Comparisons in which A ran wholly before B, of equal code: how many `called` it different, `of` how many."""
+
+    called: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorResult:
+    """`processes_for_0_1_percent` None: too many. `states`: "" where the processes do not fall into two groups.
+
+    `not_told`: why the medians of all trials have to do; "" where the counter's own numbers are used. `frequency` None:
+    not known. `kept_trials`: the share that was not discarded; `disturbed_trials`: the share with a known interruption.
+    `causes`: how many trials had each. `stolen_share` None: the kernel does not say.
+    """
+
+    verdict: str
+    counter: Counter
+    step_share: float | None
+    host: HostFacts
+    detectable: Detectable
+    processes_for_0_1_percent: int | None
+    one_after_the_other: OneAfterTheOther
+    spread: SpreadFigures
+    states: str
+    disturbed_trials: float
+    kept_trials: float
+    causes: Mapping[str, int]
+    causes_from: CausesSource
+    stolen_share: float | None
+    core: CoreFacts
+    frequency: FrequencyRange | None
+    not_told: str
+    remedies: tuple[RemedyGain, ...]
+    headlines: tuple[float, ...]
+    seconds: float
+
+
+def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult:
+    """The figures, and the answer in one line."""
+    each = found.processes
+    headlines = tuple(value for one in each if (value := found.headline_of(one)) is not None)
+    sessions = [one.result.session for one in each]
+    counter = sessions[0].counter
+    middle = median(headlines)
+    step = _step(found, middle)
+    visible = detectable(headlines, processes, seed, step or 0.0)
+    trials = [trial for one in each for trial in one.result.trials]
+    stolen = [session.stolen_ms for session in sessions if session.stolen_ms is not None]
+    interruptions = [unmarked(trial) for trial in trials]
+    causes = Tally(cause.text for row in interruptions for cause in row)
+    needed = visible.processes_for(FINE)
+    two = settling.states([round(value) for value in headlines], counter.quantum or 1)
+    return DoctorResult(
+        verdict=verdict(visible, needed, len(headlines)),
+        counter=counter,
+        step_share=step,
+        host=describe([found.cpu], found.isolated),
+        detectable=visible,
+        processes_for_0_1_percent=needed,
+        one_after_the_other=OneAfterTheOther(*one_after_the_other(headlines, processes)),
+        spread=SpreadFigures(
+            within=median(quartile_range(_kept_values(one)) for one in each) / middle,
+            between=quartile_range(headlines) / middle,
+            trials=len(each[0].result.trials),
+            processes=len(each),
+            range=(max(headlines) - min(headlines)) / middle,
+        ),
+        states=two.text(counter.unit).replace("trial", "process") if two else "",
+        disturbed_trials=sum(map(bool, interruptions)) / len(trials),
+        kept_trials=sum(map(kept, trials)) / len(trials),
+        causes=dict(causes.most_common()),
+        causes_from=sessions[0].causes,
+        stolen_share=sum(stolen) / (1000 * found.seconds) if stolen else None,
+        core=CoreFacts(
+            cpu=found.cpu,
+            isolated=found.cpu in found.isolated,
+            siblings=tuple(sorted(found.siblings)),
+            sibling_busy=_mean([one.sibling_busy for one in each]),
+            others_busy=_mean([one.others_busy for one in each]),
+            shared_trials=_mean([shared_trials(one) for one in each]),
+        ),
+        frequency=_frequency(found),
+        not_told="" if found.told else told([trials], [trials], counter).how,
+        remedies=remedies(found, visible, seed, step or 0.0),
+        headlines=headlines,
+        seconds=found.seconds,
+    )
+
+
+def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
+    """One line; `measured`: processes that it rests on."""
+    line = (
+        f"differences below {percent(visible.difference)} cannot be told from noise here with {visible.processes} "
+        "processes (A/A)"
+    )
+    if visible.difference > FINE:
+        number = "more than anybody has" if needed is None else f"about {needed:,}"
+        line += f"; {percent(FINE)} needs {number}"
+    if measured < FEW:
+        line += f"; not to be relied on: only {measured} processes could be measured in the time, {FEW} are needed"
+    return line
+
+
+def percent(share: float) -> str:
+    """With two digits at least: "0.62 %"."""
+    value = 100 * share
+    return f"{value:.2g} %" if value < 10 else f"{value:,.0f} %"
+
+
+def quartile_range(values: Sequence[float]) -> float:
+    """Between the first and the third quartile, by rank."""
+    ordered = sorted(values)
+    return ordered[3 * len(ordered) // 4] - ordered[len(ordered) // 4]
+
+
+def _kept_values(one: Examined) -> list[int]:
+    """Those of all trials where none can be kept."""
+    trials = one.result.trials
+    return [trial.value for trial in trials if kept(trial)] or [trial.value for trial in trials]
+
+
+def _step(found: Examination, middle: float) -> float | None:
+    """How finely a process's number is read, as a share of it."""
+    counter = found.processes[0].result.session.counter
+    if counter.calibration:
+        chains = [t.chains for one in found.processes for t in one.result.trials if t.chains and kept(t)]
+        return resolution_of(chains, counter.calibration) if chains else None
+    return None if counter.quantum is None else counter.quantum / middle
+
+
+def _frequency(found: Examination) -> FrequencyRange | None:
+    """From the calibrations of all processes."""
+    figures = [workload_result(one.result, True).calibration for one in found.processes]
+    known = [each for each in figures if each and each.hz and each.low_hz and each.high_hz]
+    if not known:
+        return None
+    hz = median(each.hz or 0.0 for each in known)
+    return FrequencyRange(hz, min(each.low_hz or hz for each in known), max(each.high_hz or hz for each in known))
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

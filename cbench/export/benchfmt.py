@@ -1,0 +1,63 @@
+"""Results as Go's benchmark text, which `benchstat` reads (https://go.dev/design/14313-benchmark-format)."""
+
+from __future__ import annotations
+
+import re
+
+from cbench.export.exporter import Exporter, ExportSource, headlines, nanoseconds
+from cbench.formats.reader import Number, TestSample
+
+PREFIX = "Benchmark"
+
+
+class BenchfmtExporter(Exporter):
+    """A line a process, with the median of its trials; with a single process, a line a trial.
+
+    `benchstat` takes the lines of a benchmark for independent measurements, which processes are and their trials are
+    not. Times become ns/op.
+    """
+
+    name = "benchfmt"
+
+    def write(self, source: ExportSource, clean_only: bool) -> str:
+        tests = source.tests(clean_only)
+        hosts = {each.host for each in tests}
+        head = [f"cpu: {' '.join(each.split())}" for each in hosts if each] if len(hosts) == 1 else []
+        named: dict[str, list[TestSample]] = {}
+        for each in tests:
+            named.setdefault(benchmark_name(each), []).append(each)
+        lines = [line for name, samples in named.items() for line in _lines(name, samples)]
+        return "\n".join([*head, *lines]) + "\n"
+
+
+def _lines(name: str, samples: list[TestSample]) -> list[str]:
+    """All units of a benchmark in one line, where they have as many values."""
+    columns = [_column(each) for each in samples]
+    if len({len(column) for column in columns}) > 1:
+        return [f"{name} 1 {cell}" for column in columns for cell in column]
+    return [f"{name} 1 {' '.join(cells)}" for cells in zip(*columns, strict=True)]
+
+
+def _column(sample: TestSample) -> list[str]:
+    values: list[Number] = headlines(sample) if len(sample.processes) > 1 else list(sample.processes[0])
+    in_ns = nanoseconds(sample, values)
+    return [f"{_number(each)} {'ns/op' if in_ns else _unit(sample.unit)}" for each in in_ns or values]
+
+
+def benchmark_name(sample: TestSample) -> str:
+    """The test's name as a Go benchmark's: no blanks, and no lowercase letter after "Benchmark"."""
+    bare = sample.name.removesuffix(f" {sample.unit}") if sample.unit else sample.name
+    name = re.sub(r"\s+", "_", bare.strip())
+    if name.startswith(PREFIX):
+        return name
+    return PREFIX + (name[:1].upper() + name[1:] if name[:1].isalpha() else f"_{name}")
+
+
+def _unit(unit: str) -> str:
+    name = re.sub(r"\s+", "-", unit) or "value"
+    return name if "/" in name else f"{name}/op"
+
+
+def _number(value: Number) -> str:
+    """In full, without an exponent for whole numbers."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,0 +1,36 @@
+"""Results for github-action-benchmark: its tools customSmallerIsBetter and customBiggerIsBetter."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+
+from cbench.export.exporter import Exporter, ExportSource, headlines
+from cbench.formats.reader import TestSample
+from quiet import UsageError
+
+SMALLER, BIGGER = "github-action-benchmark", "github-action-benchmark-bigger"
+
+
+class GithubActionExporter(Exporter):
+    """The median of the processes of each test. The action knows one direction a file: rates are those of BIGGER."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def write(self, source: ExportSource, clean_only: bool) -> str:
+        rates = self.name == BIGGER
+        tests = [each for each in source.tests(clean_only) if each.unit.endswith("/s") == rates]
+        if not tests:
+            what, other = ("rates", SMALLER) if rates else ("times or sizes", BIGGER)
+            raise UsageError(f"{source.path}: no {what} in it; use --format {other}")
+        return json.dumps([_entry(each) for each in tests], indent=2) + "\n"
+
+
+def _entry(sample: TestSample) -> dict[str, str | float]:
+    values = headlines(sample)
+    entry: dict[str, str | float] = {"name": sample.name, "unit": sample.unit, "value": median(values)}
+    if len(values) > 1:
+        entry["range"] = f"{min(values):.6g} to {max(values):.6g}"
+    processes = "1 process" if len(values) == 1 else f"{len(values):,} processes"
+    return entry | {"extra": f"{processes}, {sample.trials:,} values"}

@@ -1,0 +1,1 @@
+"""Measures commands: a process a trial."""

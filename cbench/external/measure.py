@@ -1,0 +1,308 @@
+"""Measure commands: warm each up, then all of them in turn, in a new random order each round."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, chdir, closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from statistics import median
+
+from cbench.external.disturbance import CountReader, KernelCounts, StartCounts, start_counts, trial_of
+from cbench.external.options import WARMUP_SHARE, ExternalCommand, ExternalOptions
+from cbench.external.process import Launcher, ProgramEnd
+from cbench.external.spawn_cost import empty_starts
+from cbench.machine.cpus import choose_cpus
+from cbench.machine.describe import describe, to_store
+from cbench.measure.runner import away_from
+from cbench.model import Counter, Params, Settling, Trial
+from cbench.stats import settling
+from cbench.stats.random_draws import Stream
+from cbench.store.records import EACH_TRIAL, NO_CPU
+from cbench.store.store import Store
+from cbench.study.instruments.perf_stat import Counting
+from cbench.study.process.run_command import run_checked
+from quiet import QuietError, UsageError, isolated_cpus, isolated_turn
+
+Show = Callable[[str, int, int], None]
+PAGE = 4096
+PREPARE_S = 24 * 3600.0
+SHOWN_EACH_S = 0.2
+STORED_NS = 200_000_000
+"""Trials are stored together, so that the disk is not written to after each short one."""
+METHOD = "CLOCK_MONOTONIC before vfork and after the end"
+
+
+@dataclass(slots=True)
+class CommandSeries:
+    """One command's trials so far, and those that are not stored yet. `cycles_missing`: why there are none."""
+
+    command: ExternalCommand
+    settling: Settling = field(default_factory=Settling)
+    trials: list[Trial] = field(default_factory=list)
+    stored: int = 0
+    cycles_missing: str = ""
+
+    @property
+    def pending_ns(self) -> int:
+        """How long those that are not stored yet took."""
+        return sum(trial.value for trial in self.trials[self.stored :])
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSession:
+    """What commands are measured by, and on which CPUs. `empty`: times of an empty program in ns."""
+
+    runner: CommandRunner
+    counter: Counter
+    cpus: frozenset[int]
+    pinned: bool
+    isolated: frozenset[int]
+    empty: tuple[int, ...]
+
+    def measured(self, every: Sequence[CommandSeries]) -> Measured:
+        """These series as measured here."""
+        missing = self.runner.interrupts_missing
+        return Measured(tuple(every), self.counter, self.cpus, self.pinned, self.isolated, self.empty, missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All commands on the same CPUs. `empty`: times of an empty program in ns; `interrupts`: why there are none."""
+
+    series: tuple[CommandSeries, ...]
+    counter: Counter
+    cpus: frozenset[int]
+    pinned: bool
+    isolated: frozenset[int]
+    empty: tuple[int, ...]
+    interrupts: str
+
+
+class CommandRunner:
+    """Executes commands in the same surroundings, each time with the stack in another place."""
+
+    def __init__(self, options: ExternalOptions, launcher: Launcher, cpus: frozenset[int], start: StartCounts) -> None:
+        self._options, self._launcher, self._start = options, launcher, start
+        self._counts = CountReader(cpus)
+        self._padding = Stream(options.seed, "padding")
+        self._event = cycles_event(options.counter)
+        self._last: KernelCounts | None = None
+        self.interrupts_missing = self._counts.why
+
+    def close(self) -> None:
+        self._counts.close()
+
+    def run(self, series: CommandSeries) -> Trial:
+        """One trial, after the command that prepares it."""
+        command = series.command
+        if command.folder:
+            with chdir(command.folder):
+                return self._run(series)
+        return self._run(series)
+
+    def _run(self, series: CommandSeries) -> Trial:
+        command = series.command
+        if command.prepare:
+            run_checked(command.prepare, os.getcwd(), {**os.environ, **dict(command.environment)}, PREPARE_S)
+        padding = self._padding.below(PAGE) if self._options.pad else 0
+        before = self._counts.read() if command.prepare or self._last is None else self._last
+        counts: dict[str, int] = {}
+        if self._event:
+            with Counting(self._event) as cycles:
+                ended = self._launcher.run(command.path, command.argv, padding, command.environment)
+                reading = cycles.reading()
+            series.cycles_missing = reading.why
+            counts = {} if reading.value is None else {self._event: reading.value}
+        else:
+            ended = self._launcher.run(command.path, command.argv, padding, command.environment)
+        after = self._last = self._counts.read()
+        seen = self._counts.stolen_ms(before, after), self._counts.interrupts(before, after)
+        trial = trial_of(ended, *seen, counts, self._start)
+        if ended.code and not self._options.ignore_failure:
+            raise UsageError(_failure(command, ended))
+        return trial
+
+
+def cycles_event(counter: str) -> str:
+    """The event that counts a command's cycles, "" for none. Raises UsageError where it was asked for by name."""
+    if counter == "wall":
+        return ""
+    for name in ("cycles", "cycles:u") if counter == "auto" else (counter,):
+        why = Counting(name).obstacle(None)
+        if not why:
+            return name
+        if counter != "auto":
+            raise UsageError(f"--counter {counter}: {why.rpartition(': ')[2]}; use wall")
+    return ""
+
+
+def seldom(show: Show) -> Show:
+    """The same, but not more often than each SHOWN_EACH_S: drawing takes as long as a short command."""
+    next_at = 0.0
+
+    def shown(text: str, done: int, total: int) -> None:
+        nonlocal next_at
+        if time.monotonic() >= next_at:
+            show(text, done, total)
+            next_at = time.monotonic() + SHOWN_EACH_S
+
+    return shown
+
+
+def measure(options: ExternalOptions, show: Show, tell: Callable[[str], None]) -> Measured:
+    """All trials; QuietError for whatever prevents them."""
+    show = seldom(show)
+    with session(options, tell) as here:
+        every = tuple(CommandSeries(command) for command in options.commands)
+        with _kept(options, here.cpus, tell) as keeper:
+            begin = time.monotonic()
+            for series in every:
+                warm(series, here.runner, options, show)
+            keeper.begin(every, here.cpus if here.pinned else None, here.counter)
+            in_turn(every, here.runner, options, show, keeper, begin)
+            keeper.finish()
+        return here.measured(every)
+
+
+@contextmanager
+def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[CommandSession]:
+    """Take the turn on the CPUs, run the setup, and measure an empty program. QuietError for whatever prevents it."""
+    isolated = isolated_cpus()
+    pinned = frozenset(choose_cpus(options.cpus, isolated)) if options.cpus else None
+    cpus = pinned or frozenset(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        stack.enter_context(isolated_turn(pinned or frozenset(), options.commands[0].text, tell))
+        if options.setup:
+            run_checked(options.setup, os.getcwd(), os.environ, PREPARE_S)
+        if pinned:
+            stack.enter_context(away_from(set(pinned)))
+        launcher = stack.enter_context(Launcher(dict(os.environ), pinned, options.timeout))
+        starts = empty_starts(launcher)
+        empty = tuple(each.wall_ns for each in starts)
+        counter = Counter(
+            name="wall",
+            unit="ns",
+            available=True,
+            why="",
+            method=METHOD,
+            quantum=1,
+            overhead=min(empty, default=None),
+            overhead_median=round(median(empty)) if empty else None,
+        )
+        runner = stack.enter_context(closing(CommandRunner(options, launcher, cpus, start_counts(starts))))
+        yield CommandSession(runner, counter, cpus, pinned is not None, isolated, empty)
+
+
+def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions, show: Show) -> None:
+    """Discard trials: as many as were asked for, or until settled; at least one, within a share of the time."""
+    values: list[int] = []
+    most = settling.LIMIT if options.warmup is None else options.warmup
+    until = time.monotonic() + WARMUP_SHARE * options.seconds
+    while len(values) < most:
+        show(f"{series.command.text}: warming up", len(values), most)
+        values.append(runner.run(series).value)
+        if options.warmup is None and (is_settled(values) or time.monotonic() > until):
+            break
+    series.settling = Settling(tuple(values), settled=is_settled(values))
+
+
+def is_settled(values: Sequence[int]) -> bool:
+    """The rule of stats/settling.py, with the interquartile range of a window in the place of the counter's step."""
+    if len(values) < 2 * settling.WINDOW:
+        return False
+    size = settling.WINDOW
+    windows = [sorted(values[-2 * size : -size]), sorted(values[-size:])]
+    return settling.settled(values, max([1, *(window[3 * size // 4] - window[size // 4] for window in windows)]))
+
+
+def in_turn(
+    every: Sequence[CommandSeries],
+    runner: CommandRunner,
+    options: ExternalOptions,
+    show: Show,
+    keeper: CommandKeeper,
+    begin: float,
+) -> None:
+    """Rounds in which each command has one trial, until there are enough; the time counts from `begin`."""
+    order = Stream(options.seed, "order")
+    first = time.monotonic()
+    done, wanted = 0, options.trials or options.fewest
+    while done < wanted:
+        for series in order.shuffled(every):
+            series.trials.append(runner.run(series))
+        keeper.add(every, STORED_NS)
+        done += 1
+        if options.trials is None:
+            # As many rounds as the time is enough for, at the pace so far.
+            now, until = time.monotonic(), begin + options.seconds * len(every)
+            wanted = max(options.fewest, done + int((until - now) * done / (now - first)))
+        show(" and ".join(series.command.text for series in every), done, max(wanted, done))
+    keeper.add(every)
+
+
+def _failure(command: ExternalCommand, ended: ProgramEnd) -> str:
+    said = f": {ended.errors[:200]}" if ended.errors else ""
+    return f"{command.text}: ended with {ended.code}{said} (--ignore-failure measures it all the same)"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFacts:
+    """What is stored of a command before its trials."""
+
+    workload: str
+    cpu: int
+    command: tuple[str, ...]
+    prepare: str
+    counter: Counter
+    settling: Settling
+    params: Params = field(default_factory=dict)
+    process: int = 0
+    processes: str = EACH_TRIAL
+
+
+class CommandKeeper:
+    """Writes commands' new trials to the requested file; None: nowhere."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self._numbers: list[int] = []
+
+    def begin(self, every: Sequence[CommandSeries], cpus: frozenset[int] | None, counter: Counter) -> None:
+        """Before the first trial that counts."""
+        if self._store:
+            cpu = min(cpus) if cpus and len(cpus) == 1 else NO_CPU
+            for each in every:
+                command = each.command
+                facts = CommandFacts(command.text, cpu, command.argv, command.prepare, counter, each.settling)
+                self._numbers.append(self._store.begin(asdict(facts)))
+
+    def add(self, every: Sequence[CommandSeries], least_ns: int = 0) -> None:
+        """The new trials of those commands that have so much of them."""
+        for number, series in zip(self._numbers, every, strict=False):
+            if self._store and series.pending_ns >= least_ns:
+                self._store.add(number, series.trials[series.stored :])
+                series.stored = len(series.trials)
+
+    def finish(self) -> None:
+        """There are no more."""
+        for number in self._numbers:
+            if self._store:
+                self._store.finish(number, {})
+
+
+@contextmanager
+def _kept(options: ExternalOptions, cpus: frozenset[int], tell: Callable[[str], None]) -> Iterator[CommandKeeper]:
+    """What stores the trials in the requested file."""
+    if options.output is None:
+        yield CommandKeeper(None)
+        return
+    host = to_store(describe(cpus, isolated_cpus()))
+    with Store.create(options.output, host=host, command=options.command_line) as store:
+        try:
+            yield CommandKeeper(store)
+        except (QuietError, KeyboardInterrupt, SystemExit):
+            if store.kept:
+                tell(f"{store.kept:,} trials of this run are kept in {options.output}")
+            raise

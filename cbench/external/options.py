@@ -1,0 +1,140 @@
+"""The options of `cbench run -- CMD`, checked once."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quiet import UsageError
+
+AUTO = "auto"
+MOST_TRIALS = 1_000_000
+MOST_SECONDS = 7 * 24 * 3600
+FEWEST, SECONDS = 10, 3.0
+QUICK_FEWEST, QUICK_SECONDS = 5, 0.5
+WARMUP_SHARE = 0.1
+SHELL = "/bin/sh"
+COUNTERS = (AUTO, "wall", "cycles", "cycles:u")
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalCommand:
+    """`text`: as the user wrote it, with a number where it is given again; `path`: what is executed; `prepare`: a shell
+    command before each of its trials, "" for none; `folder`: where it runs, "" for the current one; `environment`:
+    variables of its own."""
+
+    text: str
+    path: str
+    argv: tuple[str, ...]
+    prepare: str = ""
+    folder: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalOptions:
+    """How to measure commands. UsageError for what cannot be measured so.
+
+    `trials` None: at least `fewest`, and as many as take `seconds` for each command. `warmup` None: until settled.
+    `cpus`: as given, () for all that this process may use. `timeout` None: a command may take as long as it takes.
+    `pad`: the stack begins at another place in each trial.
+    """
+
+    commands: tuple[ExternalCommand, ...]
+    trials: int | None = None
+    warmup: int | None = None
+    seconds: float = SECONDS
+    fewest: int = FEWEST
+    counter: str = AUTO
+    cpus: tuple[str, ...] = ()
+    setup: str = ""
+    ignore_failure: bool = False
+    timeout: float | None = None
+    seed: int = 1
+    pad: bool = True
+    output: Path | None = None
+    command_line: tuple[str, ...] = ()
+
+
+def external_options(
+    words: Sequence[str],
+    texts: Sequence[str],
+    *,
+    shell: bool,
+    prepare: Sequence[str],
+    setup: str,
+    trials: int | None,
+    warmup: str,
+    quick: bool,
+    counter: str,
+    cpus: Sequence[str],
+    ignore_failure: bool,
+    timeout: float | None,
+    seed: int,
+    output: Path | None,
+    command_line: Sequence[str],
+    environment: Mapping[str, str],
+) -> ExternalOptions:
+    """`words`: the command after `--`, () for none; `texts`: those of --command."""
+    if trials is not None and not 1 <= trials <= MOST_TRIALS:
+        raise UsageError(f"--trials {trials}: from 1 to {MOST_TRIALS:,}")
+    if warmup != AUTO and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
+        raise UsageError(f"--warmup {warmup!r}: 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
+    if timeout is not None and not 0 < timeout <= MOST_SECONDS:
+        raise UsageError(f"--timeout {timeout:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
+    if counter not in COUNTERS:
+        raise UsageError(f"--counter {counter!r}: a command has {', '.join(COUNTERS)}")
+    written = [*([shlex.join(words)] if words else []), *texts]
+    if len(prepare) not in (0, 1, len(written)):
+        raise UsageError(f"--prepare: give it once, or once for each of the {len(written)} commands")
+    before = [prepare[0] if len(prepare) == 1 else prepare[at] if prepare else "" for at in range(len(written))]
+    path = environment.get("PATH")
+    commands: list[ExternalCommand] = []
+    for at, text in enumerate(written):
+        argv = list(words) if words and at == 0 and not shell else split_command(text, shell)
+        again = written[:at].count(text) + 1
+        name = text if again == 1 else f"{text} #{again}"
+        commands.append(ExternalCommand(name, SHELL if shell else program(argv[0], path), tuple(argv), before[at]))
+    return ExternalOptions(
+        commands=tuple(commands),
+        trials=trials,
+        warmup=None if warmup == AUTO else int(warmup),
+        seconds=QUICK_SECONDS if quick else SECONDS,
+        fewest=QUICK_FEWEST if quick else FEWEST,
+        counter=counter,
+        cpus=tuple(cpus),
+        setup=setup,
+        ignore_failure=ignore_failure,
+        timeout=timeout,
+        seed=seed,
+        output=output,
+        command_line=tuple(command_line),
+    )
+
+
+def split_command(text: str, shell: bool, option: str = "--command") -> list[str]:
+    """The argument vector of a command, or the shell's for it. UsageError, which names the option."""
+    if shell:
+        return [SHELL, "-c", text]
+    try:
+        argv = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r}: {error}; quote it as for a shell") from None
+    if not argv:
+        raise UsageError(f"{option} '': empty")
+    return argv
+
+
+def program(name: str, path: str | None) -> str:
+    """The file to execute, searched for in `path`, the value of PATH. UsageError where there is none."""
+    found = shutil.which(name, path=path)
+    if found is not None:
+        return found
+    if "/" in name and Path(name).is_file():
+        raise UsageError(f"{name}: not executable (chmod +x, or name its interpreter)")
+    shell = "; for a shell's own words and operators add --shell" if "/" not in name else ""
+    raise UsageError(f"{name}: no such program{shell}")

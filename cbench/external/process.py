@@ -1,0 +1,187 @@
+"""One execution of a program, timed in C, with what the kernel has counted of it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from cbench._cbench import ffi, lib
+from cbench.study.process.run_command import end_group
+from quiet import QuietError, Refused, UsageError, ticks
+
+PADDING = "CBENCH_PADDING"
+SLICE_MS = 1000
+"""So long at most until a signal is seen that came just before a wait."""
+FIRST_OWN = 3
+"""The first file descriptor that is no standard stream."""
+MOST_ERRORS = 4096
+SCHED_MIGRATIONS = re.compile(rb"^se\.nr_migrations\s*:\s*(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """A program that has ended. `code`: as a shell has it, 128 + N for signal N. `begin`, `end`: in quiet's ticks.
+
+    `ran_ns`, `waited_ns`, `migrations`: of its first thread, on a CPU and ready to run without one; None where the
+    kernel does not say. `errors`: the end of what it wrote to stderr.
+    """
+
+    code: int
+    wall_ns: int
+    user_us: int
+    system_us: int
+    voluntary: int
+    involuntary: int
+    minor_faults: int
+    major_faults: int
+    begin: int
+    end: int
+    ran_ns: int | None
+    waited_ns: int | None
+    migrations: int | None
+    errors: str
+
+
+class Launcher:
+    """Executes programs with the same surroundings: no input, output thrown away, these CPUs, this environment."""
+
+    def __init__(self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None) -> None:
+        """`cpus` None: those of this process."""
+        self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
+        self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
+        self._timeout = timeout
+        self._null = _own(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
+        with tempfile.TemporaryFile() as file:  # not in memory: a program may write a lot
+            self._errors = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
+        self._streams = ffi.new("int[3]", [self._null, self._null, self._errors])
+        self._process = ffi.new("cb_process *")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._null)
+        os.close(self._errors)
+
+    def run(
+        self, path: str, argv: Sequence[str], padding: int = 0, variables: Sequence[tuple[str, str]] = ()
+    ) -> ProgramEnd:
+        """Execute it and wait for its end. `padding`: bytes that its environment is longer; `variables`: its own ones.
+
+        UsageError where it cannot be executed or does not end in time.
+        """
+        words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
+        pad = ffi.new("char[]", f"{PADDING}={'x' * padding}".encode())
+        process, mask = self._process, self._mask
+        environment = {**self._environment, **{name: _variable(name, value) for name, value in variables}}
+        vectors = (
+            ffi.new("char *[]", [*words, ffi.NULL]),
+            ffi.new("char *[]", [*environment.values(), pad, ffi.NULL]),
+        )
+        cpus = (ffi.NULL, 0) if mask is None else (mask, ffi.sizeof(mask))
+        file = ffi.new("char[]", os.fsencode(path))
+        begin = ticks()
+        failed = lib.cb_process_start(file, *vectors, self._streams, *cpus, process)
+        if failed:
+            raise _not_started(path, -failed)
+        try:
+            self._wait(process, argv)
+        except BaseException:
+            end_group(process.pid)
+            lib.cb_process_reap(process)
+            raise
+        end = ticks()
+        scheduled = [int(word) for word in _content(f"/proc/{process.pid}/schedstat").split()]
+        moved = SCHED_MIGRATIONS.search(_content(f"/proc/{process.pid}/sched"))
+        if failed := lib.cb_process_reap(process):
+            raise QuietError(f"{path}: its end was taken by another thread ({os.strerror(-failed)})")
+        code = os.waitstatus_to_exitcode(process.status)
+        return ProgramEnd(
+            code=code if code >= 0 else 128 - code,
+            wall_ns=process.end_ns - process.begin_ns,
+            user_us=process.user_us,
+            system_us=process.system_us,
+            voluntary=process.voluntary,
+            involuntary=process.involuntary,
+            minor_faults=process.minor_faults,
+            major_faults=process.major_faults,
+            begin=begin,
+            end=end,
+            ran_ns=scheduled[0] if scheduled else None,
+            waited_ns=scheduled[1] if scheduled else None,
+            migrations=int(moved[1]) if moved else None,
+            errors=self._reported(),
+        )
+
+    def _wait(self, process: Any, argv: Sequence[str]) -> None:
+        left_ms = None if self._timeout is None else int(self._timeout * 1000)
+        while True:
+            wait_ms = SLICE_MS if left_ms is None else min(SLICE_MS, left_ms)
+            ended = lib.cb_process_wait(process, wait_ms)
+            if ended == 1:
+                return
+            if ended < 0 and ended != -errno.EINTR:
+                raise QuietError(f"{argv[0]}: cannot be waited for: {os.strerror(-ended)}")
+            if left_ms is not None and ended == 0:
+                left_ms -= wait_ms
+                if left_ms <= 0:
+                    raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it (allow more: --timeout)")
+
+    def _reported(self) -> str:
+        """The last line on stderr; what was written is thrown away."""
+        size = os.fstat(self._errors).st_size
+        if not size:
+            return ""
+        text = os.pread(self._errors, MOST_ERRORS, max(0, size - MOST_ERRORS)).decode(errors="replace")
+        os.ftruncate(self._errors, 0)
+        os.lseek(self._errors, 0, os.SEEK_SET)
+        lines = text.strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+def _variable(name: str, value: str) -> Any:
+    """A variable of the environment in C."""
+    return ffi.new("char[]", os.fsencode(f"{name}={value}"))
+
+
+def _own(fd: int) -> int:
+    """The same file under a number that is no standard stream's."""
+    if fd >= FIRST_OWN:
+        return fd
+    copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
+    os.close(fd)
+    return copy
+
+
+def _mask(cpus: Collection[int]) -> bytes:
+    """As sched_setaffinity(2) takes it: longs in the byte order of the host, which are little-endian on all of ours."""
+    return sum(1 << cpu for cpu in cpus).to_bytes((max(cpus) // 64 + 1) * 8, "little")
+
+
+def _content(path: str) -> bytes:
+    """A short file of /proc, as quickly as it can be read; empty where it cannot."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, MOST_ERRORS)
+    finally:
+        os.close(fd)
+
+
+def _not_started(path: str, error: int) -> QuietError:
+    if error == errno.ENOEXEC:
+        return UsageError(f"{path}: no program for this machine, and no script with #!; name its interpreter")
+    if error == errno.EINVAL:
+        return Refused(f"{path}: not permitted on these CPUs; see --cpu")
+    return UsageError(f"{path}: {os.strerror(error)}")

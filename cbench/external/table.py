@@ -1,0 +1,127 @@
+"""Measured commands as text: at most twelve lines each."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+
+from cbench.console import table_console
+from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
+
+BARS = "▁▂▃▄▅▆▇█"
+BINS = 40
+MOST_CAUSES, MOST_LINES = 4, 4
+
+
+def results(report: CommandsResult) -> None:
+    """Each command, then how they compare."""
+    console = table_console(120)
+    for result in report.results:
+        name, *lines = command_lines(result)
+        console.print(escape(name), style="bold", soft_wrap=True)
+        for line in lines:
+            console.print(escape(f"  {line}"), soft_wrap=True)
+    if report.spawn:
+        share = 100 * report.spawn.value / min(result.headline.value for result in report.results)
+        console.print(
+            escape(f"an empty program takes {_estimated(report.spawn)}: {share:.2g} % of the fastest command"),
+            soft_wrap=True,
+        )
+
+
+def command_lines(result: CommandResult) -> list[str]:
+    """The name, then what was measured and what came between."""
+    count = len(result.trials)
+    where = f"CPU{'s' if '-' in result.cpus or ',' in result.cpus else ''} {result.cpus}"
+    placed = f"on {where}" if result.pinned else f"on any of {where}"
+    head = result.headline
+    lines = [
+        result.workload,
+        f"{_estimated(head)}   median and 95 % interval, {count:,} {_plural(count, 'trial')} {placed}",
+    ]
+    deviation = "" if result.standard_deviation is None else f" ± {duration(result.standard_deviation)}"
+    lines.append(
+        f"mean {duration(result.mean)}{deviation}, from {duration(result.min)} to {duration(result.min + result.range)}"
+    )
+    user, system = result.counts["user_us"].median * 1000, result.counts["system_us"].median * 1000
+    beside = [f"user {duration(user)}", f"system {duration(system)}"]
+    beside += [f"{name} {row.median:,.0f}" for name, row in result.counts.items() if name.startswith("cycles")]
+    lines.append(", ".join(beside))
+    lines.append(histogram(result.trials))
+    lines.append(_disturbed(result))
+    if result.clean and result.polluted and result.undisturbed:
+        lines.append(f"undisturbed: {_estimated(result.undisturbed)}")
+    lines += _interrupts(result)
+    lines += _remarks(result)
+    return lines
+
+
+def _disturbed(result: CommandResult) -> str:
+    count, polluted = len(result.trials), len(result.polluted)
+    if not polluted:
+        return f"disturbed: none of {count:,} {_plural(count, 'trial')}"
+    causes = ", ".join(f"{row.cause} {row.trials:,}" for row in result.causes[:MOST_CAUSES])
+    return f"disturbed: {polluted:,} of {count:,} {_plural(count, 'trial')} ({causes})"
+
+
+def _interrupts(result: CommandResult) -> list[str]:
+    if result.interrupts_missing:
+        return [f"interrupts: /proc/interrupts is {result.interrupts_missing}"]
+    if not result.interrupts:
+        return []
+    shown = list(result.interrupts.items())[:MOST_LINES]
+    seconds = sum(result.trials) / 1e9
+    rates = ", ".join(f"{name} {count / seconds:,.0f}" for name, count in shown)
+    more = len(result.interrupts) - len(shown)
+    return [f"interrupts of these CPUs a second: {rates}{f' and {more} more lines' if more else ''}"]
+
+
+def _remarks(result: CommandResult) -> list[str]:
+    lines = []
+    if result.ratio:
+        low, high = result.ratio.interval
+        lines.append(
+            f"{result.ratio.value:.4g} times the first command's time ({low:.4g} to {high:.4g} at "
+            f"{100 * result.ratio.level:.4g} %)"
+        )
+    failed = sum(count for code, count in result.exit_codes.items() if code != "0")
+    if failed:
+        lines.append(f"failed: {failed:,} of {len(result.trials):,} trials, exit codes {', '.join(result.exit_codes)}")
+    if result.settled is False:
+        lines.append(f"not settled after {result.warmup:,} discarded trials: allow more with --warmup N")
+    if result.cycles_missing:
+        lines.append(f"cycles: {result.cycles_missing}")
+    return lines
+
+
+def histogram(values: tuple[int, ...]) -> str:
+    """One line of bars between the least value and the 98th percentile; what lies above is counted."""
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[max(0, round(0.98 * len(ordered)) - 1)]
+    width = (high - low) / BINS or 1.0
+    counts = [0] * BINS
+    for value in ordered:
+        if value <= high:
+            counts[min(int((value - low) / width), BINS - 1)] += 1
+    most = max(counts)
+    bars = "".join(BARS[(len(BARS) * count - 1) // most] if count else " " for count in counts)
+    above = sum(value > high for value in ordered)
+    return f"{duration(low)} |{bars}| {duration(high)}{f', {above:,} above' if above else ''}"
+
+
+def _estimated(estimate: MedianEstimate) -> str:
+    if estimate.interval is None:
+        return f"{duration(estimate.value)} (too few for an interval)"
+    low, high = estimate.interval
+    return f"{duration(estimate.value)} ({duration(low)} to {duration(high)})"
+
+
+def duration(ns: float) -> str:
+    """With four digits: "5.123 ms"."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"

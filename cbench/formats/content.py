@@ -1,0 +1,70 @@
+"""A file of results as the readers see it: its first bytes, its text, and its JSON, each loaded once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from functools import cached_property
+from pathlib import Path
+
+from cbench.formats.json_value import JsonValue
+from quiet import UsageError
+
+HEAD = 1 << 16
+MOST = 1 << 29
+"""Bytes of a file, also of one that was compressed."""
+
+
+class Content:
+    """An ordinary file, or a directory, which has neither bytes nor JSON. Raises UsageError where it is unreadable."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.directory = path.is_dir()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB, uncompressed where it is a gzip file."""
+        return self._bytes(HEAD)
+
+    @cached_property
+    def text(self) -> str:
+        """All of it."""
+        data = self._bytes(MOST + 1)
+        if len(data) > MOST:
+            raise UsageError(f"{self.path}: more than {MOST >> 20} MiB")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise UsageError(f"{self.path}: line {line}: not text in UTF-8") from None
+
+    @cached_property
+    def json(self) -> JsonValue | None:
+        """The document; None for what does not begin like an object or an array."""
+        if self.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+            return None
+        try:
+            return JsonValue(json.loads(self.text))
+        except json.JSONDecodeError as error:
+            place = f"line {error.lineno}, column {error.colno}"
+            raise UsageError(f"{self.path}: damaged JSON: {place}: {error.msg}") from None
+        except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
+            raise UsageError(f"{self.path}: damaged JSON: {' '.join(str(error).split())}") from None
+
+    def _bytes(self, most: int) -> bytes:
+        if self.directory:
+            return b""
+        try:
+            with open(self.path, "rb") as file:
+                compressed = file.read(2) == b"\x1f\x8b"
+                file.seek(0)
+                if not compressed:
+                    return file.read(most)
+                with gzip.GzipFile(fileobj=file) as opened:
+                    return opened.read(most)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise UsageError(f"{self.path}: damaged gzip file: {error}") from None
+        except OSError as error:
+            raise UsageError(f"{self.path}: {error.strerror or error}") from None

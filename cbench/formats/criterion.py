@@ -1,0 +1,71 @@
+"""Read a directory of Criterion.rs (`target/criterion`): the latest samples of each benchmark below it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from cbench.formats.content import Content
+from cbench.formats.json_value import DamagedError, JsonValue, Number
+from cbench.formats.reader import ResultReader, TestSample
+from quiet import UsageError
+
+LATEST = "new"
+SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
+MOST = 50_000
+"""Folders to look into: a directory with more is the root of a file system rather than one of Criterion."""
+
+
+class CriterionReader(ResultReader):
+    """Each `new/sample.json` is one process; its samples are the values, in ns an iteration (`times` / `iters`).
+
+    Copies of `target/criterion` below one directory are several processes of the same benchmarks.
+    """
+
+    name = "Criterion directory"
+    more = "run `cargo bench` {n} times, copy target/criterion after each into one folder, and give this folder"
+
+    def matches(self, content: Content) -> bool:
+        return content.directory and next(_samples(content.path), None) is not None
+
+    def read(self, content: Content) -> tuple[TestSample, ...]:
+        return tuple(self._sample(content.path, path) for path in sorted(_samples(content.path)))
+
+    def _sample(self, folder: Path, path: Path) -> TestSample:
+        place = str(path.relative_to(folder))
+        sample, about = _document(path), _document(path.with_name(BENCHMARK))
+        try:
+            return self.sample(about["full_id"].text(), "ns", [_times(sample)])
+        except DamagedError as error:
+            raise DamagedError(place, str(error)) from None
+
+
+def _samples(folder: Path) -> Iterator[Path]:
+    """The files with the latest samples. Links are not followed."""
+    for number, (root, folders, files) in enumerate(os.walk(folder)):
+        if number == MOST:
+            raise UsageError(f"{folder}: more than {MOST:,} folders in it, too many for results")
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        if os.path.basename(root) == LATEST and SAMPLE in files and BENCHMARK in files:
+            yield Path(root, SAMPLE)
+
+
+def _document(path: Path) -> JsonValue:
+    document = Content(path).json
+    if document is None:
+        raise UsageError(f"{path}: not JSON")
+    return document
+
+
+def _times(sample: JsonValue) -> list[Number]:
+    """Of each sample. Older versions write an array of two instead of `iters` and `times`."""
+    if sample.is_list and len(sample.items()) == 2:
+        iterations, times = (each.numbers() for each in sample.items())
+    else:
+        iterations, times = sample["iters"].numbers(), sample["times"].numbers()
+    if len(iterations) != len(times):
+        raise DamagedError("times", f"{len(times):,} values, and iters has {len(iterations):,}")
+    if min(iterations) <= 0:
+        raise DamagedError("iters", "a sample without iterations")
+    return [time / count for time, count in zip(times, iterations, strict=True)]

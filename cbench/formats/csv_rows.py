@@ -1,0 +1,53 @@
+"""A CSV as rows of texts, by Python alone: its readers need neither numpy nor pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from cbench.formats.content import Content
+from cbench.formats.json_value import MOST, DamagedError, Number
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
+
+
+def columns(content: Content) -> list[str]:
+    """The names in the first line; none for what is no text."""
+    try:
+        first = content.head.decode("utf-8-sig", errors="replace").split("\n", 1)[0]
+        return next(csv.reader([first.rstrip("\r")]), [])
+    except csv.Error:
+        return []
+
+
+def rows(content: Content) -> list[tuple[str, dict[str, str]]]:
+    """Each row with its place (`line 3`), by column. Raises DamagedError."""
+    reader = csv.reader(io.StringIO(content.text, newline=""))
+    try:
+        names = next(reader, [])
+        found = []
+        for row in reader:
+            place = f"line {reader.line_num}"
+            if row and len(row) != len(names):
+                raise DamagedError(place, f"{len(row)} columns, not {len(names)}")
+            if row:
+                found.append((place, dict(zip(names, row, strict=True))))
+    except csv.Error as error:
+        raise DamagedError(f"line {reader.line_num + 1}", str(error)) from None
+    return found
+
+
+def number(place: str, column: str, text: str) -> Number | None:
+    """A finite number, None where it is missing. Whole numbers stay exact. Raises DamagedError."""
+    if text.strip() in MISSING:
+        return None
+    try:
+        value: Number = int(text) if text.isascii() and text.strip().isdecimal() else float(text)
+    except ValueError:
+        value = math.nan
+    if "_" in text or (isinstance(value, float) and not math.isfinite(value)):  # Python reads 1_0 as 10
+        raise DamagedError(place, f"column {column}: {text[:40]!r} is not a finite number")
+    if isinstance(value, int) and value >= MOST:
+        raise DamagedError(place, f"column {column}: a number beyond 64 bits")
+    return value

@@ -1,0 +1,106 @@
+"""Values of a JSON document that know their place in it, for errors such as `benchmarks[3].real_time: missing`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+
+Number = int | float
+MOST = 1 << 64
+"""Whole numbers of other programs fit in 64 bits."""
+
+
+class DamagedError(ValueError):
+    """A file that is not as its format requires. `place`: where; "" for the whole file."""
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(f"{place}: {why}" if place else why)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonValue:
+    """A value; `place`: the path to it. Every accessor raises DamagedError for a value of another type."""
+
+    value: object
+    place: str = ""
+
+    def __getitem__(self, key: str) -> JsonValue:
+        """The member of an object."""
+        found = self.get(key)
+        if found is None:
+            raise DamagedError(self._at(key), "missing")
+        return found
+
+    def get(self, key: str) -> JsonValue | None:
+        """The member of an object; None where it is missing or null."""
+        if not isinstance(self.value, dict):
+            raise self._no("an object")
+        value = self.value.get(key)
+        return None if value is None else JsonValue(value, self._at(key))
+
+    def has(self, *keys: str) -> bool:
+        """Whether this is an object with all of these members."""
+        return isinstance(self.value, dict) and all(key in self.value for key in keys)
+
+    def members(self) -> Iterator[tuple[str, JsonValue]]:
+        """The names and values of an object."""
+        if not isinstance(self.value, dict):
+            raise self._no("an object")
+        for key, value in self.value.items():
+            yield key, JsonValue(value, self._at(key))
+
+    def items(self) -> list[JsonValue]:
+        """The elements of an array."""
+        if not isinstance(self.value, list):
+            raise self._no("an array")
+        return [JsonValue(each, f"{self.place}[{at}]") for at, each in enumerate(self.value)]
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.value, list)
+
+    def number(self) -> Number:
+        """A finite number."""
+        value = self.value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._no("a number")
+        if isinstance(value, int) and abs(value) >= MOST:
+            raise DamagedError(self.place, "a number beyond 64 bits")
+        if not math.isfinite(value):
+            raise DamagedError(self.place, "not a finite number")
+        return value
+
+    def numbers(self) -> tuple[Number, ...]:
+        """An array of numbers, at least one."""
+        if not isinstance(self.value, list):
+            raise self._no("an array")
+        if not self.value:
+            raise DamagedError(self.place, "no values")
+        # without an object for each of a million values
+        return tuple(
+            each if type(each) is float and -inf < each < inf else JsonValue(each, f"{self.place}[{at}]").number()
+            for at, each in enumerate(self.value)
+        )
+
+    def text(self) -> str:
+        """A text."""
+        if not isinstance(self.value, str):
+            raise self._no("a text")
+        return self.value
+
+    def moment(self) -> int:
+        """A date as ISO 8601 has it, in ns since 1970."""
+        try:
+            return round(datetime.fromisoformat(self.text()).timestamp() * 1e9)
+        except (ValueError, OverflowError, OSError):
+            raise DamagedError(self.place, "not a date") from None
+
+    def _at(self, key: str) -> str:
+        key = key if len(key) <= 60 else f"{key[:57]}..."
+        return f"{self.place}.{key}" if self.place else key
+
+    def _no(self, what: str) -> DamagedError:
+        return DamagedError(self.place, f"not {what}")

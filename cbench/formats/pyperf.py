@@ -1,0 +1,81 @@
+"""Read a JSON file of pyperf, plain or compressed."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cbench.formats.content import Content
+from cbench.formats.json_value import DamagedError
+from cbench.formats.reader import ResultReader, TestSample
+from cbench.machine.passport import Passport
+from quiet import UsageError
+
+_DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, OSError
+
+DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
+
+
+class PyperfReader(ResultReader):
+    """A benchmark is a test, and a run a process. Runs that only calibrate have no values and are left out."""
+
+    name = "pyperf JSON"
+    more = "pyperf's --processes {n}"
+
+    def matches(self, content: Content) -> bool:
+        document = content.json
+        return document is not None and document.has("benchmarks", "version")
+
+    def read(self, content: Content) -> tuple[TestSample, ...]:
+        pyperf: Any = import_module("pyperf")
+        path = content.path
+        try:
+            suite = pyperf.BenchmarkSuite.loads(content.text)
+            return tuple(_of_benchmark(path, benchmark, self.more) for benchmark in suite)
+        except _DAMAGE as error:
+            raise DamagedError("", " ".join(f"{type(error).__name__}: {error}".split())[:200]) from None
+
+
+def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
+    """The values of a benchmark; metadata of our own exports say what whole numbers are."""
+    metadata = benchmark.get_metadata()
+    unit = benchmark.get_unit()
+    whole = unit == "integer"
+    runs = [run for run in benchmark.get_runs() if run.values]
+    processes = tuple(tuple(run.values) for run in runs)
+    if not processes:
+        raise UsageError(f"{path}: {benchmark.get_name()} has no values")
+    begun = [str(run.get_metadata().get("date") or "") for run in runs]
+    if not all(math.isfinite(value) for values in processes for value in values):
+        raise UsageError(f"{path}: {benchmark.get_name()} has a value that is not finite")
+    return TestSample(
+        name=benchmark.get_name(),
+        test=benchmark.get_name(),
+        workload=str(metadata.get("cbench_workload", "")),
+        unit=str(metadata.get("cbench_unit", unit)) if whole else unit,
+        quantum=int(metadata.get("cbench_quantum", 1)) if whole else 1,
+        cpu=None,
+        host=str(metadata.get("cpu_model_name", "")),
+        processes=processes,
+        clean=tuple(() if _disturbed(run.get_metadata()) else tuple(run.values) for run in runs),
+        counter=str(metadata.get("cbench_counter", "")) if whole else "",
+        method=str(metadata.get("cbench_method", "")) if whole else "",
+        passport=Passport.parse({"cpu": metadata.get("cpu_model_name"), "kernel": _kernel(metadata)}),
+        begun=tuple(round(datetime.fromisoformat(date).timestamp() * 1e9) for date in begun) if all(begun) else (),
+        more_processes=more,
+    )
+
+
+def _disturbed(metadata: Any) -> bool:
+    """Whether the hook `quiet` of cbench/plugins counted any disturbance of a run."""
+    return any(metadata.get(name) for name in DISTURBANCES)
+
+
+def _kernel(metadata: Any) -> str:
+    """The release in "Linux-6.1.0-18-amd64-x86_64-with-glibc2.36", "" for other systems."""
+    found = re.match(r"Linux-(.+?)-(x86_64|aarch64|[^-\d][^-]*)(-with-|$)", str(metadata.get("platform", "")))
+    return found[1] if found else ""

@@ -1,0 +1,43 @@
+"""Read the JSON of pytest-benchmark (`--benchmark-json`, or `--benchmark-save` with `--benchmark-save-data`)."""
+
+from __future__ import annotations
+
+from cbench.formats.content import Content
+from cbench.formats.json_value import JsonValue
+from cbench.formats.reader import ResultReader, TestSample
+
+
+class PytestBenchmarkReader(ResultReader):
+    """A file is one process, the run of pytest; its rounds are that process's values, in seconds a call."""
+
+    name = "pytest-benchmark JSON"
+    more = "run pytest {n} times, each with its own --benchmark-json, and give the folder of these files"
+
+    def matches(self, content: Content) -> bool:
+        document = content.json
+        return document is not None and document.has("machine_info", "benchmarks")
+
+    def read(self, content: Content) -> tuple[TestSample, ...]:
+        document = content.json
+        assert document is not None
+        date = document.get("datetime")
+        begun, host = () if date is None else (date.moment(),), _cpu(document["machine_info"])
+        return tuple(self._sample(each, host, begun) for each in document["benchmarks"].items())
+
+    def _sample(self, benchmark: JsonValue, host: str, begun: tuple[int, ...]) -> TestSample:
+        name = (benchmark.get("fullname") or benchmark["name"]).text()
+        stats = benchmark["stats"]
+        data = stats.get("data")
+        if data is not None and data.value != []:
+            return self.sample(name, "second", [data.numbers()], host=host, begun=begun)
+        why = "only summaries are in it: save with --benchmark-save-data, or by --benchmark-json"
+        return self.sample(name, "second", [[stats["median"].number()]], host=host, begun=begun, summary=why)
+
+
+def _cpu(machine: JsonValue) -> str:
+    """The model of the CPU: `brand_raw`, before version 3.2.3 `brand`."""
+    cpu = machine.get("cpu")
+    if cpu is None or not cpu.has():
+        return ""
+    brand = cpu.get("brand_raw") or cpu.get("brand")
+    return "" if brand is None else brand.text()

@@ -1,0 +1,142 @@
+"""What a reader of results is, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from cbench.formats.content import Content
+from cbench.formats.json_value import DamagedError
+from cbench.machine.passport import Passport
+
+Number = int | float
+NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+"""Units of time, by the names that other programs give them."""
+LARGEST = 1e200
+"""Larger values are damage, and their sums and products would not be finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestSample:
+    """One test's values, a tuple a process; `clean` are those of its undisturbed trials, `cpu` None where unknown.
+
+    `counter`: what was counted, `method`: how it was read; "" where that is not known. `cannot_tell`: why its values
+    allow no comparison. `begun`: when each process began, in ns since 1970; nothing where that is not known.
+    `summary`: why the only value of each process is a summary of samples that the file does not have; "" for samples.
+    `more_processes`: how to get `{n}` processes, for advice.
+    `passport`: what the file says of its host, None where it says nothing.
+    """
+
+    name: str
+    test: str
+    workload: str
+    unit: str
+    quantum: int
+    cpu: int | None
+    host: str
+    processes: tuple[tuple[Number, ...], ...]
+    clean: tuple[tuple[Number, ...], ...]
+    cut_short: int = 0
+    counter: str = ""
+    method: str = ""
+    cannot_tell: str = ""
+    begun: tuple[int, ...] = ()
+    summary: str = ""
+    more_processes: str = "cbench run --processes {n}"
+    passport: Passport | None = None
+
+    @property
+    def trials(self) -> int:
+        return sum(len(values) for values in self.processes)
+
+    def like(self, other: TestSample) -> bool:
+        """Whether both are numbers of one kind: cycles in user mode alone are no cycles of all modes."""
+        return self.unit == other.unit and (self.counter == other.counter or not (self.counter and other.counter))
+
+    def undisturbed(self) -> TestSample:
+        """Without the polluted trials, and without processes that had no others."""
+        kept = tuple(values for values in self.clean if values)
+        aligned = len(self.begun) == len(self.clean)
+        begun = tuple(at for at, values in zip(self.begun, self.clean, strict=False) if values) if aligned else ()
+        return replace(self, processes=kept, clean=kept, begun=begun)
+
+    @property
+    def polluted(self) -> int:
+        return self.trials - sum(len(values) for values in self.clean)
+
+
+def pooled(samples: Iterable[TestSample]) -> tuple[TestSample, ...]:
+    """One sample for each test, unit, counter and CPU: with the processes of all, in their order."""
+    tests: dict[tuple[str, str, str, int | None], TestSample] = {}
+    for each in samples:
+        key = each.name, each.unit, each.counter, each.cpu
+        first = tests.get(key)
+        tests[key] = each if first is None else _joined(first, each)
+    return tuple(tests.values())
+
+
+def _joined(a: TestSample, b: TestSample) -> TestSample:
+    hosts = dict.fromkeys([*a.host.split(" and "), b.host])
+    return replace(
+        a,
+        quantum=max(a.quantum, b.quantum),
+        host=" and ".join(each for each in hosts if each),
+        processes=a.processes + b.processes,
+        clean=a.clean + b.clean,
+        cut_short=a.cut_short + b.cut_short,
+        begun=a.begun + b.begun if a.begun and b.begun else (),
+        summary=a.summary or b.summary,
+        cannot_tell=a.cannot_tell and b.cannot_tell,
+    )
+
+
+class ResultReader:
+    """One format of results. New ones: a class in a file of its own, and an entry in registry.READERS.
+
+    `name`: of the format, for messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and
+    `cbench screen analyze` can read it. `more`: how to get `{n}` processes.
+    """
+
+    name: str
+    lists_orders = False
+    lists_treatments = False
+    more = "run it {n} times, and give the folder of its files"
+
+    def matches(self, content: Content) -> bool:
+        """Whether a file, or a directory, is in this format, by its content. Raises UsageError where it is damaged."""
+        raise NotImplementedError
+
+    def read(self, content: Content) -> tuple[TestSample, ...]:
+        """The tests, at least one. Raises DamagedError with the place, or UsageError with the file."""
+        raise NotImplementedError
+
+    def sample(
+        self,
+        name: str,
+        unit: str,
+        processes: Iterable[Iterable[Number]],
+        *,
+        host: str = "",
+        begun: tuple[int, ...] = (),
+        summary: str = "",
+        clean: Iterable[Iterable[Number]] | None = None,
+    ) -> TestSample:
+        """A test of another program, of whose counter and CPU nothing is known. `clean`: None where all values are."""
+        values = tuple(tuple(each) for each in processes)
+        wrong = next((each for of in values for each in of if not -LARGEST < each < LARGEST), None)
+        if wrong is not None:
+            raise DamagedError("", f"{name[:60]}: a value of {wrong:g} {unit}".rstrip())
+        return TestSample(
+            name=name,
+            test=name,
+            workload="",
+            unit=unit,
+            quantum=1,
+            cpu=None,
+            host=host,
+            processes=values,
+            clean=values if clean is None else tuple(tuple(each) for each in clean),
+            begun=begun,
+            summary=summary,
+            more_processes=self.more,
+        )

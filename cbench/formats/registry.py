@@ -1,0 +1,107 @@
+"""The formats that cbench reads, and files or folders of them."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+from cbench.formats.asv import AsvReader
+from cbench.formats.benchfmt import BenchfmtReader
+from cbench.formats.catch2 import Catch2Reader
+from cbench.formats.content import Content
+from cbench.formats.criterion import CriterionReader
+from cbench.formats.google_benchmark import GoogleBenchmarkReader
+from cbench.formats.hyperfine import HyperfineReader
+from cbench.formats.jmh import JmhReader
+from cbench.formats.json_value import DamagedError
+from cbench.formats.ordersage import OrderSageReader
+from cbench.formats.pyperf import PyperfReader
+from cbench.formats.pytest_benchmark import PytestBenchmarkReader
+from cbench.formats.reader import ResultReader, TestSample, pooled
+from cbench.formats.store import StoreReader
+from cbench.formats.table import TableReader
+from cbench.store.kind import check_ordinary
+from quiet import UsageError
+
+READERS: tuple[ResultReader, ...] = (
+    StoreReader(),
+    CriterionReader(),
+    GoogleBenchmarkReader(),
+    HyperfineReader(),
+    PytestBenchmarkReader(),
+    PyperfReader(),
+    AsvReader(),
+    JmhReader(),
+    Catch2Reader(),
+    BenchfmtReader(),
+    OrderSageReader(),
+    TableReader(),
+)
+
+
+def read(path: Path) -> tuple[TestSample, ...]:
+    """The tests in a file, or in all files of a directory, whose processes are put together.
+
+    UsageError for a format that is not known, for damage, and for a directory of several formats.
+    """
+    content = _content(path)
+    reader = _reader(content)
+    if reader is not None:
+        return _read(reader, content)
+    if not path.is_dir():
+        raise UsageError(f"{path}: not a format that cbench reads: {', '.join(each.name for each in READERS)}")
+    parts: list[tuple[TestSample, ...]] = []
+    first: tuple[Path, ResultReader] | None = None
+    for file in _files(path):
+        content = _content(file)
+        reader = _reader(content)
+        if reader is None:
+            raise UsageError(f"{file}: not a format that cbench reads; the folder must have results alone")
+        first = first or (file, reader)
+        if reader is not first[1]:
+            mixed = f"{first[0].name} is {first[1].name}, {file.name} {reader.name}"
+            raise UsageError(f"{path}: files of several formats: {mixed}")
+        parts.append(_read(reader, content))
+    return pooled(chain.from_iterable(parts))
+
+
+def recognize(path: Path) -> ResultReader | None:
+    """The reader of a file or a directory; None where there is none. UsageError for what cannot be opened."""
+    return _reader(_content(path))
+
+
+def refuse_without(path: Path, what: str, remedy: str) -> None:
+    """Raises UsageError for results of a format that has no `what` ("orders", "treatments")."""
+    reader = recognize(path)
+    if reader is not None and not getattr(reader, f"lists_{what}"):
+        raise UsageError(f"{path}: {reader.name} has no {what}; {remedy}")
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        files = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}") from None
+    if not files:
+        raise UsageError(f"{folder}: an empty directory")
+    return files
+
+
+def _content(path: Path) -> Content:
+    check_ordinary(path)
+    return Content(path)
+
+
+def _reader(content: Content) -> ResultReader | None:
+    return next((each for each in READERS if each.matches(content)), None)
+
+
+def _read(reader: ResultReader, content: Content) -> tuple[TestSample, ...]:
+    path = content.path
+    try:
+        samples = pooled(reader.read(content))
+    except DamagedError as error:
+        raise UsageError(f"{path}: {reader.name}: {error}") from None
+    if not samples:
+        raise UsageError(f"{path}: {reader.name}: no results in it")
+    return samples

@@ -1,0 +1,86 @@
+"""Read a store of `cbench run`; refuse one of a study or a screening experiment, which have commands of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from statistics import median
+
+from cbench.formats.content import Content
+from cbench.formats.reader import ResultReader, TestSample
+from cbench.machine import passport
+from cbench.model import CALIBRATED_UNIT, Calibration
+from cbench.stats.chains import kept
+from cbench.stats.headline import needed, resolution_of
+from cbench.store.database import reading, study_kind
+from cbench.store.groups import Group, grouped
+from cbench.store.kind import is_store
+from cbench.store.records import NO_CPU, Stored
+from cbench.store.store import Store
+from quiet import UsageError
+
+STUDIES = {
+    "order": "the store of a study: `cbench order analyze {path}` compares its orders",
+    "screen": "the store of a screening experiment: `cbench screen analyze {path}` compares its treatments",
+}
+"""By kind of study: what compares what is in its store."""
+
+
+class StoreReader(ResultReader):
+    """A file of `cbench run --output`."""
+
+    name = "a store of cbench"
+    lists_orders = True
+    lists_treatments = True
+
+    def matches(self, content: Content) -> bool:
+        return is_store(content.path)
+
+    def read(self, content: Content) -> tuple[TestSample, ...]:
+        path = content.path
+        with Store.open(path) as store, reading(path):
+            groups = [_of_group(group) for group in grouped(store.series())]
+        if groups:
+            return tuple(groups)
+        kind = study_kind(path)
+        raise UsageError(f"{path}: {STUDIES.get(kind or '', 'no trials in it').format(path=path)}")
+
+
+def _of_group(group: Group) -> TestSample:
+    """Of calibrated cycles the trials whose chains agree, where these are enough in some process."""
+    host = group.series[0].run.host
+    processes, cannot_tell = [trials for series in group.series for trials in series.processes], ""
+    if group.unit == CALIBRATED_UNIT:
+        agreeing = [(trials, tuple(each for each in trials if kept(each.trial))) for trials in processes]
+        enough = [some for trials, some in agreeing if some and len(some) >= needed(len(trials))]
+        cannot_tell = "" if enough else "the chains of too few trials agree on an unshared core"
+        processes = enough or processes
+    passports = [passport.Passport.parse(series.run.host, group.counter) for series in group.series]
+    return TestSample(
+        name=group.name,
+        test=group.test,
+        workload=group.series[0].workload,
+        unit=group.unit,
+        quantum=max(*(series.quantum for series in group.series), _resolution(group, processes)),
+        cpu=None if group.cpu == NO_CPU else group.cpu,
+        host=str(host.get("cpu") or ""),
+        processes=tuple(tuple(each.value for each in trials) for trials in processes),
+        clean=tuple(tuple(each.value for each in trials if not each.polluted) for trials in processes),
+        cut_short=sum(series.ended_ns is None for series in group.series),
+        counter=group.counter,
+        cannot_tell=cannot_tell,
+        method=" or ".join(sorted({str(series.counter.get("method") or "") for series in group.series} - {""})),
+        begun=tuple(series.started_ns for series in group.series),
+        passport=passport.merged([each for each in passports if each is not None]),
+    )
+
+
+def _resolution(group: Group, processes: Sequence[Sequence[Stored]]) -> int:
+    """How many cycles the clock's steps leave open of a calibrated value; 0 of values that are counted."""
+    known = [series.counter.get("calibration") for series in group.series]
+    timed = [each.trial.chains for trials in processes for each in trials if each.trial.chains]
+    if not timed or not known[0]:
+        return 0
+    return ceil(
+        resolution_of(timed, Calibration(**known[0])) * median(each.value for trials in processes for each in trials)
+    )

@@ -1,0 +1,86 @@
+"""Read a CSV or Parquet file with a column `value`, and where they are known `test`, `unit` and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from cbench.formats import csv_rows
+from cbench.formats.content import Content
+from cbench.formats.json_value import DamagedError, Number
+from cbench.formats.reader import ResultReader, TestSample
+from quiet import UsageError
+
+VALUE, TEST, UNIT, METRIC = "value", "test", "unit", "metric"
+PROCESS = ("run", "series", "process")
+"""The columns that distinguish processes, as `cbench export` writes them."""
+NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or give a CSV"
+UNNAMED = "value"
+
+
+class TableReader(ResultReader):
+    """A row is a value. Rows with the same `run`, `series` and `process` (those that exist) are one process.
+
+    Without any of these columns a file is one process. `polluted` is 1 in rows of disturbed trials.
+    """
+
+    name = "a CSV or Parquet file with a column `value`"
+    lists_orders = True
+    lists_treatments = True
+    more = "add a column `process`, or run it {n} times and give the folder of its files"
+
+    def matches(self, content: Content) -> bool:
+        return _is_parquet(content) or VALUE in csv_rows.columns(content)
+
+    def read(self, content: Content) -> tuple[TestSample, ...]:
+        rows = _parquet(content) if _is_parquet(content) else csv_rows.rows(content)
+        tests: dict[tuple[str, str], dict[tuple[str, ...], list[tuple[Number, bool]]]] = {}
+        for place, row in rows:
+            if VALUE not in row:
+                raise DamagedError("", f"no column {VALUE}; it has {', '.join(list(row)[:20])}")
+            value = csv_rows.number(place, VALUE, row[VALUE])
+            if value is None:
+                continue  # a failed trial
+            name, metric = row.get(TEST) or UNNAMED, row.get(METRIC)
+            key = f"{name}:{metric}" if metric else name, row.get(UNIT, "")
+            process = tuple(row.get(column, "") for column in PROCESS)
+            clean = row.get("polluted", "") in ("", "0", "False")
+            tests.setdefault(key, {}).setdefault(process, []).append((value, clean))
+        if not tests:
+            raise DamagedError("", f"no values in column {VALUE}")
+        return tuple(self._test(name, unit, processes.values()) for (name, unit), processes in tests.items())
+
+    def _test(self, name: str, unit: str, processes: Iterable[list[tuple[Number, bool]]]) -> TestSample:
+        every = [[value for value, _ in rows] for rows in processes]
+        return self.sample(
+            name, unit, every, clean=([value for value, is_clean in rows if is_clean] for rows in processes)
+        )
+
+
+def _is_parquet(content: Content) -> bool:
+    return content.head[:4] == b"PAR1"
+
+
+def _parquet(content: Content) -> list[tuple[str, dict[str, str]]]:
+    """The columns that matter as texts, which keep every digit. Not by pandas, which is slow to load."""
+    try:
+        arrow: Any = import_module("pyarrow")
+        parquet: Any = import_module("pyarrow.parquet")
+    except ImportError:
+        raise UsageError(f"{content.path}: {NO_PYARROW}") from None
+    wanted = (VALUE, TEST, UNIT, METRIC, "polluted", *PROCESS)
+    try:
+        with parquet.ParquetFile(content.path) as file:
+            names = [name for name in file.schema_arrow.names if name in wanted]
+            if VALUE not in names:
+                raise DamagedError("", f"no column {VALUE}; it has {', '.join(file.schema_arrow.names[:20])}")
+            rows = file.read(columns=list(dict.fromkeys(names))).to_pylist()
+    except (arrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
+        if isinstance(error, DamagedError):
+            raise
+        raise DamagedError("", f"damaged: {str(error).splitlines()[0][:200] if str(error) else error!r}") from None
+    return [
+        (f"row {number}", {name: "" if value is None else str(value) for name, value in row.items()})
+        for number, row in enumerate(rows, start=1)
+    ]

@@ -1,0 +1,37 @@
+"""Chains of additions around trials (quiet/noise/c/chain.h): whether they tell cycles, and how finely."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from cbench._cbench import ffi, lib
+from cbench.model import Calibration
+from cbench.stats.quantum import quantum
+from quiet import CHAIN_BODY, chain_facts
+
+DELTAS = 20_000
+SHORTEST, LONGEST, SINGLE = 16_000, 256_000, 96_000
+"""Lengths of the chains around a trial, the last where it is not known how long that takes."""
+SHARE = 0.6
+"""A chain's length as a share of the trial's cycles: two narrow and two wide chains take 2.5 lengths, beside an untimed
+call of the workload and some 400,000 cycles of looking at the kernel's counts."""
+
+
+def ticks_deltas() -> list[int]:
+    """Differences between two reads of the clock around 0 to 63 multiplications."""
+    deltas = ffi.new("uint64_t[]", DELTAS)
+    lib.cb_ticks_deltas(deltas, DELTAS)
+    return list(deltas)
+
+
+def calibration(length: int = 0) -> Calibration:
+    """How chains of this length are read here, and whether they tell cycles."""
+    facts = chain_facts()
+    step = quantum(ticks_deltas())
+    return Calibration(step, facts.edge, length, facts.machine, facts.ticks_per_cycle, facts.obstacle)
+
+
+def length_for(cycles: float) -> int:
+    """Of the chains around a trial that takes so many cycles, by a rough measure."""
+    length = min(max(SHARE * cycles, SHORTEST), LONGEST)
+    return ceil(length / CHAIN_BODY) * CHAIN_BODY

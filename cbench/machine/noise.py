@@ -1,0 +1,82 @@
+"""The verdict of `quiet verify` on this host, where a profile is applied."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cbench.results import JsonValue
+from quiet import QuietError, Reader, applied_state, join
+
+SHORT_S = 0.2
+MOST_DRIFT = 20
+NO_PROFILE = "no profile is applied, so `quiet verify` has nothing to verify"
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseVerdict:
+    """`quiet`: whether settings and noise are as the profile wants them; None: `why` it is not known. `details`: gaps
+    and drift, as a study keeps them with each of its runs."""
+
+    quiet: bool | None
+    why: str
+    details: dict[str, JsonValue]
+
+
+def verified() -> NoiseVerdict | None:
+    """Measure for SHORT_S seconds, from the housekeeping CPUs; None where no profile is applied. Raises QuietError."""
+    applied = applied_state(Reader())
+    if applied is None:
+        return None
+    with _aside(applied.cpus.housekeeping):
+        return _verified()
+
+
+def verdict() -> tuple[str | None, str]:
+    """The verdict in words, or None and why there is none."""
+    try:
+        found = verified()
+    except QuietError as error:
+        return None, str(error)
+    if found is None or found.quiet is None:
+        return None, NO_PROFILE if found is None else found.why
+    return "quiet" if found.quiet else "not quiet", ""
+
+
+@contextmanager
+def _aside(cpus: frozenset[int]) -> Iterator[None]:
+    """Run this process and its children on other CPUs for a time: on the verified ones they would be the noise."""
+    before = frozenset(os.sched_getaffinity(0))
+    try:
+        join(cpus)
+    except QuietError:  # not permitted: then it is looked at from where this is
+        yield
+        return
+    try:
+        yield
+    finally:
+        join(before)
+
+
+def _verified() -> NoiseVerdict:
+    command = [sys.executable, "-P", "-m", "quiet", "verify", "--duration", str(SHORT_S), "--json"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        result = json.loads(done.stdout)
+    except ValueError:
+        why = done.stderr.strip()[-500:]
+        return NoiseVerdict(None, why or f"quiet verify ended with {done.returncode}", {"error": why})
+    cpus = (result.get("noise") or {}).get("cpus", {})
+    kept = ("gaps", "lost_pct", "max_ns", "unattributed")
+    drift = [change.get("target") for change in result.get("drift", [])][:MOST_DRIFT]
+    details: dict[str, JsonValue] = {
+        "quiet": result.get("quiet"),
+        "drift": drift,
+        "cpus": {cpu: {name: each[name] for name in kept if name in each} for cpu, each in cpus.items()},
+    }
+    return NoiseVerdict(result.get("quiet"), "quiet verify gave no verdict", details)

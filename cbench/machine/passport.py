@@ -1,0 +1,140 @@
+"""The passport of a host: what must be the same for two results to be of one machine in one state. Reads only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Self
+
+from cbench.results import JsonValue
+from quiet import QuietError, Reader, applied_state, redacted_command_line
+
+NO_PROFILE = "none"
+_DMI = "/sys/class/dmi/id"
+_CPUFREQ = "/sys/devices/system/cpu/cpu{}/cpufreq"
+_BOOST = "/sys/devices/system/cpu/cpufreq/boost"
+_NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+_MOST_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Passport:
+    """Facts in words. One that is not known is None, and `unknown` has the reason under its name.
+
+    `command_line`: the kernel's, with identifiers and unknown values masked as by `quiet record`; `profile`: the
+    applied one, or "none"; `noise`: the verdict of `quiet verify`; `counter`: what a test's values count.
+    """
+
+    cpu: str | None = None
+    microcode: str | None = None
+    firmware: str | None = None
+    kernel: str | None = None
+    command_line: str | None = None
+    profile: str | None = None
+    noise: str | None = None
+    frequency: str | None = None
+    counter: str | None = None
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, host: Mapping[str, JsonValue], counter: str = "") -> Self | None:
+        """From what a store keeps of a host; one of before there were passports has its CPU and kernel. None where
+        nothing is known. Raises ValueError for what no passport looks like."""
+        stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
+        reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
+        if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
+            raise ValueError("the passport of its host is no object")
+        known = {name: str(stored[name]) for name in FACTS if stored.get(name) is not None}
+        unknown = {str(name): str(why) for name, why in reasons.items()}
+        if counter:
+            known["counter"] = counter
+        return cls(**known, unknown=unknown) if known else None
+
+    def differences(self, other: Passport) -> tuple[str, ...]:
+        """What differs of the facts that both know: "kernel 6.1.0 and 6.12.3"."""
+        lines = []
+        for name in FACTS:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is None or theirs is None or mine == theirs:
+                continue
+            if name == "command_line":
+                mine, theirs = _only_in(mine, theirs), _only_in(theirs, mine)
+            lines.append(f"{name.replace('_', ' ')} {mine} and {theirs}")
+        return tuple(lines)
+
+
+FACTS = tuple(each.name for each in fields(Passport) if each.name != "unknown")
+
+
+def take(reader: Reader, cpus: Iterable[int], cpu: str) -> Passport:
+    """The passport of a host, for measurements on `cpus`. `noise` and `counter` are the caller's to add."""
+    found = {
+        "microcode": _microcode(reader),
+        "firmware": _firmware(reader),
+        "command_line": _command_line(reader),
+        "profile": _profile(reader),
+        "frequency": _frequency(reader, sorted(cpus)),
+    }
+    known = {name: value for name, (value, _) in found.items() if value}
+    unknown = {name: why for name, (value, why) in found.items() if not value}
+    return Passport(cpu=cpu, kernel=reader.text("/proc/sys/kernel/osrelease"), **known, unknown=unknown)
+
+
+def merged(passports: Sequence[Passport]) -> Passport | None:
+    """One for several runs of a test: where they differ, a fact has all its values."""
+    if not passports:
+        return None
+    values: dict[str, str] = {}
+    for name in FACTS:
+        known = sorted({value for each in passports if (value := getattr(each, name)) is not None})
+        if known:
+            values[name] = " or ".join(known)
+    unknown = {name: why for each in passports for name, why in each.unknown.items() if name not in values}
+    return Passport(**values, unknown=unknown)
+
+
+def _microcode(reader: Reader) -> tuple[str, str]:
+    found = re.findall(r"^microcode\s*:\s*(\S+)", reader.text("/proc/cpuinfo") or "", re.MULTILINE)
+    return " or ".join(sorted(set(found))), "/proc/cpuinfo has no microcode"
+
+
+def _firmware(reader: Reader) -> tuple[str, str]:
+    parts = [reader.text(f"{_DMI}/bios_{name}") or "" for name in ("vendor", "version", "date")]
+    return " ".join(" ".join(parts).split()), f"no {_DMI}/bios_version"
+
+
+def _command_line(reader: Reader) -> tuple[str, str]:
+    text = reader.text("/proc/cmdline")
+    return redacted_command_line(text or "") or ("nothing of note" if text else ""), "/proc/cmdline is not readable"
+
+
+def _profile(reader: Reader) -> tuple[str, str]:
+    try:
+        state = applied_state(reader)
+    except QuietError as error:
+        return "", str(error)
+    return (NO_PROFILE if state is None else state.profile), ""
+
+
+def _frequency(reader: Reader, cpus: Sequence[int]) -> tuple[str, str]:
+    """Governor, limits and boost, of each CPU that differs from the others."""
+    seen = []
+    for cpu in cpus:
+        folder = _CPUFREQ.format(cpu)
+        limits = [reader.text(f"{folder}/scaling_{name}_freq") for name in ("min", "max")]
+        if not all(limit and limit.isdecimal() for limit in limits):
+            return "", f"no {folder}/scaling_max_freq"
+        low, high = (int(limit or 0) // 1000 for limit in limits)
+        span = f"{low} MHz" if low == high else f"{low} to {high} MHz"
+        seen.append(f"{reader.text(f'{folder}/scaling_governor') or 'no governor'}, {span}")
+    boost = {"1": ", boost on", "0": ", boost off"}.get(reader.text(_BOOST) or "", "")
+    turbo = {"0": ", boost on", "1": ", boost off"}.get(reader.text(_NO_TURBO) or "", "")
+    return " or ".join(sorted(set(seen))) + (boost or turbo), "no CPU"
+
+
+def _only_in(line: str, other: str) -> str:
+    """The words that only this command line has."""
+    words = [word for word in line.split() if word not in other.split()]
+    more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
+    return f"{' '.join(words[:_MOST_WORDS])}{more}" if words else "nothing more"

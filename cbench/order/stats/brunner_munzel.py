@@ -1,0 +1,101 @@
+"""Two samples of unequal spread: is either more often the larger one? And is one of them spread more widely?
+
+A rank-sum test calibrated by permutation assumes that without an effect both samples are alike in everything. Where a
+random order adds variance that is wrong: of 40 fixed and 10 random runs with three times the deviation a third of the
+studies had a false alarm.
+
+E. Brunner, U. Munzel, "The nonparametric Behrens-Fisher problem: asymptotic theory and a small-sample approximation",
+Biometrical J. 42 (2000) 17-25: the rank sum, studentised by the variances of both samples' placements, against
+Student's t with Satterthwaite's degrees of freedom.
+M. A. Fligner, T. J. Killeen, "Distribution-free two-sample tests for scale", J. Amer. Statist. Assoc. 71 (1976)
+210-213, with distances to each sample's median: of 56 tests of spread among those that stay at their level whatever the
+distribution (W. J. Conover, M. E. Johnson, M. M. Johnson, Technometrics 23 (1981) 351-361).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import erfc, log1p, sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats.distributions import chi2_sf, student_p
+from cbench.stats.kruskal import tied
+
+Values = NDArray[np.float64]
+MANY = 100
+FEWEST = 3
+"""Below, a sample's own spread says nothing."""
+
+
+def unequal_spread_p(first: Values, second: Values) -> float | None:
+    """Brunner and Munzel's p for two sorted samples; None where they have too few values. 0 where they lie apart."""
+    m, n = first.size, second.size
+    if min(m, n) < FEWEST:
+        return None
+    above, below = placements(first, second), placements(second, first)
+    superiority = float(below.mean()) / m  # P(first < second) + P(first = second)/2
+    parts = float(above.var(ddof=1)) / (n * n * m), float(below.var(ddof=1)) / (m * m * n)
+    if not sum(parts):
+        return 1.0 if superiority == 0.5 else 0.0
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (m - 1) + parts[1] ** 2 / (n - 1))
+    return _tails((superiority - 0.5) / sqrt(sum(parts)), freedom)
+
+
+def _tails(t: float, freedom: float) -> float:
+    """Of many degrees of freedom by Wallace's transformation (Ann. Math. Statist. 30 (1959) 1124), to a thousandth."""
+    if freedom < MANY:
+        return student_p(t, freedom)
+    z = sqrt(freedom * log1p(t * t / freedom)) * (8 * freedom + 1) / (8 * freedom + 3)
+    return erfc(z / sqrt(2))
+
+
+def placements(of: Values, among: Values) -> Values:
+    """For each value how many of the other sorted sample are below it, ties counting one half."""
+    return np.asarray((among.searchsorted(of) + among.searchsorted(of, side="right")) / 2)
+
+
+def spread_p(first: Values, second: Values) -> float | None:
+    """Fligner and Killeen's p that two sorted samples are spread alike around their medians; None with too few."""
+    m, n = first.size, second.size
+    if min(m, n) < FEWEST:
+        return None
+    away = np.concatenate([_away(each) for each in (first, second)])
+    order = np.argsort(away, kind="stable")
+    scores = _scores(m + n)
+    lengths = tied(away[order])
+    if lengths is not None:
+        ends = np.cumsum(lengths).astype(np.intp)
+        means = np.add.reduceat(scores, np.concatenate([[0], ends[:-1]])) / lengths
+        scores = np.repeat(means, lengths.astype(np.intp))
+    middle = float(scores.mean())
+    variance = float(((scores - middle) ** 2).sum()) / (m + n - 1) * m * n / (m + n)
+    if not variance:
+        return 1.0
+    distance = float(scores[order < m].sum()) - m * middle
+    return chi2_sf(distance * distance / variance, 1)
+
+
+def spread_ratio(first: Values, second: Values) -> float | None:
+    """The second sample's median distance to its median over the first one's; None where that is 0."""
+    one, other = (_median(_away(each)) if each.size else 0.0 for each in (first, second))
+    return other / one if one else None
+
+
+def _away(ordered: Values) -> Values:
+    """From the median."""
+    return np.asarray(np.abs(ordered - (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2))
+
+
+def _median(values: Values) -> float:
+    below, above = (values.size - 1) // 2, values.size // 2
+    parted = np.partition(values, (below, above))
+    return float(parted[below] + parted[above]) / 2
+
+
+@lru_cache(maxsize=64)
+def _scores(size: int) -> Values:
+    normal = NormalDist()
+    return np.array([normal.inv_cdf(0.5 + (each + 1) / (2 * (size + 1))) for each in range(size)])

@@ -1,0 +1,114 @@
+"""Runs of both orders side by side in time: each pair is compared with itself, so that drift over the study cancels.
+
+F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83: the signed ranks of paired
+differences. If the order changes nothing, each difference is as likely as its opposite, however the runs are spread; so
+p is that of all ways to flip signs: counted, or as in permutation.py a beta variable with the exact variance and
+kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs without a difference have ranks, and no sign.
+J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598-611: the estimate and interval of the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from cbench.order.stats.permutation import WORK
+from cbench.stats.distributions import beta_sf, chi2_sf
+from cbench.stats.kruskal import tied
+from cbench.stats.trials import Codes, Flags, Values
+
+FEWEST_PAIRS = 6
+"""With fewer pairs no result is below 0.03: the orders are compared without pairs."""
+
+
+LOST = 0.1
+"""At most this share of the runs may have lost its partner."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRanks:
+    """Of so many `pairs`: the sum of the signed ranks, doubled, and two-sided `p`."""
+
+    pairs: int
+    sum: float
+    p: float
+
+
+def pairs_of_runs(random: Flags) -> Codes | None:
+    """For each run, in time, the number of its pair, -1 for a run alone; None where the design pairs none.
+
+    Neighbours of unlike order are a pair. A run that is lost leaves its partner alone; where more are alone than LOST
+    allows, the order of the runs was drawn otherwise.
+    """
+    kinds = random.tolist()
+    found = np.full(random.size, -1, dtype=np.int32)
+    at = number = 0
+    while at + 1 < len(kinds):
+        if kinds[at] == kinds[at + 1]:
+            at += 1
+            continue
+        found[at : at + 2] = number
+        at, number = at + 2, number + 1
+    fewer = min(int(random.sum()), int((~random).sum()))
+    return found if number and number >= (1 - LOST) * fewer else None
+
+
+def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
+    """The values of pairs that have one in each order: in fixed and in random order. Several of a run: their mean."""
+    inside = pair >= 0
+    value, random, pair = value[inside], random[inside], pair[inside]
+    size = int(pair.max()) + 1 if pair.size else 0
+    ends = []
+    for which in (~random, random):
+        count = np.bincount(pair[which], minlength=size)
+        with np.errstate(invalid="ignore"):
+            ends.append(np.bincount(pair[which], value[which], minlength=size) / count)
+    both = ~np.isnan(ends[0]) & ~np.isnan(ends[1])
+    return ends[0][both], ends[1][both]
+
+
+def signed_ranks(away: Values) -> SignedRanks | None:
+    """The test of paired differences; None of fewer than FEWEST_PAIRS."""
+    if away.size < FEWEST_PAIRS:
+        return None
+    size = np.abs(away)
+    order = np.argsort(size, kind="stable")
+    lengths = tied(size[order])
+    ends = np.arange(1, away.size + 1) if lengths is None else np.cumsum(lengths)
+    doubled = 2 * ends - (0 if lengths is None else lengths - 1)
+    ranks = doubled if lengths is None else np.repeat(doubled, lengths.astype(np.intp))
+    signs = np.sign(away[order])
+    total, ranks = float((signs * ranks).sum()), ranks[signs != 0]
+    if not ranks.size:
+        return SignedRanks(away.size, 0.0, 1.0)
+    whole = ranks.astype(np.int64)
+    step = int(np.gcd.reduce(whole))  # sums of all signs are 2 steps apart
+    if whole.size * int(whole.sum()) // step <= WORK:
+        p = _counted(tuple((whole // step).tolist()), round(abs(total)) // step)
+    else:
+        square, fourth = float((ranks**2).sum()), float((ranks**4).sum())
+        freedom = 3 * square * square / fourth - 3  # kurtosis 3 - 2 fourth/square^2
+        h = total * total / square
+        p = beta_sf(h / (freedom + 1), 0.5, freedom / 2) if freedom > 0 else chi2_sf(h, 1)
+    return SignedRanks(away.size, total, p)
+
+
+@lru_cache(maxsize=256)
+def _chances(ranks: tuple[int, ...]) -> Values:
+    """Of each sum that the ranks with a plus sign can have, by shifts."""
+    found = np.zeros(sum(ranks) + 1)
+    found[0] = 1.0
+    upto = 0
+    for rank in ranks:
+        found *= 0.5
+        found[rank : upto + rank + 1] += found[: upto + 1].copy()
+        upto += rank
+    return found
+
+
+def _counted(ranks: tuple[int, ...], total: int) -> float:
+    """The share of all signs with which the signed sum is at least so far from 0."""
+    plus = (total + sum(ranks)) // 2
+    return min(1.0, 2 * float(_chances(tuple(sorted(ranks)))[plus:].sum())) if total else 1.0

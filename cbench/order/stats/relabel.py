@@ -1,0 +1,115 @@
+"""How many comparisons between tests change with the order by chance alone: counted with the runs' labels exchanged.
+
+Which runs are called fixed and which random is drawn DRAWS times, whole runs at a time and within pairs where the
+design pairs them; so what the tests of a run have in common, and drift, stay as they are. Of more tests than can be
+counted so, some stand for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.stats import median_ranks
+from cbench.stats.trials import Codes, Flags, Trials, Values
+
+DRAWS = 199
+MOST_SERIES = 140
+MOST_VALUES = 20_000
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ByChance:
+    """The mean number of comparisons that change, and the chance of so many or more as were seen (None: of some tests
+    only)."""
+
+    expected: float
+    p: float | None
+
+
+def changed_by_chance(
+    trials: Trials,
+    slices: Sequence[slice],
+    gone: Flags | None,
+    pair: Codes | None,
+    level: float,
+    seen: tuple[int, int],
+) -> ByChance | None:
+    """Of grouped trials; `seen`: how many comparisons there are and how many change. None where nothing can change."""
+    if not seen[0]:
+        return None
+    counted = [number for number, rows in enumerate(slices) if rows.stop > rows.start]
+    mean = max(1, trials.value.size // max(1, len(counted)))
+    most = max(2, min(MOST_SERIES, MOST_VALUES // mean))
+    step = -(-len(counted) // most)
+    chosen = counted[::step]
+    draw = np.random.default_rng(SEED)
+    labels = None if trials.run is None else _labels(_kinds(trials), pair, draw)
+    ends = []
+    for number in chosen:
+        rows = slices[number]
+        keep = ~np.isnan(trials.value[rows]) if gone is None else ~gone[rows]
+        value, random = trials.value[rows][keep], trials.random[rows][keep]
+        order = np.argsort(value)
+        if labels is None or trials.run is None:
+            mixed = draw.permuted(np.tile(random, (DRAWS, 1)), axis=1)
+        else:
+            mixed = labels[:, trials.run[rows][keep]][:, order]
+        ends.append([_ends(value[order], each, level) for each in (~mixed, mixed)])
+    bounds = np.array(ends)  # series, order, end, draw
+    kinds = np.array([hash(trials.metrics[number]) if trials.metrics else 0 for number in chosen])
+    changes = np.array([_changed(bounds[..., at], kinds) for at in range(DRAWS)])
+    pairs = _pairs(bounds[..., 0], kinds)
+    if not pairs:
+        return None
+    p = (1 + int(np.count_nonzero(changes >= seen[1]))) / (DRAWS + 1) if step == 1 else None
+    return ByChance(float(changes.mean()) * seen[0] / pairs, p)
+
+
+def _kinds(trials: Trials) -> Flags:
+    assert trials.run is not None
+    kinds = np.zeros(int(trials.run.max()) + 1, dtype=bool)
+    kinds[trials.run] = trials.random
+    return kinds
+
+
+def _labels(kinds: Flags, pair: Codes | None, draw: np.random.Generator) -> NDArray[np.bool_]:
+    """For each draw the label of each run."""
+    if pair is None:
+        return draw.permuted(np.tile(kinds, (DRAWS, 1)), axis=1)
+    flip = draw.integers(0, 2, size=(DRAWS, int(pair.max()) + 1)).astype(bool)
+    return np.asarray(np.where(pair >= 0, kinds ^ flip[:, pair], kinds))
+
+
+def _ends(ordered: Values, inside: NDArray[np.bool_], level: float) -> tuple[Values, Values]:
+    """The ends of the median's interval of the values that are inside, a draw each; NaN where there is none."""
+    upto = np.cumsum(inside, axis=1, dtype=np.int32)
+    sizes = upto[:, -1] if ordered.size else np.zeros(DRAWS, dtype=np.int32)
+    found = {int(size): median_ranks.ranks(int(size), level) for size in np.unique(sizes)}
+    low = np.array([(found[int(size)] or (0, 0))[0] for size in sizes])
+    high = np.array([(found[int(size)] or (0, 0))[1] for size in sizes])
+    ends = []
+    for rank in (low, high):
+        at = (upto < rank[:, None]).sum(axis=1)
+        ends.append(np.where(rank > 0, ordered[np.minimum(at, ordered.size - 1)], np.nan))
+    return ends[0], ends[1]
+
+
+def _against(bounds: Values) -> NDArray[np.int8]:
+    low, high = bounds[0], bounds[1]
+    return np.asarray((low[:, None] > high).astype(np.int8) - (high[:, None] < low).astype(np.int8))
+
+
+def _changed(bounds: Values, kinds: NDArray[np.int64]) -> int:
+    differs = np.asarray(np.not_equal(_against(bounds[:, 0].T), _against(bounds[:, 1].T)), dtype=np.bool_)
+    differs[kinds[:, None] != kinds] = False
+    return int(np.count_nonzero(np.triu(differs, 1)))
+
+
+def _pairs(bounds: Values, kinds: NDArray[np.int64]) -> int:
+    there = np.asarray(~np.isnan(bounds).any(axis=(1, 2)))
+    return int(np.count_nonzero(np.triu((kinds[:, None] == kinds) & there[:, None] & there, 1)))

@@ -1,0 +1,150 @@
+"""By how much one order is above the other, with an interval: the estimate of Hodges and Lehmann.
+
+Of two samples it is the median of the differences of all pairs, of paired differences that of the means of each two of
+them. The interval is the set of shifts that the rank test of the same values would not reject; of two samples spread
+unequally the test is studentised (Brunner and Munzel), for which the variance is taken where the samples lie upon each
+other. Values that are all above 0 are compared by their logarithms, so that the shift is a ratio.
+
+J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
+E. L. Lehmann, Ann. Math. Statist. 34 (1963) 1507-1512, and J. W. Tukey's interval from Walsh averages: the intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, comb, exp, floor, sqrt
+
+import numpy as np
+
+from cbench.order.stats.brunner_munzel import MANY, placements
+from cbench.stats.distributions import t_quantile
+from cbench.stats.trials import Values
+
+POINTS = 64
+"""Of a larger sample so many quantiles stand for all of it: their differences are enough to place three of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftInterval:
+    """Δ in % as the paper has it, (fixed - random)/fixed: estimate and interval; None where there is no interval."""
+
+    delta_pct: float
+    low: float | None
+    high: float | None
+
+
+def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
+    """Of two sorted samples; None where one is empty, or a share means nothing because the fixed median is 0."""
+    if not fixed.size or not random.size:
+        return None
+    ratio = bool(fixed[0] > 0 and random[0] > 0)
+    scale = 1.0 if ratio else float(np.median(fixed))
+    if not scale:
+        return None
+    first, second = (np.log(each) if ratio else each for each in (fixed, random))
+    some = [_thinned(each) for each in (first, second)]
+    away = np.sort((some[1][None, :] - some[0][:, None]).ravel())
+    middle = _middle(away)
+    share = _half_width(some[0], some[1] - middle, (first.size, second.size), level)
+    ends = None
+    if share is not None:
+        skip = floor(away.size * (0.5 - share) + 1e-9)
+        if skip >= 1 or (skip == 0 and share <= 0.5):
+            at = max(skip, 1) - 1
+            ends = float(away[at]), float(away[away.size - 1 - at])
+    return _shift(middle, ends, ratio, scale)
+
+
+def of_pairs(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
+    """Of paired values."""
+    if not fixed.size:
+        return None
+    ratio = bool(fixed.min() > 0 and random.min() > 0)
+    scale = 1.0 if ratio else float(np.median(fixed))
+    if not scale:
+        return None
+    away = np.sort(differences(fixed, random))
+    some = _thinned(away)
+    first, second = np.triu_indices(some.size)
+    walsh = np.sort((some[first] + some[second]) / 2)
+    skip = _fewest_ranks(away.size, level)
+    ends = None
+    if skip:
+        at = max(1, round(skip / (away.size * (away.size + 1) / 2) * walsh.size)) - 1
+        ends = float(walsh[at]), float(walsh[walsh.size - 1 - at])
+    return _shift(_middle(walsh), ends, ratio, scale)
+
+
+def _middle(ordered: Values) -> float:
+    return float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2
+
+
+def differences(fixed: Values, random: Values) -> Values:
+    """Random less fixed of pairs, by logarithms where all values are above 0."""
+    if fixed.size and fixed.min() > 0 and random.min() > 0:
+        return np.asarray(np.log(random) - np.log(fixed))
+    return random - fixed
+
+
+def relative(fixed: Values, random: Values) -> Values:
+    """These differences as shares of the fixed order's median (of logarithms nearly so); nothing where it is 0."""
+    if fixed.min() > 0 and random.min() > 0:
+        return differences(fixed, random)
+    scale = abs(float(np.median(fixed)))
+    return (random - fixed) / scale if scale else np.empty(0)
+
+
+def _shift(middle: float, ends: tuple[float, float] | None, ratio: bool, scale: float) -> ShiftInterval:
+    def percent(away: float) -> float:
+        return 100 * (1 - exp(min(away, 700.0))) if ratio else -100 * away / scale
+
+    if ends is None:
+        return ShiftInterval(percent(middle), None, None)
+    low, high = sorted(percent(end) for end in ends)
+    return ShiftInterval(percent(middle), low, high)
+
+
+def _thinned(ordered: Values, most: int = POINTS) -> Values:
+    if ordered.size <= most:
+        return ordered
+    return ordered[((np.arange(most) + 0.5) / most * ordered.size).astype(np.intp)]
+
+
+def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
+    """Of P(first < second): so far from 1/2 the test does not reject; None where it never does.
+
+    The larger one of the rank sum's and of the studentised test's. `sizes`: of the samples for which these stand.
+    """
+    m, n = sizes
+    if 1 / comb(m + n, min(m, n)) * 2 > 1 - level if m + n < 60 else False:
+        return None
+    if min(m, n) < 2:
+        return None
+    alike = t_quantile((1 + level) / 2, 1e6) * sqrt((m + n + 1) / (12 * m * n)) + 0.5 / (m * n)
+    above, below = placements(first, second) / second.size, placements(second, first) / first.size
+    parts = float(above.var(ddof=1)) / m, float(below.var(ddof=1)) / n
+    if not sum(parts):
+        return min(alike, 0.5)
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (m - 1) + parts[1] ** 2 / (n - 1))
+    return min(max(alike, _quantile(level, freedom) * sqrt(sum(parts))), 0.5)
+
+
+def _quantile(level: float, freedom: float) -> float:
+    """Student's, to a thousandth."""
+    if freedom < MANY:
+        return t_quantile((1 + level) / 2, freedom)
+    z = t_quantile((1 + level) / 2, 1e6)
+    return z + z * (z * z + 1) / (4 * freedom)
+
+
+def _fewest_ranks(n: int, level: float) -> int:
+    """The number of Walsh averages left out at each end, and one; 0 where no interval has this level."""
+    wanted = (1 - level) / 2
+    if n <= 30:
+        ways = np.zeros(n * (n + 1) // 2 + 1)
+        ways[0] = 1.0
+        for rank in range(1, n + 1):
+            ways[rank:] += ways[:-rank].copy()
+        return int(np.count_nonzero(np.cumsum(ways) / 2.0**n <= wanted))
+    z = t_quantile((1 + level) / 2, 1e6)
+    return max(0, ceil(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24)))

@@ -1,0 +1,28 @@
+"""Short labels for names that stand beside each other: what all have in common is dropped, what differs is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from cbench.report.svg import LONGEST_NAME, shortened
+
+_PARTS = re.compile(r"[^\s/:=,]*[\s/:=,]*")
+
+
+def labels(names: Sequence[str], most: int = LONGEST_NAME) -> list[str]:
+    """A label for each name, different where the names are as far as `most` characters allow. Names that all fit stay
+    as they are."""
+    if len(names) < 2 or max(map(len, names)) <= most:
+        return [shortened(name, most) for name in names]
+    parts = [[each for each in _PARTS.findall(name) if each] for name in names]
+    begin = _common(parts)
+    end = _common([each[begin:][::-1] for each in parts])
+    cut = ["".join(each[begin : len(each) - end]).strip(" /:=,") for each in parts]
+    return [shortened(short or name, most) for short, name in zip(cut, names, strict=True)]
+
+
+def _common(rows: Sequence[Sequence[str]]) -> int:
+    """With how many equal items all rows begin."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))

@@ -1,0 +1,105 @@
+"""The short report of `cbench run`: a few lines a workload, its headline first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cbench.console import decimals
+from cbench.measure.result import WorkloadResult
+from cbench.stats.headline import CalibrationFigures, Headline
+
+MOST_LINES = 12
+BARS = " ▁▂▃▄▅▆▇█"
+COLUMNS = 48
+WIDTHS = 3
+MOST_CAUSES = 4
+SLOWER_SHARE = 0.01
+
+
+def workload_lines(result: WorkloadResult) -> list[str]:
+    """At most MOST_LINES, the first of which names the workload and the CPU."""
+    settings = " ".join(f"{key}={value:,}" for key, value in result.params.items())
+    where = "isolated" if result.isolated else "housekeeping"
+    lines = [f"{result.workload} ({settings}) on CPU {result.cpu} ({where})"]
+    lines.append(f"  {headline_text(result.headline, result.calibration)}")
+    if result.headline.value is not None:
+        lines.append(f"  {result.headline.how}")
+        lines += [f"  {line}" for line in histogram(result.kept_values, result.headline)]
+    if result.calibration:
+        lines += [f"  {line}" for line in _frequency(result.calibration)]
+    lines += [f"  {line}" for line in _processes(result)]
+    lines += [f"  {line}" for line in _causes(result)]
+    verdict = [line for line in result.verdict.splitlines() if line != result.headline.how]
+    lines += [f"  {line}" for line in verdict]
+    return lines[:MOST_LINES]
+
+
+def headline_text(headline: Headline, calibration: CalibrationFigures | None) -> str:
+    """The number, its interval and, where it is known, the time."""
+    if headline.value is None or headline.interval is None:
+        return headline.how
+    low, high = headline.interval
+    digits = decimals(headline.value, high - low)
+    text = f"{headline.value:,.{digits}f} {headline.unit}, {low:,.{digits}f} to {high:,.{digits}f}"
+    if headline.value:
+        text += f" ({100 * (high - low) / headline.value:.3g} %)"
+    if calibration and calibration.value_ns is not None and calibration.hz:
+        text += f"; {_time(calibration.value_ns)} at {calibration.hz / 1e9:.3f} GHz"
+    return text
+
+
+def _time(ns: float) -> str:
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= factor:
+            return f"{ns / factor:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def histogram(values: Sequence[int], headline: Headline) -> list[str]:
+    """A line of bars from the lowest value up, as far as some widths of the interval; nothing where all are alike."""
+    ordered = sorted(values)
+    if headline.interval is None or len(ordered) < 2 * len(BARS) or ordered[0] == ordered[-1]:
+        return []
+    begin, end = headline.interval
+    low, high = max(ordered[0], int(begin - WIDTHS * (end - begin))), ordered[round(0.95 * (len(ordered) - 1))]
+    high = max(min(high, int(end + WIDTHS * (end - begin))), low + 1)
+    counts = [0] * COLUMNS
+    for value in ordered:
+        if low <= value <= high:
+            counts[min((value - low) * COLUMNS // (high - low + 1), COLUMNS - 1)] += 1
+    most = max(*counts, 1)
+    bars = "".join(BARS[-(-count * (len(BARS) - 1) // most)] for count in counts)
+    beyond = len(ordered) - sum(counts)
+    return [f"{low:,} |{bars}| {high:,}" + (f", {beyond:,} beyond" if beyond else "")]
+
+
+def _frequency(found: CalibrationFigures) -> list[str]:
+    """Between which frequencies the core ran, where that is more than a hair's breadth."""
+    if not (found.hz and found.low_hz and found.high_hz) or found.low_hz >= found.high_hz * (1 - SLOWER_SHARE):
+        return []
+    span = f"{found.low_hz / 1e9:.3f} to {found.high_hz / 1e9:.3f} GHz"
+    return [f"the core ran at {span}, {found.below:.0%} of the trials more than 1 % below its highest frequency"]
+
+
+def _processes(result: WorkloadResult) -> list[str]:
+    count = len(result.processes.each)
+    if count < 2:
+        return []
+    heads = [each.headline for each in result.processes.each]
+    known = [value for value in heads if value is not None]
+    if len(known) < 2:
+        return [f"{len(known)} of {count} processes have a headline"]
+    width = max(known) - min(known)
+    share = f" ({100 * width / min(known):.3g} %)" if min(known) else ""
+    unknown = f"; {count - len(known)} of {count} have none" if len(known) < count else ""
+    return [f"headlines of {len(known)} processes: range {width:,.{decimals(min(known), width)}f}{share}{unknown}"]
+
+
+def _causes(result: WorkloadResult) -> list[str]:
+    """What disturbed trials, the commonest first."""
+    rows = [row for row in result.causes if row.cause not in ("chains disagree", "core shared")]
+    if not rows:
+        return []
+    shown = ", ".join(f"{row.cause} {row.trials:,}" for row in rows[:MOST_CAUSES])
+    more = f", and {len(rows) - MOST_CAUSES} more" if len(rows) > MOST_CAUSES else ""
+    return [f"disturbed: {shown}{more}"]

@@ -1,0 +1,42 @@
+"""Intervals of effects: Student's, from an effect's estimate and its standard error, as its test has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cbench.screen.analysis.result import EffectResult, Ends, MainEffectResult
+from cbench.stats.distributions import t_quantile
+
+
+def of_effect(each: EffectResult, confidence: float, margin: float | None = None) -> Ends | None:
+    """Of an effect that is signed. `margin`: of error of Lenth's method, in place of a standard error."""
+    test = each.test
+    if test is None or test.estimate is None or not each.signed:
+        return None
+    if margin is not None and test.p_family is not None:
+        return test.estimate - margin, test.estimate + margin
+    return _ends(test.estimate, test.se, test.error_df, confidence)
+
+
+def with_levels(each: MainEffectResult, confidence: float) -> MainEffectResult:
+    """With the differences of a factor's levels from the first one, where it has more than two."""
+    test = each.test
+    if test is None or len(test.differences) != len(each.levels) - 1:
+        return each
+    first, *others = each.levels
+    levels = [
+        replace(
+            level,
+            difference=between.estimate,
+            interval=_ends(between.estimate, between.se, test.error_df, confidence),
+        )
+        for level, between in zip(others, test.differences, strict=True)
+    ]
+    return replace(each, levels=(first, *levels))
+
+
+def _ends(estimate: float, se: float | None, df: int | None, confidence: float) -> Ends | None:
+    if se is None or not df:
+        return None
+    half = t_quantile((1 + confidence) / 2, df) * se
+    return estimate - half, estimate + half

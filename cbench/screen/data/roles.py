@@ -1,0 +1,132 @@
+"""What each column of a table is taken for, and in which words that is announced.
+
+A column with a name of its own meaning (`batch`, `seed`, `run` ...) is a factor all the same where its levels are
+crossed with the other factors': nothing else in a table is. A table with `iteration` speaks the language of `cbench
+export`, where `batch`, `boot`, `position` and `workload` mean what they mean there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cbench.screen.data.data import Codes, Columns
+from cbench.tables.columns import Coded, ColumnError, coded
+from quiet import UsageError
+
+BATCHES = ("batch", "boot")
+SHARED = (*BATCHES, "position", "workload")
+KNOWN = ("iteration", *SHARED, "response", "value", "unit", "questionable")
+IGNORED = ("failure", "begun_ns", "ended_ns", "treatment", "trial", "run", "test", "order", "metric", "seed")
+MOST_CROSSED = 10
+"""Levels of a factor with such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the command line says of a table: names of columns. `hard`: factors that change between batches only;
+    `block`: rows that belong together; `batch`: between two resets; `by_order`: the n-th rows are one iteration."""
+
+    factors: Sequence[str] = ()
+    values: Sequence[str] = ()
+    hard: Sequence[str] = ()
+    block: str = ""
+    batch: str = ""
+    by_order: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.factors or self.values or self.hard or self.block or self.batch or self.by_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Names of columns; "" for none. `words`: of each column what it is taken for."""
+
+    factors: tuple[str, ...]
+    batch: str
+    iteration: str
+    position: str
+    workload: str
+    words: Mapping[str, str]
+
+
+def roles(columns: Columns, chosen: Chosen) -> Roles:
+    """Raises UsageError for a column that is not there, or is two things."""
+    values = list(dict.fromkeys(chosen.values or ("value",)))
+    iteration = "iteration" if "iteration" in columns and "iteration" not in chosen.factors else ""
+    named = [each for each in (chosen.block, chosen.batch) if each]
+    for option, name in (("--block", chosen.block), ("--batch", chosen.batch)):
+        if name and name not in columns:
+            raise UsageError(f"{option} {name}: no column {name}; there are {', '.join(list(columns)[:20])}")
+        if name and (name in values or name in chosen.factors or named.count(name) > 1):
+            raise UsageError(f"{option} {name}: is something else as well")
+    codes = {name: _codes(name, columns) for name in columns if name not in (*values, "unit", "response", "value")}
+    factors = list(dict.fromkeys(chosen.factors))
+    if not factors:
+        factors = [name for name in columns if name not in (*KNOWN, *IGNORED, *values, *named)]
+        within = [codes[each] for each in (*BATCHES, iteration) if each in codes] if iteration else []
+        for name in columns:
+            other = name in IGNORED or (not iteration and name in SHARED)
+            if other and name not in named and _crossed(codes[name], [codes[each] for each in factors], within):
+                factors.append(name)
+        factors.sort(key=list(columns).index)
+    free = [each for each in columns if each not in factors and each not in values]
+    batch = chosen.batch or next((name for name in BATCHES if name in free and name != chosen.block), "")
+    position = "position" if "position" in free and "position" not in named else ""
+    workload = "workload" if "workload" in free and "workload" not in named else ""
+    meaning = {
+        **dict.fromkeys(values, "response"),
+        **dict.fromkeys(factors, "factor"),
+        **dict.fromkeys(chosen.hard, "factor, changes between batches only"),
+        batch: "batch, between two resets",
+        iteration: "iteration, one row of each treatment",
+        chosen.block: "block",
+        position: "position in the iteration",
+        workload: "workload, a response each",
+        "response": "name of the response",
+        "unit": "unit of the response",
+        "questionable": "mark of treatments",
+    }
+    words = {}
+    for name in columns:
+        words[name] = meaning.get(name) or f"ignored ({_why(name, codes.get(name), bool(chosen.factors))})"
+    return Roles(tuple(factors), batch, iteration, position, workload, words)
+
+
+def _codes(name: str, columns: Columns) -> Codes:
+    column = columns[name]
+    try:
+        if isinstance(column, np.ndarray):
+            return np.unique(column, return_inverse=True)[1].ravel().astype(np.int32)
+        return coded(name, column, blank=True).codes if not isinstance(column, Coded) else column.codes
+    except (ColumnError, TypeError):
+        return np.zeros(0, dtype=np.int32)
+
+
+def _crossed(column: Codes, factors: Sequence[Codes], within: Sequence[Codes]) -> bool:
+    """Whether each combination of the factors' levels comes with each level; not where an iteration has one level."""
+    levels = np.unique(column).size
+    if not 2 <= levels <= MOST_CROSSED or any(each.size != column.size for each in factors):
+        return False
+    if not factors and column.size < 2 * levels:
+        return False
+    if within and _combined([*within, column])[1] == _combined(within)[1]:
+        return False
+    combos = _combined(factors)[1] if factors else 1
+    return _combined([*factors, column])[1] == combos * levels
+
+
+def _combined(columns: Sequence[Codes]) -> tuple[Codes, int]:
+    cells, at = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return at.ravel().astype(np.int32), int(cells.shape[1])
+
+
+def _why(name: str, codes: Codes | None, named: bool) -> str:
+    if named:
+        return "--factor names others"
+    levels = np.unique(codes).size if codes is not None else 0
+    if levels < 2:
+        return "it has one value"
+    return "its levels are not crossed with the factors'; --factor makes it one"

@@ -1,0 +1,119 @@
+"""Analysis of variance of single values: where iterations are few, incomplete or unknown.
+
+Signed ranks take a whole iteration for one observation, so a handful of iterations can tell nothing. This takes each
+value for one, and noise for normal and alike everywhere: R. A. Fisher, Statistical Methods for Research Workers (1925);
+that F is nearly the permutation test where groups have equally many values is G. E. P. Box, S. L. Andersen, J. R.
+Statist. Soc. B 17 (1955) 1-26. The error is what is left between values of one treatment (and block); where no
+treatment has two, what effects of more than two factors leave; without these interactions stand for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cbench.screen.stats.anova_table import (
+    HIGHER,
+    REPLICATES,
+    WITHIN,
+    AnovaRow,
+    AnovaTable,
+    EffectEstimate,
+    codes,
+)
+from cbench.screen.stats.block_tests import Effect, EffectTest, LevelDifference
+from cbench.screen.stats.effects import Levels, Values
+from cbench.stats.interval import exponent
+
+ANOVA = "analysis of variance"
+REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three factors or more", "interactions"
+"""What the error is made of."""
+MOST_VALUES = 5_000
+"""In blocks: each block is a column of the model. Iterations that are that many have signed ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anova:
+    """`rows`: blocks, effects, higher orders, error, total; `error`: what it is made of, "" where there is none.
+    `untested`: effects and why."""
+
+    rows: tuple[AnovaRow, ...]
+    error: str
+    effects: Mapping[Effect, EffectTest]
+    untested: Mapping[Effect, str]
+
+
+def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[np.intp] | None = None) -> Anova:
+    """`levels`: shape (rows, factors); `values`: shape (rows,), NaN left out; `blocks`: of each row its block, whose
+    differences are no error; None in a completely randomised experiment, whose rows may come in any order."""
+    some = ~np.isnan(values)
+    levels, values = levels[some], values[some]
+    blocks = None if blocks is None else blocks[some]
+    varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
+    every: list[Effect] = [*((each,) for each in varied), *combinations(varied, 2)]
+    if not every or (blocks is not None and values.size > MOST_VALUES):
+        return Anova((), "", {}, dict.fromkeys(every, "there are too many blocks for an analysis of variance"))
+    power = exponent(values)
+    y = np.ldexp(values, -power)
+    scale = float(np.abs(y).max())
+    y = y - y.mean()
+    y = np.zeros_like(y) if float(np.abs(y).max()) <= 1e-14 * scale else y  # rounding is no variance
+    weights, repeats = None, (0.0, 0)
+    if blocks is None:
+        levels, y, weights, repeats = _cells(levels, y)
+    for error in (REPEATS, ORDERS, INTERACTIONS):
+        effects = [each for each in every if error != INTERACTIONS or len(each) == 1]
+        if error == REPEATS and blocks is None and not repeats[1]:
+            continue
+        table = AnovaTable(names, levels, y, weights, repeats)
+        if blocks is not None:
+            table.add(REPLICATES, WITHIN, blocks)
+        table.take(effects, WITHIN)
+        if error == REPEATS and blocks is not None:
+            table.add(HIGHER, WITHIN, codes(levels))
+        table.within()
+        if table.error_df:
+            break
+    else:
+        return Anova((), "", {}, dict.fromkeys(every, "there is one value of each treatment, and nothing to compare"))
+    rows, by_effect = table.finished(2 * power)
+    estimates = table.with_errors(dict.fromkeys(effects, WITHIN), power)
+    tests, untested = {}, dict.fromkeys(every, "interactions stand for the error, as there is no other")
+    for effect, row in by_effect.items():
+        if row.p is None or row.f is None:
+            alike = "the error is 0: values of a treatment are exactly alike, and too coarse for a test"
+            untested[effect] = alike if row.df else "it cannot be told from other effects or from the blocks"
+            continue
+        untested.pop(effect)
+        tests[effect] = tested(ANOVA, row, estimates.get(effect), table.error_df)
+    left = {effect: why for effect, why in untested.items() if effect not in tests}
+    return Anova(rows, error, tests, left)
+
+
+def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[float, int]]:
+    """Each treatment once: its levels, its mean times the root of how many values it has, that root; and the sum of
+    squares between values of one treatment, with its degrees of freedom."""
+    cells, at, counts = np.unique(levels, axis=0, return_inverse=True, return_counts=True)
+    at = at.ravel()
+    means = np.bincount(at, weights=y) / counts
+    left = y - means[at]
+    weights = np.sqrt(counts)
+    return cells, weights * means, weights, (float(left @ left), y.size - counts.size)
+
+
+def tested(by: str, row: AnovaRow, estimate: EffectEstimate | None, df: int) -> EffectTest:
+    """The test of an effect by its row of a table."""
+    size, se = None, None
+    differences: tuple[LevelDifference, ...] = ()
+    if estimate is not None and len(estimate.estimates) == 1:
+        size, se = estimate.estimates[0], None if isnan(estimate.errors[0]) else estimate.errors[0]
+    elif estimate is not None and not any(isnan(each) for each in estimate.errors):
+        pairs = zip(estimate.estimates, estimate.errors, strict=True)
+        differences = tuple(LevelDifference(*pair) for pair in pairs)
+    assert row.p is not None
+    return EffectTest(by, size, se, row.f, row.df, row.p, row.p, None, df, differences)

@@ -1,0 +1,130 @@
+"""Effects of an unreplicated two-level design, told from chance by each other: most of them are inert.
+
+R. V. Lenth, "Quick and easy analysis of unreplicated factorials", Technometrics 31 (1989) 469-473: s0 is 1.5 times the
+median magnitude of the contrasts, PSE 1.5 times the median of those below 2.5 s0. His table is an approximation by
+Student's distribution; here the chances of t = contrast/PSE are counted in simulated contrasts of no effect, as in K.
+Q. Ye, M. Hamada, "Critical values of the Lenth method for unreplicated factorial designs", J. Quality Technology 32
+(2000) 57-66. One error rate for all contrasts: the largest is compared with the largest of as many inert ones, and is
+left out for the next one: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth method", the same 33 (2001) 140-152.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from cbench.screen.stats.block_tests import Effect
+from cbench.screen.stats.effects import Levels, Values
+
+LENTH = "Lenth's pseudo standard error"
+FEWEST = 3
+"""Contrasts."""
+DRAWN = 2_000_000
+"""Simulated contrasts at most."""
+MOST_SETS = 20_000
+LARGEST_ORDER = 4
+"""Factors of an interaction with a name, where there are many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A sum of effects that the design cannot tell apart: `effects`, of the smallest order first, each with its sign,
+    and `signs` of the treatments, shape (treatments,)."""
+
+    effects: tuple[tuple[Effect, int], ...]
+    signs: Values
+
+
+@dataclass(frozen=True, slots=True)
+class LenthTest:
+    """`pse`: in the values' unit; `margin`: of error, of one contrast at the level asked for. Of each contrast its
+    `estimate`, `p` by itself, and `p_family`: of so large a one anywhere in the design, step by step."""
+
+    pse: float
+    margin: float
+    estimates: tuple[float, ...]
+    p: tuple[float, ...]
+    p_family: tuple[float, ...]
+
+
+def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...]:
+    """Of a design whose factors have two levels each: columns that are orthogonal to each other, from main effects to
+    higher orders, each with all effects that are the same column; () where a main effect is not balanced or not
+    orthogonal to the others. `highest`: order; else all, or LARGEST_ORDER where there are many factors."""
+    treatments, factors = levels.shape
+    coded = np.empty((treatments, factors))
+    for factor in range(factors):
+        present = np.unique(levels[:, factor])
+        if present.size > 2:
+            return ()
+        coded[:, factor] = np.where(levels[:, factor] == present[-1], 1.0, -1.0) if present.size == 2 else 0.0
+    varied = [each for each in range(factors) if coded[:, each].any()]
+    order = highest or (len(varied) if 2 ** len(varied) <= 1024 else LARGEST_ORDER)
+    kept: list[tuple[Values, list[tuple[Effect, int]]]] = []
+    most = sum(comb(len(varied), size) for size in range(1, order + 1))
+    matrix = np.empty((min(most, treatments), treatments))
+    for effect in (each for size in range(1, order + 1) for each in combinations(varied, size)):
+        signs = np.prod(coded[:, list(effect)], axis=1)
+        shared = np.rint(matrix[: len(kept)] @ signs).astype(int)
+        same = np.flatnonzero(np.abs(shared) == treatments)
+        if same.size:
+            kept[int(same[0])][1].append((effect, 1 if shared[same[0]] > 0 else -1))
+        elif abs(float(signs.sum())) > 0.5 or shared.any():
+            if len(effect) == 1:
+                return ()
+        elif len(kept) < treatments - 1:
+            matrix[len(kept)] = signs
+            kept.append((signs, [(effect, 1)]))
+    return tuple(Contrast(tuple(effects), signs) for signs, effects in kept)
+
+
+def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -> LenthTest | None:
+    """`means`: one value of each treatment. None with too few contrasts, or where more than half of them are 0."""
+    m = len(values)
+    if m < FEWEST:
+        return None
+    estimates = np.array([float(each.signs @ means) for each in values]) * (2 / means.size)
+    sizes = np.abs(estimates)
+    sizes[sizes < 1e-13 * float(np.abs(means).max())] = 0.0
+    pse = float(pseudo_error(sizes[np.newaxis])[0])
+    if not pse > 0:
+        return None
+    singles, _ = _null(m)
+    t = sizes / pse
+    p = (np.searchsorted(-singles, -t * (1 - 1e-12), side="right") + 1) / (singles.size + 1)
+    margin = pse * float(np.quantile(singles, confidence))
+    family = np.empty(m)
+    largest = 0.0
+    descending = np.argsort(-sizes, kind="stable")
+    for place, at in enumerate(descending.tolist()):
+        rest = sizes[descending[place:]]
+        error = float(pseudo_error(rest[np.newaxis])[0]) if rest.size >= FEWEST else 0.0
+        if largest < 1 and error > 0:
+            _, most = _null(rest.size)
+            tail = int(np.count_nonzero(most >= sizes[at] / error * (1 - 1e-12)))
+            largest = max(largest, (tail + 1) / (most.size + 1))
+        else:
+            largest = 1.0
+        family[at] = largest
+    return LenthTest(pse, margin, tuple(estimates.tolist()), tuple(p.tolist()), tuple(family.tolist()))
+
+
+def pseudo_error(sizes: Values) -> Values:
+    """PSE of magnitudes, shape (sets, contrasts)."""
+    first = 1.5 * np.median(sizes, axis=1, keepdims=True)
+    near = np.where((sizes < 2.5 * first) | (first == 0), sizes, np.nan)
+    return np.asarray(1.5 * np.nanmedian(near, axis=1))
+
+
+@lru_cache(maxsize=64)
+def _null(m: int) -> tuple[Values, Values]:
+    """Of so many inert contrasts: |t| of single ones, descending, and the largest of each set."""
+    draw = np.random.default_rng([1989, m])
+    sizes = np.abs(draw.standard_normal((min(MOST_SETS, max(1000, DRAWN // m)), m)))
+    t = sizes / pseudo_error(sizes)[:, np.newaxis]
+    return -np.sort(-t, axis=None), t.max(axis=1)

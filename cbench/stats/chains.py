@@ -1,0 +1,78 @@
+"""Chains of additions around trials: how many cycles a trial took, and whether they can tell that at all.
+
+A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A trial
+is kept when both of its narrow chains agree: nothing interrupted one of them, and the frequency did not change between
+them. A wide chain takes all that the core can execute in a cycle. On a core that runs another thread it takes longer
+beside the narrow one: then the trial may have taken longer too, and no clock shows that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cbench.model import DISAGREE, SHARED, Calibration, ChainTimes, Trial, TrialCause
+from quiet import chains_agree, unshared_ratio
+
+MARKS = (DISAGREE, SHARED)
+STEPS = 2
+NARROWER = 0.02
+"""As in quiet's chains: by how many steps of the clock and by which share readings may differ."""
+SLOWEST = 1.02
+"""Chains that disagree count as at most so many times as long as the fastest before: both may have been interrupted. A
+trial that is left out then rather has too many cycles than too few."""
+
+
+def cycles(times: ChainTimes, calibration: Calibration) -> float:
+    """What a trial took: by both chains, where they disagree by the shorter one. An interruption makes one longer."""
+    chain = (times.before + times.after) / 2 - calibration.edge
+    if not chains_agree(times.before, times.after, calibration.step):
+        most = SLOWEST * calibration.ticks_per_cycle * times.length
+        chain = min(min(times.before, times.after) - calibration.edge, most)
+    return times.ticks * times.length / chain if chain > 0 else 0.0
+
+
+def wide_ratio(times: ChainTimes) -> float:
+    """Wide by narrow, before or after the trial, whichever is more."""
+    return max(times.wide_before / times.before, times.wide_after / times.after)
+
+
+def marked(trials: Sequence[Trial], calibration: Calibration | None) -> list[Trial]:
+    """The trials of one process, with a cause for each that is not kept."""
+    timed = [trial.chains for trial in trials if trial.chains]
+    if calibration is None or len(timed) < len(trials):
+        return list(trials)
+    found, _ = marks(timed, calibration.step, calibration.machine)
+    return [_with_mark(trial, mark) for trial, mark in zip(trials, found, strict=True)]
+
+
+def unmarked(trial: Trial) -> tuple[TrialCause, ...]:
+    """Its causes, without those that its chains show."""
+    return tuple(cause for cause in trial.causes if cause.kind not in MARKS)
+
+
+def _with_mark(trial: Trial, mark: str) -> Trial:
+    others = unmarked(trial)
+    if not mark and len(others) == len(trial.causes):
+        return trial
+    return replace(trial, causes=(*others, TrialCause(mark)) if mark else others)
+
+
+def kept(trial: Trial) -> bool:
+    """Whether its chains allow to tell its cycles."""
+    return trial.valid and not any(cause.kind in MARKS for cause in trial.causes)
+
+
+def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[str], str]:
+    """For each trial "", DISAGREE or SHARED; and why no trial can be kept, else ""."""
+    agreeing = [chains_agree(each.before, each.after, step) for each in trials]
+    ratios = [(each.wide_before / each.before, each.wide_after / each.after) for each in trials]
+    alone, why = unshared_ratio([max(pair) for pair, same in zip(ratios, agreeing, strict=True) if same], machine)
+    found = []
+    for each, pair, same in zip(trials, ratios, agreeing, strict=True):
+        margin = (alone or 0.0) * NARROWER + STEPS * step / each.before
+        if not same or min(pair) < (alone or 0.0) - margin:  # an interruption of a narrow chain
+            found.append(DISAGREE)
+        else:
+            found.append(SHARED if max(pair) > (alone or 0.0) + margin else "")
+    return found, why

@@ -1,0 +1,221 @@
+"""The number that stands for all trials of a workload, and an interval around it; or why there is none.
+
+Each process gives its floor where that repeats, else the robust center of its trials. Calibrated cycles are told only
+from trials whose chains agree on a core that is not shared, and only when these are enough: on a machine kept busy by
+others the few that seem undisturbed are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+
+from cbench.model import DISAGREE, SHARED, Calibration, ChainTimes, Counter, Trial
+from cbench.stats import chains
+from cbench.stats.center import Center, across, center
+from cbench.stats.summary import by_chance, floor
+
+ON_FLOOR = 0.05
+"""At least such a share of the undisturbed trials lies on a floor that repeats."""
+SLOWER = 1.01
+KEPT_SHARE, KEPT_LEAST = 0.05, 30
+"""Fewer trials, of all or at all, tell nothing about cycles; of less than twice as many, half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """`value` and `interval` are None where `how` says why it cannot be told."""
+
+    value: float | None
+    unit: str
+    interval: tuple[float, float] | None
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFigures:
+    """What the chains showed, over all processes.
+
+    `uncertainty`: half the headline's interval as a share of its value; None where there is none. `resolution`: how
+    finely chains and trial are read, as a share. `disagree`, `shared`: shares of the trials. `ticks_per_cycle`: median
+    of the trials that are kept; the frequencies and `value_ns`, the headline as a time, are None where unknown.
+    `shared_times`: how many times as long the wide chains took on the shared core, None where it never was.
+    `below`: the share of kept trials at more than 1 % less than the highest frequency.
+    """
+
+    length: int
+    step: int
+    trials: int
+    kept: int
+    disagree: float
+    shared: float
+    shared_times: float | None
+    resolution: float
+    uncertainty: float | None
+    ticks_per_cycle: float | None
+    hz: float | None
+    low_hz: float | None
+    high_hz: float | None
+    below: float | None
+    value_ns: float | None
+    why: str
+
+
+def headline(processes: Sequence[Sequence[Trial]], base: Sequence[Sequence[Trial]], counter: Counter) -> Headline:
+    """Of the trials of each process; `base`: those of them that a floor is taken from."""
+    if counter.calibration:
+        return _calibrated(processes, counter, counter.calibration)
+    step = counter.quantum or 1
+    floors = [_floor([trial.value for trial in trials], step) for trials in base]
+    known = [each for each in floors if each is not None]
+    if len(known) == len(floors) and known:
+        ends = min(known), max(known)
+        where = "the floor" if len(known) == 1 else f"the median of {len(known)} processes' floors"
+        return Headline(median(known), counter.unit, (float(ends[0]), float(ends[1])), where)
+    values = [[trial.value for trial in trials] for trials in base if trials]
+    if not values:
+        return Headline(None, counter.unit, None, "cannot tell: no trial counted all of the time")
+    return _centers(values, step, counter.unit, "trials")
+
+
+def _floor(values: Sequence[int], step: int) -> int | None:
+    lowest = floor(values)
+    if lowest is None or by_chance(values, lowest, step):
+        return None
+    return lowest if sum(abs(value - lowest) <= step for value in values) >= ON_FLOOR * len(values) else None
+
+
+def _centers(values: Sequence[Sequence[float]], resolution: float, unit: str, which: str) -> Headline:
+    each = [center(process, resolution) for process in values]
+    found: Center = each[0] if len(each) == 1 else across(each)
+    total = sum(map(len, values))
+    how = f"where {total:,} {which} lie densest"
+    if len(each) > 1:
+        how = f"the median of {len(each)} processes, each where its {which} lie densest ({total:,})"
+    return Headline(found.value, unit, (found.low, found.high), how)
+
+
+def needed(count: int) -> int:
+    """How many of so many trials have to be kept."""
+    return max(ceil(KEPT_SHARE * count), min(KEPT_LEAST, ceil(count / 2)))
+
+
+def _calibrated(processes: Sequence[Sequence[Trial]], counter: Counter, calibration: Calibration) -> Headline:
+    if calibration.obstacle:
+        return Headline(None, counter.unit, None, f"cannot tell: {calibration.obstacle}")
+    usable = [_undisturbed([trial for trial in trials if chains.kept(trial)], len(trials)) for trials in processes]
+    enough = [kept for kept, trials in zip(usable, processes, strict=True) if len(kept) >= needed(len(trials))]
+    if 2 * len(enough) <= len(processes) and len(enough) < len(processes):
+        return Headline(None, counter.unit, None, f"cannot tell: {why_not(processes, calibration)}")
+    times = [[trial.chains for trial in kept if trial.chains] for kept in enough]
+    values = [[chains.cycles(each, calibration) for each in process] for process in times]
+    resolution = max(
+        median(row) * resolution_of(process, calibration) for row, process in zip(values, times, strict=True)
+    )
+    return _centers(values, resolution, counter.unit, "trials with agreeing chains")
+
+
+def _undisturbed(kept: list[Trial], of: int) -> list[Trial]:
+    """Those of the kept trials in which nothing is known to have come between, where these are enough."""
+    clean = [trial for trial in kept if not trial.causes]
+    return clean if len(clean) >= needed(of) else kept
+
+
+def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
+    """The share of trials with a known interruption among those that a headline is made of."""
+    used = [trial for trials in processes for trial in _undisturbed([t for t in trials if chains.kept(t)], len(trials))]
+    return sum(bool(trial.causes) for trial in used) / len(used) if used else 0.0
+
+
+def resolution_of(times: Sequence[ChainTimes], calibration: Calibration) -> float:
+    """By which share a trial's cycles move when the clock's readings move by half a step each; 1 with no trial."""
+    if not times:
+        return 1.0
+    ticks, both = median(each.ticks for each in times), median(each.before + each.after for each in times)
+    return calibration.step / 2 * (1 / ticks + 1 / both) if ticks and both else 1.0
+
+
+def figures(
+    processes: Sequence[Sequence[Trial]], calibration: Calibration, found: Headline, rates: Sequence[float | None]
+) -> CalibrationFigures:
+    """`rates`: each process's ticks of the clock in a second."""
+    usable = [trial.chains for trials in processes for trial in trials if trial.chains and chains.kept(trial)]
+    shared, disagree = shares(processes)
+    ticks = sorted((each.before + each.after - 2 * calibration.edge) / (2 * each.length) for each in usable)
+    known = [rate for rate in rates if rate]
+    rate = median(known) if known and ticks else None
+    last = len(ticks) - 1
+    low, middle, high = (ticks[round(share * last)] for share in (0.05, 0.5, 0.95)) if ticks else (0.0, 0.0, 0.0)
+    width = None if found.interval is None else found.interval[1] - found.interval[0]
+    return CalibrationFigures(
+        length=calibration.length,
+        step=calibration.step,
+        trials=sum(map(len, processes)),
+        kept=len(usable),
+        disagree=disagree,
+        shared=shared,
+        shared_times=_shared_times(processes, usable),
+        resolution=resolution_of(usable, calibration),
+        uncertainty=None if width is None or not found.value else width / 2 / found.value,
+        ticks_per_cycle=middle if ticks else None,
+        hz=rate / middle if rate else None,
+        low_hz=rate / high if rate else None,
+        high_hz=rate / low if rate else None,
+        below=sum(each > ticks[0] * SLOWER for each in ticks) / len(ticks) if ticks else None,
+        value_ns=found.value * middle * 1e9 / rate if rate and found.value is not None else None,
+        why=why_not(processes, calibration) if found.value is None else "",
+    )
+
+
+def _shared_times(processes: Sequence[Sequence[Trial]], usable: Sequence[ChainTimes]) -> float | None:
+    beside = [
+        chains.wide_ratio(trial.chains)
+        for trials in processes
+        for trial in trials
+        if trial.chains and any(cause.kind == SHARED for cause in trial.causes)
+    ]
+    return median(beside) / median(map(chains.wide_ratio, usable)) if beside and usable else None
+
+
+def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> str:
+    """Why too few trials are kept."""
+    times = [[trial.chains for trial in trials if trial.chains] for trials in processes]
+    reasons = [chains.marks(each, calibration.step, calibration.machine)[1] for each in times]
+    total = sum(map(len, processes))
+    shared, disagree = shares(processes)
+    kept = sum(chains.kept(trial) for trials in processes for trial in trials)
+    line = f"the chains of only {kept:,} of {total:,} trials agree on an unshared core"
+    line += f" ({disagree:.0%} disagree, {shared:.0%} ran beside another thread of the core)"
+    known = [reason for reason in reasons if reason]
+    return f"{known[0]}; {line}" if known else line
+
+
+def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float]:
+    """Of trials on a shared core, and of those whose chains disagree."""
+    marks = [cause.kind for trials in processes for trial in trials for cause in trial.causes]
+    total = sum(map(len, processes))
+    return marks.count(SHARED) / total, marks.count(DISAGREE) / total
+
+
+def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
+    """Two lines in words: how finely cycles are told, and why not of all trials."""
+    if found.value is None:
+        return found.how
+    share = f"{100 * (figures.uncertainty or 0):.2g} %"
+    first = f"repeats to +-{share}: half of {figures.kept:,} trials and all but a few of the lower ones; "
+    first += f"the clock resolves {100 * figures.resolution:.2g} %"
+    left_out = figures.trials - figures.kept
+    if not left_out:
+        return f"{first}\nthe chains of every trial agree"
+    times = f" (wide chains took {figures.shared_times:.1f} times as long)" if figures.shared_times else ""
+    reasons = [
+        f"{round(share * figures.trials):,} {words}"
+        for share, words in (
+            (figures.disagree, "because their chains disagree (interrupted, or the frequency changed)"),
+            (figures.shared, f"because the core was shared with another thread{times}"),
+        )
+        if share
+    ]
+    return f"{first}\n{left_out:,} left out: {', '.join(reasons)}"

@@ -1,0 +1,88 @@
+"""The results of a harness: read by cbench.formats, and assigned to the tests that were run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Sequence
+from itertools import chain
+from pathlib import Path
+from statistics import median
+
+from cbench.formats import registry
+from cbench.formats.reader import TestSample
+from cbench.study.process.run_command import Execution
+from cbench.study.records import StoredFacts
+from quiet import UsageError, one_line
+
+BETWEEN = " /:"
+"""Between the parts of a result's name."""
+
+
+class NoResultsError(Exception):
+    """A process has left no results that can be read; the text says why."""
+
+
+def read(done: Execution, results: str) -> tuple[TestSample, ...]:
+    """What a process has written to the path `results`. Raises NoResultsError."""
+    if not os.path.exists(results):
+        raise NoResultsError(f"ended with {done.code} and wrote no results: {last_line(done)}")
+    try:
+        return registry.read(Path(results))
+    except UsageError as error:
+        raise NoResultsError(f"its results: {str(error).removeprefix(f'{results}: ')}") from None
+
+
+def last_line(done: Execution) -> str:
+    """What a process says of its end: its last line that has the word error, or else its last line."""
+    lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
+    named = [line for line in lines if "error" in line.lower()] or lines
+    return one_line(named[-1].strip()) if named else "it printed nothing"
+
+
+def assigned(samples: Sequence[TestSample], tests: Container[str]) -> dict[str, dict[str, TestSample]]:
+    """For each test that has some its results, by metric, in the order of the results.
+
+    A result is that of the test with its name, or else of the one with the longest name that its own begins with, up to
+    a character that is no part of a word: Go's `BenchmarkA/sub-8` is one of `BenchmarkA`, Catch2's `case: loop` of
+    `case`. One such result has the metric "", several the rest of their names.
+    """
+    of_test: dict[str, dict[str, TestSample]] = {}
+    for sample in samples:
+        owner = _owner(sample.name, tests)
+        if owner is not None:
+            of_test.setdefault(owner, {})[sample.name[len(owner) :]] = sample
+    return {test: _short(found) for test, found in of_test.items()}
+
+
+def _owner(name: str, tests: Container[str]) -> str | None:
+    if name in tests:
+        return name
+    ends = (end for end in range(len(name) - 1, 0, -1) if not (name[end].isalnum() or name[end] == "_"))
+    return next((name[:end] for end in ends if name[:end] in tests), None)
+
+
+def _short(results: dict[str, TestSample]) -> dict[str, TestSample]:
+    """By the rest of the names, without the words that all of them begin with."""
+    common = min(results)
+    while not all(rest.startswith(common) for rest in results):
+        common = common[:-1]
+    while common and any(_within_word(rest, len(common)) for rest in results):
+        common = common[:-1]
+    return {rest[len(common) :].strip(): sample for rest, sample in results.items()}
+
+
+def _within_word(text: str, at: int) -> bool:
+    return at < len(text) and text[at] not in BETWEEN and text[at - 1] not in BETWEEN
+
+
+def value(sample: TestSample) -> float:
+    """The median of all that was measured of it in this process."""
+    return float(median(chain.from_iterable(sample.processes)))
+
+
+def facts(results: dict[str, TestSample]) -> StoredFacts:
+    """What is stored beside the medians: of each metric its unit and all samples."""
+    return {
+        metric: {"unit": sample.unit, "values": [*chain.from_iterable(sample.processes)]}
+        for metric, sample in results.items()
+    }

@@ -1,0 +1,16 @@
+"""A shop's prices. Its cache is a list that everybody in the process shares, and that nobody ever empties."""
+
+from __future__ import annotations
+
+_CACHE: list[tuple[str, int]] = [("bread", 3), ("milk", 2)]
+
+
+def remember(name: str, price: int) -> None:
+    """Keep the price; the latest first."""
+    if (name, price) not in _CACHE:
+        _CACHE.insert(0, (name, price))
+
+
+def price(name: str) -> int:
+    """Search the whole cache."""
+    return next(value for known, value in _CACHE if known == name)

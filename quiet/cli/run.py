@@ -1,0 +1,121 @@
+"""`quiet run`, `quiet lock` and the hidden `quiet run-helper`. Loads little: a short run should cost little."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from quiet.console import one_line
+from quiet.errors import UsageError
+from quiet.run import commands
+from quiet.run.options import FrontOptions, RunRequest
+
+TYPE_CHECKING = False  # as typing has it
+if TYPE_CHECKING:
+    from quiet.run.protocol import RunEnded, RunReady, Waiting
+
+
+def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
+    """Apply, run a command on the isolated CPUs, restore. Exits with the command's exit code, or 4 (see restore)."""
+    from quiet.run import front, report
+
+    limits = report.limits(own)
+    lingers = options.linger_s
+    command = _contained(command, own)
+    options = options._replace(
+        profile=_absolute(options.profile),
+        pinned=commands.pins_itself(command)[:200],
+        observe=report.wanted(own),
+        trace=report.traced(own),
+    )
+    events = front.RunEvents(_waiting, _ready, lambda ended: _ended(ended, lingers))
+    code, ended = front.run(options, own.as_user, command, events)
+    if ended is None:
+        return code
+    if not own.quiet_report:
+        for line in ended.lines:
+            note(line)
+    return report.judged(own, limits, ended, command, code, note)
+
+
+def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
+    """The command, with the option that brings its container to the isolated CPUs or a warning about it."""
+    if not commands.is_engine(command):
+        return command
+    from quiet.host.reader import Reader
+    from quiet.run import identity
+    from quiet.targets.cgroup import group
+
+    user = identity.wanted(own.as_user)
+    start = commands.find_start(command, group(Reader()), user.uid if user else os.geteuid())
+    if start is None:
+        return command
+    if own.container and start.option:
+        return start.added(command)
+    note(commands.warning(start))
+    return command
+
+
+def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
+    """Run a command while no other run is on the isolated CPUs. Changes nothing, needs no root."""
+    from quiet.run import lock as locking
+
+    return locking.lock(command, share, wait_s, note)
+
+
+def helper() -> int:
+    """What `quiet run` starts with sudo."""
+    from quiet.run import entry
+
+    return entry.run_helper()
+
+
+def seconds(text: str | None, option: str) -> float | None:
+    """A time of an option in seconds. Raises UsageError."""
+    if text is None:
+        return None
+    plain = text.removesuffix("s").strip()
+    whole, _, part = plain.partition(".")
+    if not (plain.isascii() and (whole + part).isdigit() and len(plain) < 10):
+        raise UsageError(f"{option}: seconds such as 30, not {text!r}")
+    return float(plain)
+
+
+def wait_limit(wait: str | None, no_wait: bool) -> float | None:
+    """How long to queue; None: for ever. Raises UsageError."""
+    if wait is not None and no_wait:
+        raise UsageError("--wait and --no-wait contradict each other; give one of them")
+    return 0.0 if no_wait else seconds(wait, "--wait")
+
+
+def _absolute(profile: str) -> str:
+    """A profile's name, or the whole path of a file: the helper is in another folder."""
+    return os.path.abspath(profile) if "/" in profile or profile.endswith(".toml") else profile
+
+
+def note(text: str) -> None:
+    """A message beside the command's output."""
+    sys.stderr.write(f"quiet: {one_line(text)}\n")
+
+
+def _waiting(message: Waiting) -> None:
+    note(message.text)
+
+
+def _ready(message: RunReady) -> None:
+    changes = f"{message.changes} change{'' if message.changes == 1 else 's'}"
+    note(f"{message.profile} on CPUs {message.cpus}: {changes}, {message.skips} left alone")
+    for text in message.notes:
+        note(text)
+
+
+def _ended(message: RunEnded, lingers: float) -> None:
+    if message.stays and lingers:
+        note(f"the profile stays applied for the next runs; it is restored when for {lingers:g} s there is none")
+    elif message.stays:
+        note("the profile stays applied: it was before, or another quiet run still uses it")
+    elif message.complete:
+        note(f"restored {message.restored} setting{'' if message.restored == 1 else 's'}, nothing left changed")
+    for text in message.notes:
+        note(text)

@@ -1,0 +1,31 @@
+"""`quiet why`: the report on stderr, the JSON where it is wanted, and the command's own exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from quiet.console import check_savable, emit_json, one_line, save
+
+
+def why(command: Sequence[str], profile: str, report: str | None, no_trace: bool, as_json: bool) -> int:
+    """Run a command and report what disturbed it. Exits with the command's exit code."""
+    from quiet.cli import json_output, text
+    from quiet.noise import command_report
+    from quiet.settings.profile import load
+    from quiet.why.why import why as observe
+
+    if report is not None:
+        check_savable(report, "--report")
+    done = observe(command, load(profile), not no_trace)
+    if report is not None:
+        save(report, json.dumps(json_output.to_object(done), indent=1) + "\n", "--report")
+    if as_json:
+        emit_json(json_output.to_object(done))
+    elif report is None:
+        for line in (command_report.summary(done), command_report.cpus(done)):
+            text.note(line)
+        for line in (*command_report.lines(done), *command_report.prediction(done)):
+            sys.stderr.write(one_line(line) + "\n")
+    return done.exit_code

@@ -1,0 +1,255 @@
+"""The queue for the isolated CPUs: a file for each run, in /run/quiet/queue, in the order of arrival.
+
+A ticket is valid while its owner keeps a kernel lock on it, so one whose owner was killed counts for nothing. Whoever
+is first in the queue then locks `turn`, which decides: two runs never go on at once, whatever is in the folder. Every
+user may take part (mode 1777): a ticket's user is the owner of its file, its age is what the kernel recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from quiet.console import one_line
+from quiet.errors import Refused
+from quiet.host.files import Files
+from quiet.host.lock import FOLDER, make_folders
+from quiet.host.proc import status_field
+from quiet.host.reader import FLOCK, Reader
+
+QUEUE = f"{FOLDER}/queue"
+_TURN = f"{QUEUE}/turn"
+_NAME = re.compile(r"[0-9]{20}-[0-9]{1,10}")
+_MOST = 2048  # bytes of a ticket
+_COMMAND = 160  # characters of a command that are kept
+_POLL_S, _POLL_FIRST_S = 0.1, 0.02
+_ANCESTORS = 256
+
+
+class Ticket(NamedTuple):
+    """A run in the queue. `pid` is 0 where the user who owns the ticket claims a process of somebody else."""
+
+    name: str
+    pid: int
+    uid: int
+    command: str
+    share: bool
+    since: float  # of its arrival, in seconds since the epoch
+    running: bool
+
+
+class Position(NamedTuple):
+    """Where a run stands: who is on the CPUs (None: nobody yet), and how many others are before it."""
+
+    holder: Ticket | None
+    ahead: int
+
+
+Wait = Callable[[Position, float], bool]
+
+
+def queue(reader: Reader) -> list[Ticket]:
+    """The valid tickets, in order: those on the CPUs first."""
+    found = [ticket for name in reader.names(QUEUE) if (ticket := _read(reader, name))]
+    tickets = [ticket for _, ticket in sorted(found, key=lambda item: (item[0], item[1].name))]
+    sharing = [t for n, t in enumerate(tickets) if t.share and all(before.share for before in tickets[:n])]
+    first = sharing or tickets[:1]
+    return [ticket._replace(running=ticket in first) for ticket in tickets]
+
+
+def holder_above(reader: Reader, pid: int) -> Ticket | None:
+    """The ticket on the CPUs that a process, or one above it, has taken: its run may use them too."""
+    owners = {ticket.pid: ticket for ticket in queue(reader) if ticket.running and ticket.pid}
+    for _ in range(_ANCESTORS):
+        if pid in owners or pid < 2:
+            break
+        pid = int(status_field(reader.text(f"/proc/{pid}/status"), "PPid") or 0)
+    return owners.get(pid)
+
+
+def make_queue(host: Files) -> None:
+    """Make the folder and the file `turn`; root does it. Raises Refused."""
+    try:
+        make_folders(host, QUEUE)
+        with host.place(QUEUE) as place:
+            if os.stat(place).st_mode & 0o7777 != 0o1777:
+                os.chmod(place, 0o1777)  # noqa: S103 - every user may queue, and remove only what is theirs
+        os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
+    except OSError as error:
+        raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None
+
+
+class Turn:
+    """A place in the queue, and then the turn. Forks share it: it ends with the last of them, or when one closes it."""
+
+    def __init__(self, host: Files, pid: int, command: str, share: bool = False, uid: int | None = None) -> None:
+        self._host, self._share, self._turn = host, share, -1
+        fields = {"pid": pid, "uid": os.geteuid() if uid is None else uid, "command": command[:_COMMAND]}
+        text = json.dumps({**fields, "share": share}).encode()[:_MOST]
+        self.name, self._fd = _enqueue(host, text, pid)
+
+    def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
+        """Wait for the turn. `wait` waits so long and returns False to give up. False when that or the limit came."""
+        end = None if limit_s is None else time.monotonic() + limit_s
+        while True:
+            position = self._position()
+            if position.ahead == 0 and self._take():
+                return True
+            if end is not None and time.monotonic() >= end:
+                return False
+            if not wait(position, _POLL_FIRST_S if position.ahead < 2 else _POLL_S * position.ahead):
+                return False
+
+    def close(self) -> None:
+        """Leave the queue, for every process that shares this place."""
+        with contextlib.suppress(OSError):
+            self._host.unlink(f"{QUEUE}/{self.name}")
+        if self._turn >= 0:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+            os.close(self._turn)
+        os.close(self._fd)
+
+    def _position(self) -> Position:
+        """Raises Refused when somebody has removed the ticket."""
+        tickets = queue(self._host)
+        names = [ticket.name for ticket in tickets]
+        if self.name not in names:
+            raise Refused("its ticket was removed from the queue; nothing was changed")
+        before = tickets[: names.index(self.name)]
+        blocking = [ticket for ticket in before if not (ticket.share and self._share)]
+        if self._share and not blocking:
+            return Position(None, 0)
+        return Position(before[0] if before else None, len(before))
+
+    def _take(self) -> bool:
+        if self._turn < 0:
+            self._turn = _open(self._host, _TURN)
+        try:
+            fcntl.flock(self._turn, (fcntl.LOCK_SH if self._share else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
+    """A ticket with this text: its name, and its locked file. It gets its name when it is locked already."""
+    name = f"{time.monotonic_ns():020}-{pid % 10**10}"
+    new = f"{QUEUE}/.{name}-{os.getpid()}"
+    try:
+        _remove_dead(host)
+        fd = host.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        try:
+            os.fchmod(fd, 0o644)  # whatever the umask: others test its lock
+            os.write(fd, text)
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
+            with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
+                os.rename(here, there)
+        except OSError:
+            os.close(fd)
+            raise
+    except FileNotFoundError:
+        hint = "root makes it: `sudo quiet lock -- true`, or any `quiet run`"
+        raise Refused(f"there is no queue on this host yet, {QUEUE}; {hint}") from None
+    except OSError as error:
+        raise Refused(f"the queue {QUEUE} cannot be used: {error.strerror}; nothing was changed") from None
+    return name, fd
+
+
+def _remove_dead(host: Files) -> None:
+    """Remove the tickets that killed runs have left, where this user may."""
+    for name in host.names(QUEUE):
+        if _NAME.fullmatch(name) and _read(host, name) is None:
+            with contextlib.suppress(OSError):
+                host.unlink(f"{QUEUE}/{name}")
+
+
+def _read(reader: Reader, name: str) -> tuple[int, Ticket] | None:
+    """The time of a ticket and what is in it; None for what is none, or not valid any more."""
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        fd = _open(reader, f"{QUEUE}/{name}")
+    except OSError:
+        return None
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
+        if struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK:
+            return None
+        return found.st_ctime_ns, _parse(reader, name, found, os.read(fd, _MOST))
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOLCK):
+            return None
+        raise
+    finally:
+        os.close(fd)
+
+
+def _open(reader: Reader, path: str) -> int:
+    """Open what is there itself, also where somebody has laid a link or a FIFO. Raises OSError."""
+    with reader.place(path, follow=False) as place:
+        return os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+
+
+def _parse(reader: Reader, name: str, found: os.stat_result, text: bytes) -> Ticket:
+    """What a ticket says of itself, as far as it may be believed: only root speaks for others."""
+    pid, uid, command, share = 0, found.st_uid, "", False
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        data = json.loads(text)
+        share = data["share"] is True
+        command = one_line(str(data["command"])[:_COMMAND])
+        uid = int(data["uid"]) if found.st_uid == 0 else uid
+        claimed = int(data["pid"])
+        owner = status_field(reader.text(f"/proc/{claimed}/status"), "Uid") or ""
+        pid = claimed if found.st_uid == 0 or owner.split()[:1] == [str(uid)] else 0
+    return Ticket(name, pid, uid, command, share, found.st_ctime, False)
+
+
+@contextlib.contextmanager
+def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: float | None = None) -> Iterator[None]:
+    """Hold the turn inside the block; nothing to wait for where a process above this one holds it.
+
+    Raises Refused when it does not come within the limit, or there is no queue.
+    """
+    if holder_above(host, os.getpid()):
+        yield
+        return
+    if os.geteuid() == 0:
+        make_queue(host)
+    turn = Turn(host, os.getpid(), command, share)
+    try:
+        if not turn.wait(wait, limit_s):
+            raise Refused(f"{refusal(host)}; nothing was run")
+        yield
+    finally:
+        turn.close()
+
+
+def refusal(reader: Reader) -> str:
+    """Why a run that does not wait, or not any longer, is refused."""
+    holder = next((ticket for ticket in queue(reader) if ticket.running), None)
+    return f"the isolated CPUs are in use{f' by {described(holder)}' if holder else ''}"
+
+
+def described(ticket: Ticket) -> str:
+    """A ticket in words: its process, user, command and age."""
+    pid = f"PID {ticket.pid}" if ticket.pid else "another process"
+    command = f": {ticket.command}" if ticket.command else ""
+    return f"{pid} (uid {ticket.uid}{command}, for {max(time.time() - ticket.since, 0):.0f} s)"
+
+
+def waiting(position: Position) -> str:
+    """A position in words."""
+    who = described(position.holder) if position.holder else "another run"
+    return f"waiting for {who}, {position.ahead} ahead"

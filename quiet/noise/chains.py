@@ -1,0 +1,105 @@
+"""Statistics of chains of additions (c/chain.h): how many ticks a core cycle takes, and whether the core is shared.
+
+A narrow chain takes one core cycle an addition, so ticks / cycles = (chain's ticks) / length, at that moment. A wide
+chain takes all that the core can execute in a cycle, so it takes longer when another thread runs on the same core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+
+AGREE = 0.001
+"""How far two narrow chains may differ, as a share; and by STEPS steps of the clock, whichever is more."""
+STEPS = 2
+NARROWER = 0.02
+"""Of wide by narrow: how far above its lowest cluster a core counts as unshared."""
+CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
+"""The lowest cluster: so wide as a share, with so many of the values, at least so many."""
+ALONE = {"x86_64": 0.3}
+"""Wide by narrow of an unshared core at most. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the 5 of
+Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread.
+Elsewhere cores with 2 ALUs (0.53) are as common as those with several threads are rare."""
+EMULATOR = "additions side by side, or with carry, take longer than on any processor: an emulator"
+ALWAYS = "the core is shared all the time"
+SCALAR = 0.85
+"""From here on additions side by side take as long as one after the other."""
+TRANSLATED = {"x86_64": 2.5, "aarch64": 1.5}
+"""Additions with carry take so many times as long as others only where a program does them. On processors: as long,
+twice as long on Intel's before 2014; in QEMU 3 times (arm64) and 12 times (x86-64)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A narrow and a wide chain right after each other, in ticks."""
+
+    narrow: int
+    wide: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSpeed:
+    """Ticks per cycle of the narrow chains that agree with the next, sorted; and the share of chains on a core that was
+    shared, None where they cannot show it. No `rates`: `why`."""
+
+    rates: tuple[float, ...]
+    shared: float | None
+    why: str = ""
+
+
+def chains_agree(one: int, other: int, step: int) -> bool:
+    """Whether two narrow chains show the same frequency; `step`: of the clock, in ticks."""
+    return abs(one - other) <= max(AGREE * min(one, other), STEPS * step)
+
+
+def lowest_cluster(values: Sequence[float], width: float = CLUSTER, share: float = CLUSTER_SHARE) -> float | None:
+    """The middle of the lowest values that lie together; None without such a cluster."""
+    ordered = sorted(values)
+    least = max(min(CLUSTER_LEAST, len(ordered)), round(share * len(ordered)), 1)
+    for at in range(len(ordered) - least + 1):
+        last = at + least - 1
+        if ordered[last] <= ordered[at] * (1 + width):
+            while last + 1 < len(ordered) and ordered[last + 1] <= ordered[at] * (1 + width):
+                last += 1
+            return median(ordered[at : last + 1])
+    return None
+
+
+def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None, str]:
+    """Wide by narrow of a core that runs one thread, or None and why these ratios do not show it.
+
+    `machine`: as platform.machine() has it.
+    """
+    lowest = lowest_cluster(ratios)
+    if lowest is None:
+        return None, "no chains agree: interrupted all the time, or the frequency never stays"
+    if lowest >= SCALAR:
+        return None, EMULATOR
+    if lowest > ALONE.get(machine, SCALAR):
+        return None, f"{ALWAYS}: the wide chains take {lowest / 0.27:.1f} times as long as alone"
+    return lowest, ""
+
+
+def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: str) -> CoreSpeed:
+    """The speed that chains of `length` additions in a row show. `edge`: the cost of timing one, in ticks."""
+    pairs = [(one, other) for one, other in pairwise(timed) if chains_agree(one.narrow, other.narrow, step)]
+    alone, why = unshared_ratio([one.wide / one.narrow for one, _ in pairs], machine)
+    if alone is None and not why.startswith(ALWAYS):
+        return CoreSpeed((), None, why)
+    limit = (alone or 0.0) * (1 + NARROWER)
+    quiet = [pair for pair in pairs if pair[0].wide <= limit * pair[0].narrow + STEPS * step]
+    rates = sorted((one.narrow + other.narrow - 2 * edge) / (2 * length) for one, other in quiet or pairs)
+    return CoreSpeed(tuple(rates), 1 - len(quiet) / len(pairs), why)
+
+
+def chain_edge(short: Sequence[int], double: Sequence[int]) -> float:
+    """The cost of timing a chain, in ticks, from short chains and ones of twice the length."""
+    return max(2 * _undisturbed_mean(short) - _undisturbed_mean(double), 0.0)
+
+
+def _undisturbed_mean(values: Sequence[int]) -> float:
+    """The mean of all steps of the clock, without interruptions, which take much longer than a short chain."""
+    most = 1.5 * median(values)
+    return fmean(value for value in values if value <= most)

@@ -1,0 +1,143 @@
+"""From the kernel's events of several CPUs to what interrupted the tasks of a command there.
+
+An interruption is an interrupt, softirq or NMI that came while a task of the command ran, or another task that ran
+while one of the command's that it had displaced was still waiting. What comes to an idle CPU interrupts nobody.
+
+Where the tick does not stop, it also shows pauses of the whole machine: on a CPU that one task of the command has kept
+since the tick before, the next one is late by as long as the hypervisor or the firmware had the CPU.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from quiet.noise.attribute import Cause, Namer
+from quiet.noise.call_nesting import BEGIN, HRTIMER, SWITCH, THREAD, CallStack, Frame, TraceEvent, shares
+from quiet.noise.clock import Clock
+from quiet.noise.interruptions import Observation
+
+FORK = "fork"  # an event: `pid` has started the task `other`
+TICKS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
+
+
+class _OneCpu:
+    """The events of one CPU as they come."""
+
+    def __init__(self, members: set[int], own: set[int], begin: int, ticks: bool) -> None:
+        self._members, self._ticks = members, ticks
+        self.stack = CallStack(begin, own)
+        self.latest = begin
+        self._displaced = 0  # the task of the command that waits for the one that runs now
+        self._tick = 0  # the last one, while the same task of the command has kept the CPU
+        self.arrived: list[tuple[int, int]] = []  # (time, task): tasks of the command that got the CPU
+        self.late: list[int] = []  # from a tick to the next
+        self.seen = self.switched = False
+
+    def feed(self, event: TraceEvent) -> None:
+        if event.action == FORK:
+            return
+        self.latest = event.time
+        self.stack.feed(event)
+        if event.action == SWITCH:
+            self._switch(event)
+        elif self._ticks and event.action == BEGIN and event.kind == HRTIMER and event.name in TICKS:
+            ours = event.pid in self._members
+            if ours and self._tick:
+                self.late.append(event.time - self._tick)
+            self._tick = event.time if ours else 0
+
+    def _switch(self, event: TraceEvent) -> None:
+        self._tick, self.switched = 0, True
+        if event.pid in self._members:
+            self.seen = True
+            self._displaced = event.pid if event.key else 0
+        elif event.pid == 0:
+            self._displaced = 0
+        if event.other in self._members:
+            self.seen = True
+            self.arrived.append((event.time, event.other))
+        elif event.other and self._displaced:
+            self.stack.open[0].key = self._displaced
+
+
+class CommandFrames:
+    """Takes the events batch by batch and enters the interruptions into `seen`."""
+
+    def __init__(
+        self, seen: Observation, members: set[int], begins: Mapping[int, int], tickless: frozenset[int], outside: Cause
+    ) -> None:
+        """`members`: the command's tasks, which grow; `begins`: when each CPU's trace does; `outside`: of pauses."""
+        self._seen, self._members, self._outside = seen, members, outside
+        self._own = {0}  # and the command's tasks
+        self._last_cpu: dict[int, int] = {}
+        self._cpus = {cpu: _OneCpu(members, self._own, begin, cpu not in tickless) for cpu, begin in begins.items()}
+
+    @property
+    def foreign(self) -> bool:
+        """Whether tasks came and went and never the command's: it has other numbers in a PID namespace."""
+        each = self._cpus.values()
+        return any(on.switched for on in each) and not any(on.seen for on in each)
+
+    def feed(
+        self,
+        arriving: Mapping[int, Sequence[TraceEvent]],
+        namers: Mapping[int, Namer],
+        rate: Clock,
+        period_ns: float,
+        last: bool = False,
+    ) -> None:
+        """The next batch: each CPU's events in order and its namer. `period_ns`: of the tick; `last`: none follows."""
+        for fork in sorted(event for each in arriving.values() for event in each if event.action == FORK):
+            if fork.pid in self._members:
+                self._members.add(fork.other)
+        self._own |= self._members
+        for cpu, each in arriving.items():
+            for event in each:
+                self._cpus[cpu].feed(event)
+        arrivals = self._arrivals()
+        for cpu, on in self._cpus.items():
+            for frame in on.stack.close(on.latest) if last else on.stack.done:
+                if interrupting := self._interrupting(frame, arrivals):
+                    self._enter(interrupting, cpu, namers[cpu], rate)
+            on.stack.done.clear()
+            for length in on.late:
+                if (late := rate.ns(length) - period_ns) > period_ns:
+                    self._seen.add(self._outside, cpu, 1, late)
+                    self._seen.max_ns = max(self._seen.max_ns or 0, late)
+            on.late.clear()
+
+    def _arrivals(self) -> dict[int, list[int]]:
+        """When each task of the command got a CPU, in this batch; its migrations are counted."""
+        every = sorted((time, tid, cpu) for cpu, on in self._cpus.items() for time, tid in on.arrived)
+        times: dict[int, list[int]] = defaultdict(list)
+        for moment, tid, cpu in every:
+            times[tid].append(moment)
+            if self._last_cpu.get(tid, cpu) != cpu:
+                self._seen.migrations = (self._seen.migrations or 0) + 1
+            self._last_cpu[tid] = cpu
+            self._seen.cpus_used.add(cpu)
+        for on in self._cpus.values():
+            on.arrived.clear()
+        return times
+
+    def _interrupting(self, frame: Frame, arrivals: Mapping[int, Sequence[int]]) -> Frame | None:
+        """The frame as far as it kept a task of the command from running; None when it did not."""
+        if frame.kind != THREAD:
+            return frame if frame.pid in self._members else None
+        again = arrivals.get(frame.key, ())
+        at = bisect_right(again, frame.begin)
+        if not frame.key or at == len(again) or again[at] >= frame.end:
+            return frame if frame.key else None
+        return Frame(THREAD, frame.name, frame.begin, again[at], frame.pid)  # the task went on elsewhere
+
+    def _enter(self, frame: Frame, cpu: int, namer: Namer, rate: Clock) -> None:
+        took: dict[Cause, tuple[int, int]] = {}
+        for share in shares(frame):
+            cause = namer(share)
+            count, net = took.get(cause, (0, 0))
+            took[cause] = (count + share.count, net + share.net)
+        for cause, (count, net) in took.items():
+            self._seen.add(cause, cpu, count, rate.ns(net))
+        self._seen.max_ns = max(self._seen.max_ns or 0, rate.ns(frame.length))

@@ -1,0 +1,233 @@
+"""The report of a command and what interrupted it, for `quiet why` and `quiet run`. The fields are the JSON's keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quiet import cpulist
+from quiet.noise.budgets import Nanoseconds, show
+from quiet.noise.call_nesting import THREAD
+from quiet.noise.frequency import Frequency
+from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
+
+FEW = 12  # causes that are shown; the JSON has all
+_STAYING = 4  # of those that stay, named in the prediction
+
+
+@dataclass(frozen=True, slots=True)
+class CommandUsage:
+    """What wait4(2) reports of a command and the children that it waited for. `wall_s` is measured."""
+
+    command: tuple[str, ...]
+    exit_code: int
+    wall_s: float
+    cpu_s: float
+    minor_faults: int
+    major_faults: int
+    voluntary_switches: int
+    involuntary_switches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """All interruptions together; None: not known. `pct` is of the wall time, or of the CPU time where that is more."""
+
+    count: int
+    total_ns: Nanoseconds | None
+    pct: float | None
+    max_ns: Nanoseconds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What is expected under `quiet run` with a profile: `count` of the interruptions stay, `gone` do not come."""
+
+    profile: str
+    count: int
+    gone: int
+    total_ns: Nanoseconds | None
+    causes: tuple[str, ...]  # that stay, the costliest first
+
+
+@dataclass(frozen=True, slots=True)
+class CommandReport:
+    """The whole report. `remaining` None: not predicted; `settings`: how many were restored (`quiet run`)."""
+
+    command: tuple[str, ...]
+    exit_code: int
+    wall_s: float
+    cpu_s: float
+    cpus_used: tuple[int, ...]
+    migrations: int | None
+    switches: dict[str, int]
+    page_faults: dict[str, int]
+    interrupted: Interrupted
+    causes: tuple[InterruptionCause, ...]
+    frequency: Frequency
+    throttled: dict[int, int]
+    steal_ns: Nanoseconds | None
+    remaining: Remaining | None
+    method: str
+    limits: tuple[str, ...]
+    settings: int | None = None
+
+
+def make(
+    usage: CommandUsage,
+    seen: Interruptions,
+    remaining: Remaining | None = None,
+    settings: int | None = None,
+    limits: tuple[str, ...] = (),
+) -> CommandReport:
+    """Put the parts together. `limits`: what the report had to do without, besides what observing had."""
+    return CommandReport(
+        command=usage.command,
+        exit_code=usage.exit_code,
+        wall_s=round(usage.wall_s, 6),
+        cpu_s=round(usage.cpu_s, 6),
+        cpus_used=seen.cpus_used,
+        migrations=seen.migrations,
+        switches={"voluntary": usage.voluntary_switches, "involuntary": usage.involuntary_switches},
+        page_faults={"minor": usage.minor_faults, "major": usage.major_faults},
+        interrupted=Interrupted(seen.count, seen.total_ns, seen.pct, seen.max_ns),
+        causes=seen.causes,
+        frequency=seen.frequency,
+        throttled=dict(seen.throttled),
+        steal_ns=seen.steal_ns,
+        remaining=remaining,
+        method=seen.method,
+        limits=(*seen.limits, *limits),
+        settings=settings,
+    )
+
+
+def plural(number: int, noun: str) -> str:
+    """ "1 setting", "2,000 settings"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def summary(report: CommandReport) -> str:
+    """One line: how often, how long, at which frequency, what was restored."""
+    parts = [_interrupted(report), frequency(report.frequency)]
+    if report.settings is not None:
+        parts.append(f"{plural(report.settings, 'setting')} restored")
+    return "; ".join(parts)
+
+
+def _interrupted(report: CommandReport) -> str:
+    seen = report.interrupted
+    if not seen.count and not seen.total_ns:
+        return f"not interrupted in {_seconds(report.wall_s)}"
+    about = "" if report.method == TRACE else "about "
+    often = f"interrupted {about}{plural(seen.count, 'time')}"
+    if seen.total_ns is None:
+        return f"{often} in {_seconds(report.wall_s)}"
+    whose = "" if report.method == TRACE else ", by other tasks for"
+    return f"{often}{whose or ','} {show(seen.total_ns)} of {_seconds(report.wall_s)} ({percent(seen.pct or 0.0)})"
+
+
+def _seconds(value: float) -> str:
+    return show(value * 1e9)
+
+
+def percent(value: float) -> str:
+    """ "0.0003 %", "12 %"."""
+    if not value:
+        return "0 %"
+    return f"{value:.3g} %" if value >= 1 else f"{value:.2g} %" if value >= 0.0001 else "< 0.0001 %"
+
+
+def frequency(measured: Frequency) -> str:
+    """ "frequency 3.10 GHz ± 0", or that it is not known; why not is in the JSON."""
+    if measured.mean_hz is None or measured.min_hz is None or measured.max_hz is None:
+        return "frequency not known"
+    spread = max(measured.max_hz - measured.mean_hz, measured.mean_hz - measured.min_hz) / 1e9
+    return f"frequency {measured.mean_hz / 1e9:.2f} GHz ± {f'{spread:.2f}' if spread >= 0.005 else '0'}"
+
+
+def lines(report: CommandReport) -> Iterator[str]:
+    """What follows the summary: the causes with their remedies, and what the report had to do without."""
+    yield from causes(report.causes, max(report.wall_s, report.cpu_s))
+    if report.steal_ns:
+        yield f"the hypervisor says that it took {show(report.steal_ns)} of the CPUs used"
+    for cpu, times in report.throttled.items():
+        if times:
+            yield f"CPU {cpu} was slowed down for heat, by its counter {times}"
+    yield from report.limits
+
+
+def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
+    """A table of causes, those with one remedy together, tasks of one name as one; `seconds`: what shares are of."""
+    groups: dict[str, list[InterruptionCause]] = {}
+    rows = _by_name(rows)
+    for row in rows[:FEW]:
+        groups.setdefault(row.remedy, []).append(row)
+    table = [("cause", "count", "total", "longest", "share")]
+    table += [_cells(row, seconds) for group in groups.values() for row in group]
+    if len(table) == 1:
+        return
+    widths = [max(len(cells[i]) for cells in table) for i in range(5)]
+    texts = iter("  ".join((c[0].ljust(widths[0]), *(c[i].rjust(widths[i]) for i in range(1, 5)))) for c in table)
+    yield f"  {next(texts)}"
+    for remedy, group in groups.items():
+        for _ in group:
+            yield f"  {next(texts)}"
+        yield f"      -> {remedy}"
+    if rest := rows[FEW:]:
+        more = f"{plural(len(rest), 'more cause')}, {plural(sum(row.count for row in rest), 'time')}"
+        yield f"  and {more}; the JSON has all"
+
+
+def _by_name(rows: Sequence[InterruptionCause]) -> list[InterruptionCause]:
+    """The tasks of one name as one cause."""
+    named: dict[str, list[InterruptionCause]] = {}
+    for row in rows:
+        named.setdefault(row.cause.rpartition(" (")[0] if row.kind == THREAD else row.cause, []).append(row)
+    merged = []
+    for name, same in named.items():
+        lengths = [row.total_ns for row in same if row.total_ns is not None]
+        longest = [row.max_ns for row in same if row.max_ns is not None]
+        merged.append(
+            same[0]
+            if len(same) == 1
+            else replace(
+                same[0],
+                cause=f"{name} ({len(same)} of this name)",
+                count=sum(row.count for row in same),
+                total_ns=Nanoseconds(sum(lengths)) if lengths else None,
+                max_ns=max(longest, default=None),
+            )
+        )
+    return sorted(merged, key=lambda row: (-(row.total_ns or 0), -row.count))
+
+
+def _cells(row: InterruptionCause, seconds: float) -> tuple[str, str, str, str, str]:
+    total, longest = (show(ns) if ns is not None else "-" for ns in (row.total_ns, row.max_ns))
+    share = percent(row.total_ns / seconds / 1e7) if row.total_ns is not None and seconds else "-"
+    return row.cause, f"{row.count:,}", total, longest, share
+
+
+def cpus(report: CommandReport) -> str:
+    """How the command used the CPUs: for `quiet why`."""
+    where = f"CPU{'s' if len(report.cpus_used) > 1 else ''} {cpulist.format(report.cpus_used) or 'not known'}"
+    moved = "migrations not known" if report.migrations is None else plural(report.migrations, "migration")
+    faults = report.page_faults
+    return (
+        f"{_seconds(report.wall_s)}, {_seconds(report.cpu_s)} of CPU time on {where}; {moved}; "
+        f"preempted {plural(report.switches['involuntary'], 'time')}, "
+        f"waited {plural(report.switches['voluntary'], 'time')}; "
+        f"{plural(faults['minor'] + faults['major'], 'page fault')} ({faults['major']:,} from disk)"
+    )
+
+
+def prediction(report: CommandReport) -> Iterator[str]:
+    """What `quiet run` would change, as a sentence."""
+    expected = report.remaining
+    if expected is None or not report.interrupted.count:
+        return
+    of = f"of these {report.interrupted.count:,}" if report.interrupted.count > 1 else "of this 1"
+    text = f"under `quiet run` (profile {expected.profile}) about {expected.gone:,} {of} would be gone"
+    shown = ", ".join(expected.causes[:_STAYING])
+    more = f" and {len(expected.causes) - _STAYING} more" if len(expected.causes) > _STAYING else ""
+    yield text + (f"; {expected.count:,} would stay: {shown}{more}" if expected.causes else "")

@@ -1,0 +1,128 @@
+"""The tasks of a command, found while it runs: the descendants of a process, or the members of a cgroup.
+
+Source: proc_pid_task(5) (`children`), proc_pid_stat(5), scheduler/sched-stats.rst (/proc/PID/schedstat: nanoseconds on
+a CPU, nanoseconds runnable and waiting for one, times it got one).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from quiet.host.proc import stat_fields
+from quiet.host.reader import Reader
+
+_CPU = 36  # "processor" in stat_fields()
+_TIMES = slice(11, 15)  # utime, stime, cutime, cstime
+
+
+class TaskTimes(NamedTuple):
+    """A thread so far: the CPU that it was on last, how long it ran and waited, how often it got a CPU."""
+
+    tid: int
+    comm: str
+    cpu: int
+    run_ns: int
+    wait_ns: int
+    slices: int
+
+
+def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
+    """One thread (of a process; default: it is the first of its own); None when it has ended."""
+    base = f"/proc/{pid or tid}/task/{tid}"
+    times = (reader.text(f"{base}/schedstat") or "").split()
+    text = reader.text(f"{base}/stat")
+    fields = stat_fields(text)
+    if text is None or len(fields) <= _CPU:
+        return None
+    comm = text.partition("(")[2].rpartition(")")[0]
+    run, wait, slices = (int(number) for number in times) if len(times) == 3 else (0, 0, 0)
+    return TaskTimes(tid, comm, int(fields[_CPU]), run, wait, slices)
+
+
+def migrations(reader: Reader, tid: int) -> int | None:
+    """How often a task has changed its CPU (se.nr_migrations); None without CONFIG_SCHED_DEBUG."""
+    text = reader.text(f"/proc/{tid}/sched") or ""
+    number = text.partition("se.nr_migrations")[2].partition("\n")[0].strip(" :")
+    return int(number) if number.isdecimal() else None
+
+
+def all_tasks(reader: Reader) -> dict[int, TaskTimes]:
+    """Every thread of the host that this process may look at."""
+    threads: dict[int, TaskTimes] = {}
+    for pid in reader.numbered("/proc"):
+        for tid in reader.numbered(f"/proc/{pid}/task"):
+            if times := task_times(reader, tid, pid):
+                threads[tid] = times
+    return threads
+
+
+def ran(before: Mapping[int, TaskTimes], after: Mapping[int, TaskTimes], cpu: int) -> list[TaskTimes]:
+    """The tasks that ran between two looks and were on this CPU last, with what they did since; the longest first."""
+    since = []
+    for tid, now in after.items():
+        then = before.get(tid, now._replace(run_ns=0, wait_ns=0, slices=0))
+        times = now._replace(
+            run_ns=now.run_ns - then.run_ns, wait_ns=now.wait_ns - then.wait_ns, slices=now.slices - then.slices
+        )
+        if now.cpu == cpu and times.run_ns > 0 and times.slices > 0:
+            since.append(times)
+    return sorted(since, key=lambda times: -times.run_ns)
+
+
+class CommandTasks:
+    """The tasks of one command. `tids` has every one ever seen; whoever learns of one adds it."""
+
+    def __init__(self, reader: Reader, pid: int = 0, cgroup: str = "") -> None:
+        """`pid`: the command's first process; `cgroup`: a cgroup's folder that only the command is in."""
+        self._reader, self.pid, self.cgroup = reader, pid, cgroup
+        self.tids: set[int] = {pid} if pid else set()
+        self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last look
+
+    def look(self) -> list[TaskTimes]:
+        """The threads that run now; one that has ended and is not waited for yet counts."""
+        threads = []
+        for pid in self._processes():
+            for tid in self._reader.numbered(f"/proc/{pid}/task"):
+                if times := task_times(self._reader, tid, pid):
+                    self.tids.add(tid)
+                    threads.append(times)
+        return threads
+
+    def cpu_ns(self) -> float | None:
+        """The CPU time of all tasks, ended ones included; None where that is not known.
+
+        Of a process: its own and that of the children that it has waited for, in steps of USER_HZ.
+        """
+        text = self._reader.text(f"{self.cgroup}/cpu.stat") if self.cgroup else None
+        rows = dict(line.split(" ", 1) for line in (text or "").splitlines() if " " in line)
+        if "usage_usec" in rows:
+            return float(rows["usage_usec"]) * 1e3
+        fields = stat_fields(self._reader.text(f"/proc/{self.pid}/stat")) if self.pid else []
+        return sum(map(int, fields[_TIMES])) * 1e9 / os.sysconf("SC_CLK_TCK") if fields else None
+
+    def _processes(self) -> set[int]:
+        if self.cgroup:
+            self._pids |= set(self._of_cgroup(self.cgroup))
+        found: set[int] = set()
+        pending = list(self._pids)
+        while pending:
+            pid = pending.pop()
+            if pid in found:
+                continue
+            tids = self._reader.numbered(f"/proc/{pid}/task")
+            if tids:
+                found.add(pid)
+            for tid in tids:
+                children = self._reader.text(f"/proc/{pid}/task/{tid}/children") or ""
+                pending += [int(child) for child in children.split()]
+        self._pids = found
+        return found
+
+    def _of_cgroup(self, folder: str) -> Iterator[int]:
+        text = self._reader.text(f"{folder}/cgroup.procs") or ""
+        yield from (int(line) for line in text.split())
+        for name in self._reader.names(folder):
+            if self._reader.is_folder(f"{folder}/{name}"):
+                yield from self._of_cgroup(f"{folder}/{name}")

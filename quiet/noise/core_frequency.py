@@ -1,0 +1,174 @@
+"""The frequency that a core runs at now, without a PMU: by chains of additions on the calling thread's CPU."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing import Pipe
+
+from quiet.errors import QuietError
+from quiet.machine import affinity
+from quiet.noise import chains, clock
+from quiet.noise._noise import ffi, lib
+from quiet.noise.calibration import calibrate, periods
+from quiet.noise.chains import Chain
+from quiet.noise.clock import Clock
+
+CHUNK = 100
+EDGE, EDGES = 160, 4000
+"""Additions of chains that take hardly longer than their two reads of the clock, and how many of them are timed."""
+PROBE, PROBES = 3200, 300
+MOST_EDGE_NS = 600
+"""Two reads of the clock take 10 to 100 ns; a hypervisor that emulates each takes thousands."""
+LENGTH = 32_000
+"""Additions of one chain: some 10 us, 0.1 % of which is one step of a clock of 10 ns."""
+FEWEST = 200
+CHAIN_BODY: int = lib.QN_CHAIN_BODY
+_TAIL = 0.05
+_CHANGED = 0.01
+NO_CHAINS = "chains of additions are there for x86-64 and 64-bit Arm only"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFacts:
+    """How chains are timed on this CPU. `edge`: the cost of timing one, `step` of the clock, both in ticks;
+    `ticks_per_cycle`: roughly; `obstacle`: why chains tell no cycles here, else empty."""
+
+    machine: str
+    edge: float
+    step: int
+    ticks_per_cycle: float
+    obstacle: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoreFrequency:
+    """The frequency of a CPU's core while its chains were timed; None where chains cannot tell it.
+
+    `hz`: the median. `low_hz` and `high_hz`: between these lie 90 % of the chains that nothing interrupted. `below`:
+    the share of them more than 1 % below the highest. `shared`: the share of chains during which another thread ran on
+    the same core; with 1.0 the frequency may be too low by 1 %. `why`: why there is no frequency, or no better one.
+    """
+
+    cpu: int
+    ticks_per_second: float
+    ticks_per_cycle: float | None
+    hz: float | None
+    low_hz: float | None
+    high_hz: float | None
+    below: float | None
+    shared: float | None
+    chains: int
+    why: str = ""
+
+
+def time_chains(length: int, count: int) -> list[Chain]:
+    """Chains one after the other. OSError on a processor that has none."""
+    timed: list[Chain] = []
+    buffer = ffi.new("qn_chain[]", CHUNK)
+    while len(timed) < count:
+        if error := lib.qn_chains_run(length, CHUNK, buffer):
+            raise OSError(-error, NO_CHAINS)
+        timed += [Chain(each.narrow, each.wide) for each in buffer]
+    return timed
+
+
+def chain_facts() -> ChainFacts:
+    """Find out how chains are timed on the CPU that runs this. OSError on a processor that has none."""
+    first = clock.moment()
+    timed = time_chains(PROBE, PROBES)
+    edge = _edge()
+    edge_ns = Clock(first, clock.moment()).ns(edge)
+    narrow, wide = min(each.narrow for each in timed), min(each.wide for each in timed)
+    machine, obstacle = platform.machine(), ""
+    if wide >= chains.SCALAR * narrow or _carry_time() > chains.TRANSLATED[machine] * narrow:
+        obstacle = chains.EMULATOR
+    elif edge_ns > MOST_EDGE_NS:
+        obstacle = f"two reads of the clock take {edge_ns:,.0f} ns: the hypervisor emulates them"
+    return ChainFacts(machine, edge, calibrate(periods())[1], (narrow - edge) / PROBE, obstacle)
+
+
+def _edge() -> float:
+    short, double = list[Chain](), list[Chain]()
+    for _ in range(EDGES // CHUNK):
+        short += time_chains(EDGE, CHUNK)
+        double += time_chains(2 * EDGE, CHUNK)
+    return chains.chain_edge([each.narrow for each in short], [each.narrow for each in double])
+
+
+def _carry_time() -> int:
+    """The shortest time of carry chains of PROBE additions."""
+    ticks = ffi.new("uint64_t[]", PROBES)
+    lib.qn_carries_run(PROBE, PROBES, ticks)
+    return min(int(each) for each in ticks)
+
+
+def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
+    """Keep `cpu` busy with chains for so long, in a child process that is moved there.
+
+    Raises UsageError for a CPU that is not online, Refused where it may not be used.
+    """
+    receiver, sender = Pipe(duplex=False)
+    child = os.fork()
+    if not child:
+        try:
+            answer: CoreFrequency | QuietError
+            try:
+                affinity.place(cpu)
+                answer = _here(cpu, seconds)
+            except QuietError as error:
+                answer = error
+            sender.send(answer)
+        finally:
+            lib.qn_exit(0)
+    sender.close()
+    try:
+        answer = receiver.recv()
+    except EOFError:
+        raise QuietError(f"CPU {cpu}: the process that measured its frequency was ended") from None
+    finally:
+        receiver.close()
+        os.waitpid(child, 0)
+    if isinstance(answer, QuietError):
+        raise answer
+    return answer
+
+
+def _here(cpu: int, seconds: float) -> CoreFrequency:
+    timed: list[Chain] = []
+    first = clock.moment()
+    try:
+        facts = chain_facts()
+        until = time.monotonic() + seconds
+        while len(timed) < FEWEST or time.monotonic() < until:
+            timed += time_chains(LENGTH, CHUNK)
+    except OSError as error:
+        return CoreFrequency(cpu, 0.0, None, None, None, None, None, None, 0, error.strerror or str(error))
+    return judged(cpu, timed, facts, Clock(first, clock.moment()).per_second)
+
+
+def judged(cpu: int, timed: Sequence[Chain], facts: ChainFacts, ticks_per_second: float) -> CoreFrequency:
+    """What chains of LENGTH show."""
+    shown = chains.speed(timed, LENGTH, facts.step, facts.edge, facts.machine)
+    if facts.obstacle or not shown.rates:
+        why = facts.obstacle or shown.why
+        return CoreFrequency(cpu, ticks_per_second, None, None, None, None, None, shown.shared, len(timed), why)
+    rates, last = shown.rates, len(shown.rates) - 1
+    lowest, highest = rates[round(_TAIL * last)], rates[round((1 - _TAIL) * last)]
+    below = sum(rate > (1 + _CHANGED) * lowest for rate in rates) / len(rates)
+    middle = rates[len(rates) // 2]
+    return CoreFrequency(
+        cpu=cpu,
+        ticks_per_second=ticks_per_second,
+        ticks_per_cycle=middle,
+        hz=ticks_per_second / middle,
+        low_hz=ticks_per_second / highest,
+        high_hz=ticks_per_second / lowest,
+        below=below,
+        shared=shown.shared,
+        chains=len(timed),
+        why=shown.why,
+    )

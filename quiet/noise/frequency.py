@@ -1,0 +1,137 @@
+"""The frequency that CPUs or a command really ran at, by the processor's own counters; "not known" where it has none.
+
+APERF counts cycles and MPERF the ticks of the time stamp counter, both only while the CPU is not halted (Intel SDM
+volume 3, "Hardware Feedback"; AMD PPR). The kernel offers them as the PMU `msr` (arch/x86/events/msr.c). The generic
+events cycles and ref-cycles are the same pair from the core's PMU.
+
+A CPU's counter is read from that CPU, by an interrupt: only before and after the command, never during it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+
+from quiet.cpulist import CpuSet
+from quiet.errors import QuietError
+from quiet.host import perf
+from quiet.host.perf import PerfCounter
+from quiet.host.reader import Reader
+from quiet.noise import clock
+from quiet.noise.clock import Clock
+from quiet.noise.core_frequency import CoreFrequency, core_frequency
+
+FEW = 8
+"""CPUs whose frequency is measured by chains: some 20 ms each."""
+_MSR = "/sys/bus/event_source/devices/msr"
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """In Hz, over the whole command: the mean, and the lowest and highest CPU's. None: not known; `source` says why."""
+
+    source: str
+    mean_hz: float | None = None
+    min_hz: float | None = None
+    max_hz: float | None = None
+
+
+def by_chains(cpus: Iterable[int]) -> Frequency | None:
+    """The frequencies of CPUs now, right after a command, where no counter has it; None where chains cannot tell."""
+    measured: list[CoreFrequency] = []
+    for cpu in sorted(cpus)[:FEW]:
+        with contextlib.suppress(QuietError):
+            measured.append(core_frequency(cpu, 0.0))
+    lows = [each.low_hz for each in measured if each.low_hz]
+    highs = [each.high_hz for each in measured if each.high_hz]
+    if not lows or not highs:
+        return None
+    mean = fmean(each.hz for each in measured if each.hz)
+    return Frequency("chains of additions right after the command", mean, min(lows), max(highs))
+
+
+class FrequencyCounter:
+    """`start()`, the command, `stop()`; then `result()`."""
+
+    def __init__(self, reader: Reader, cpus: CpuSet, pid: int = 0) -> None:
+        """`pid`: the command, which is counted where counting a CPU is not permitted."""
+        self._reader, self._cpus, self._pid = reader, cpus, pid
+        self._pairs: dict[int, tuple[PerfCounter, PerfCounter]] = {}
+        self._begin: dict[int, tuple[float, float]] = {}
+        self._passed: dict[int, tuple[float, float]] = {}
+        self._why = ""
+        self._source = ""
+
+    def start(self) -> None:
+        """Count from now on, where that is possible."""
+        self._first = clock.moment()
+        if clock.name() != "tsc":
+            self._why = "no time stamp counter to compare cycles with"
+            return
+        for source, kind, first, second, user_only in self._choices():
+            with contextlib.suppress(OSError):
+                self._open(kind, first, second, user_only)
+                self._source = source
+                self._begin = self._read()
+                return
+        self._why = "no counter of cycles here, or none that may be read"
+
+    def _choices(self) -> list[tuple[str, int, int, int, bool]]:
+        """(source, type, the cycles' number, the ticks' number, user space only) in order of preference."""
+        text = self._reader.text
+        number = text(f"{_MSR}/type") or ""
+        aperf, mperf = ((text(f"{_MSR}/events/{name}") or "").partition("=")[2] for name in ("aperf", "mperf"))
+        pair = ("cycles and ref-cycles", perf.HARDWARE, perf.CYCLES, perf.REF_CYCLES)
+        choices = [(*pair, False), (*pair, True)]
+        if number.isdecimal() and aperf and mperf:
+            choices.insert(0, ("APERF and MPERF", int(number), int(aperf, 0), int(mperf, 0), False))
+        return choices
+
+    def _open(self, kind: int, first: int, second: int, user_only: bool) -> None:
+        try:
+            for cpu in self._cpus:
+                self._add(cpu, kind, first, second, cpu, -1, user_only)
+        except OSError:
+            self._close()
+            if not self._pid:
+                raise
+            self._add(-1, kind, first, second, -1, self._pid, user_only)
+
+    def _add(self, key: int, kind: int, first: int, second: int, cpu: int, pid: int, user_only: bool) -> None:
+        cycles = PerfCounter(kind, first, cpu=cpu, pid=pid, user_only=user_only)
+        try:
+            self._pairs[key] = (cycles, PerfCounter(kind, second, cpu=cpu, pid=pid, user_only=user_only))
+        except OSError:
+            cycles.close()
+            raise
+
+    def _read(self) -> dict[int, tuple[float, float]]:
+        return {key: (cycles.read(), ticks.read()) for key, (cycles, ticks) in self._pairs.items()}
+
+    def _close(self) -> None:
+        for pair in self._pairs.values():
+            for counter in pair:
+                counter.close()
+        self._pairs.clear()
+
+    def stop(self) -> None:
+        """Count no longer."""
+        with contextlib.suppress(OSError):
+            for key, (cycles, ticks) in self._read().items():
+                before = self._begin[key]
+                self._passed[key] = (cycles - before[0], ticks - before[1])
+        self._close()
+
+    def result(self, used: CpuSet = frozenset()) -> Frequency:
+        """The frequencies of the CPUs that were used (none given: of all)."""
+        counted = {key: pair for key, pair in self._passed.items() if key < 0 or not used or key in used}
+        ticks = sum(pair[1] for pair in counted.values())
+        if not ticks:
+            return Frequency(self._why or "the counters of cycles did not count")
+        rate = Clock(self._first, clock.moment()).per_second
+        each = [rate * cycles / count for cycles, count in counted.values() if count]
+        mean = rate * sum(pair[0] for pair in counted.values()) / ticks
+        whose = "of the command" if -1 in counted else "of its CPUs"
+        return Frequency(f"{self._source} {whose}", mean, min(each), max(each))

@@ -1,0 +1,87 @@
+"""The interruptions of a command: the result of observe.py, in plain numbers. The fields are the keys of the JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quiet.noise.attribute import Cause
+from quiet.noise.budgets import Nanoseconds
+from quiet.noise.frequency import Frequency
+
+TRACE, COUNTS = "trace", "counts"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a cause took so far; times in ns, None: not known. `cpu` is the last one that it came on."""
+
+    cpu: int
+    count: float = 0
+    total_ns: float | None = None
+    max_ns: float | None = None
+
+    def add(self, count: float, took_ns: float | None) -> None:
+        """Once more, or so many times."""
+        self.count += count
+        if took_ns is not None:
+            self.total_ns = (self.total_ns or 0) + took_ns
+            self.max_ns = max(self.max_ns or 0, took_ns)
+
+
+@dataclass(slots=True)
+class Observation:
+    """What a method has seen, before remedies are added. `migrations` None: not known."""
+
+    method: str
+    tallies: dict[Cause, Tally] = field(default_factory=dict)
+    cpus_used: set[int] = field(default_factory=set)
+    max_ns: float | None = None
+    migrations: int | None = None
+    limits: list[str] = field(default_factory=list)
+
+    def add(self, cause: Cause, cpu: int, count: float, took_ns: float | None) -> None:
+        """Enter a cause."""
+        tally = self.tallies.setdefault(cause, Tally(cpu))
+        tally.cpu = cpu
+        tally.add(count, took_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionCause:
+    """A cause: how often it interrupted the command, for how long, its remedy, and whether `quiet run` has that.
+
+    Times are None where only counts are known. `cpu` is the one that it came on last.
+    """
+
+    cause: str
+    kind: str
+    count: int
+    total_ns: Nanoseconds | None
+    max_ns: Nanoseconds | None
+    remedy: str
+    knob: str | None
+    boot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interruptions:
+    """What interrupted a command on the observed CPUs while it ran there, the costliest cause first.
+
+    `total_ns` and `pct` are of what has a length: by counts, interrupts have none. `throttled`: how often each CPU was
+    slowed down for heat, where it counts that; `steal_ns`: what a hypervisor took of the CPUs used.
+    """
+
+    method: str
+    seconds: float
+    cpus_used: tuple[int, ...]
+    count: int
+    total_ns: Nanoseconds | None
+    pct: float | None
+    max_ns: Nanoseconds | None
+    causes: tuple[InterruptionCause, ...]
+    frequency: Frequency
+    throttled: Mapping[int, int]
+    steal_ns: Nanoseconds | None
+    migrations: int | None
+    limits: tuple[str, ...]

@@ -1,0 +1,35 @@
+"""The kernel parameters of remedies: those that hold for a CPU already, and those that this kernel does not have."""
+
+from __future__ import annotations
+
+import contextlib
+
+from quiet import cpulist
+from quiet.errors import UsageError
+from quiet.machine.facts import CPU, Facts
+
+_NOCB = "/sys/module/rcutree/parameters/rcu_nocb_gp_stride"  # only with CONFIG_RCU_NOCB_CPU (kernel/rcu/tree_nocb.h)
+
+
+def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
+    """The kernel parameters of remedies that hold for a CPU."""
+    names = {"nohz_full"} if cpu in facts.nohz_full else set()
+    for word in facts.command_line.split():
+        name, _, value = word.partition("=")
+        if name == "rcu_nocbs":
+            with contextlib.suppress(UsageError):
+                names |= {name} if value == "all" or cpu in cpulist.parse(value) else set()
+        elif word == "tsc=nowatchdog":
+            names.add("tsc")
+    return frozenset(names | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
+
+
+def absent_parameters(facts: Facts) -> dict[str, str]:
+    """Those that this kernel does not have, each with the reason."""
+    exists = facts.reader.exists
+    absent = {}
+    if not exists(f"{CPU}/nohz_full"):  # drivers/base/cpu.c
+        absent["nohz_full"] = "this kernel has no nohz_full (CONFIG_NO_HZ_FULL)"
+    if "nohz_full" in absent and not exists(_NOCB) and exists(_NOCB.rpartition("/")[0]):
+        absent["rcu_nocbs"] = "this kernel has no rcu_nocbs (CONFIG_RCU_NOCB_CPU)"
+    return absent

@@ -1,0 +1,183 @@
+"""What interrupts CPUs while a command runs there, from a process that is elsewhere.
+
+    observer = Observer(Host(), cpus, CommandTasks(Host(), pid=child))
+    observer.start()
+    ...                      # the command runs; every half second: observer.tick()
+    observer.finish()        # before the command is waited for, so that its last counts are there
+
+With kernel tracing each interruption has its name and length; without, there are counts, and `limits` says why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.host.host import Host
+from quiet.machine import virtualization
+from quiet.machine.facts import Facts
+from quiet.noise import decode, frequency, tracefs
+from quiet.noise.attribute import Cause
+from quiet.noise.budgets import Nanoseconds
+from quiet.noise.command_tasks import CommandTasks
+from quiet.noise.frequency import FrequencyCounter
+from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions, Tally
+from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
+from quiet.noise.measure_and_judge import slowed
+from quiet.noise.names import label
+from quiet.noise.observe_counts import CountsObserver
+from quiet.noise.observe_trace import TraceObserver
+from quiet.noise.remedies import BOOT, KNOB, remedy
+
+TICK_S = 0.5  # how often tick() should be called
+_REST = 400  # looking takes at most this part of the time
+
+
+class Observer:
+    """One command on some CPUs. It raises nothing for what the host lacks or does not permit; close() it."""
+
+    def __init__(
+        self,
+        host: Host,
+        cpus: CpuSet,
+        tasks: CommandTasks,
+        applied: frozenset[str] = frozenset(),
+        trace: bool = True,
+    ) -> None:
+        """`applied`: knobs that are applied to these CPUs; `trace`: use kernel tracing where it is possible."""
+        self._host, self._cpus, self._tasks, self._applied = host, cpus, tasks, applied
+        self._facts = Facts(host)
+        self._limits: list[str] = []
+        self._naming = ""
+        self._counts = CountsObserver(host, cpus, tasks)
+        virtual = bool(virtualization.hypervisor(self._facts))
+        self._tracer = TraceObserver(host, cpus, tasks, virtual) if trace else None
+        self._frequency = FrequencyCounter(host, cpus, tasks.pid)
+        self._next = 0.0
+
+    def start(self) -> None:
+        """Observe from now on; the command should start right after."""
+        self._throttled = virtualization.throttled(self._host, self._cpus)
+        try:
+            if self._tracer:
+                self._tracer.start()
+            else:
+                self._limits.append("kernel tracing was not asked for")
+        except tracefs.NoTraceError as error:
+            self._without_trace(f"no kernel tracing, so causes are found by counting: {error}")
+            self._naming = error.naming
+        self._frequency.start()
+        self._counts.start()
+        self._began = time.monotonic()
+
+    def tick(self) -> None:
+        """Take what has come so far; cheap where there is nothing to do."""
+        began = time.monotonic()
+        if self._tracer:
+            try:
+                self._tracer.tick()
+            except OSError as error:
+                self._without_trace(f"the trace could no longer be read: {error.strerror}")
+            if self._tasks.cgroup:
+                self._tasks.look()
+        elif began >= self._next:
+            self._counts.tick()
+            self._next = began + _REST * (time.monotonic() - began)
+
+    def finish(self, cpu_ns: float | None = None) -> Interruptions:
+        """`stop()` and `result()`."""
+        self.stop(cpu_ns)
+        return self.result()
+
+    def stop(self, cpu_ns: float | None = None) -> None:
+        """Stop observing. `cpu_ns`: the command's CPU time with its ended children, where the caller knows it."""
+        self._seconds = time.monotonic() - self._began
+        self._cpu_ns = cpu_ns if cpu_ns is not None else self._tasks.cpu_ns()
+        self._frequency.stop()
+        self._seen = self._counts.finish(self._cpu_ns)
+        if self._tracer:
+            try:
+                traced = self._tracer.finish()
+                if self._tracer.foreign:
+                    self._limits.append(f"no kernel tracing, so causes are found by counting: {decode.FOREIGN}")
+                else:
+                    self._seen = traced
+            except OSError as error:
+                self._without_trace(f"the trace could no longer be read: {error.strerror}")
+        self._now_throttled = virtualization.throttled(self._host, self._cpus)
+        self._measured = self._frequency.result(frozenset(self._seen.cpus_used))
+        if self._measured.mean_hz is None:
+            self._measured = frequency.by_chains(self._seen.cpus_used) or self._measured
+        self._counts.close()
+
+    def close(self) -> None:
+        """Stop without a result; also after finish()."""
+        self._frequency.stop()
+        self._counts.close()
+        if self._tracer:
+            self._tracer.close()
+
+    def _without_trace(self, why: str) -> None:
+        self._limits.append(why)
+        if self._tracer:
+            self._tracer.close()
+        self._tracer = None
+
+    def result(
+        self,
+        isolated: CpuSet | None = None,
+        absent: Mapping[str, str] | None = None,
+        in_place: frozenset[str] = frozenset(),
+    ) -> Interruptions:
+        """What was seen, each cause with its remedy.
+
+        `isolated`: the CPUs that remedies are for (None: the observed ones), and that the knobs `in_place` are applied
+        to; `absent`: knobs that this host does not have, with the reasons.
+        """
+        isolated = self._cpus if isolated is None else isolated
+        seen, facts = self._seen, self._facts
+        together = cpulist.format(isolated | facts.nohz_full)
+        lacking = absent_parameters(facts) | dict(absent or {})
+        rows = [
+            self._cause(cause, tally, together, lacking, in_place if tally.cpu in isolated else frozenset())
+            for cause, tally in seen.tallies.items()
+        ]
+        rows = [row for row in rows if row.count or (row.total_ns and seen.method == TRACE)]
+        rows = sorted(rows, key=lambda row: (-(row.total_ns or 0), -row.count))
+        known = [row.total_ns for row in rows if row.total_ns is not None]
+        total = Nanoseconds(sum(known)) if known or not rows else None
+        used = frozenset(seen.cpus_used)
+        stolen = self._counts.stolen_ns(used)
+        return Interruptions(
+            method=seen.method,
+            seconds=round(self._seconds, 6),
+            cpus_used=tuple(sorted(used)),
+            count=sum(row.count for row in rows),
+            total_ns=total,
+            pct=None if total is None else 100 * total / max(self._seconds * 1e9, self._cpu_ns or 0.0),
+            max_ns=None if seen.max_ns is None else Nanoseconds(seen.max_ns),
+            causes=tuple(rows),
+            frequency=self._measured,
+            throttled=slowed(self._throttled, self._now_throttled),
+            steal_ns=None if stolen is None else Nanoseconds(stolen),
+            migrations=seen.migrations,
+            limits=(*self._limits, *seen.limits),
+        )
+
+    def _cause(
+        self, cause: Cause, tally: Tally, together: str, lacking: Mapping[str, str], in_place: frozenset[str]
+    ) -> InterruptionCause:
+        in_place |= self._applied | boot_parameters(self._facts, tally.cpu)
+        item = remedy(cause, tally.cpu, in_place, together, lacking, self._naming)
+        return InterruptionCause(
+            cause=label(cause),
+            kind=cause.kind,
+            count=round(tally.count),
+            total_ns=None if tally.total_ns is None else Nanoseconds(tally.total_ns),
+            max_ns=None if tally.max_ns is None else Nanoseconds(tally.max_ns),
+            remedy=item.sentence,
+            knob=item.what if item.how == KNOB else None,
+            boot=item.what if item.how == BOOT else None,
+        )

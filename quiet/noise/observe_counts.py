@@ -1,0 +1,173 @@
+"""What interrupted a command, from the kernel's counts alone: no right is needed, and no interrupt has a length.
+
+- /proc/interrupts and /proc/softirqs count for a CPU, not for a task. The command's part of an interval is the share of
+  it that the command had the CPU (/proc/PID/schedstat), and all of it from NEARLY_ALL on.
+- Another task's part of what it ran on these CPUs is limited by the time that the command was runnable and waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import defaultdict
+
+from quiet.cpulist import CpuSet
+from quiet.host.perf import MIGRATIONS, SOFTWARE, PerfCounter
+from quiet.host.reader import Reader
+from quiet.noise import clock, counters
+from quiet.noise.attribute import Cause
+from quiet.noise.call_nesting import CALL, COUNTED, IRQ, NMI, SOFTIRQ, THREAD, VECTOR
+from quiet.noise.command_tasks import CommandTasks, TaskTimes, all_tasks, migrations, ran
+from quiet.noise.counters import LABELS, NOT_INTERRUPTS, TIMERS, Counters
+from quiet.noise.interruptions import COUNTS, Observation
+from quiet.noise.names import SHOOTDOWN
+
+NEARLY_ALL = 0.9
+LEFT_OUT = (*NOT_INTERRUPTS, "NMI")
+CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
+_VECTORS = {label: name for name, label in reversed(LABELS.items()) if label != "LOC"}
+
+
+class CountsObserver:
+    """`start()`, `tick()` now and then, `finish()`."""
+
+    def __init__(self, reader: Reader, cpus: CpuSet, tasks: CommandTasks) -> None:
+        self._reader, self._cpus, self._tasks = reader, cpus, tasks
+        self._own: dict[int, TaskTimes] = {}  # the last look at each task of the command
+        self._own_ns: dict[int, float] = defaultdict(float)  # per CPU
+        self._wait_ns = 0
+        self._moved: dict[int, int] = {}  # migrations of each task, where no counter counts them all
+        self._migrations: PerfCounter | None = None
+        self._parts: dict[tuple[int, str], float] = defaultdict(float)  # interrupts, as far as they are the command's
+
+    def start(self) -> None:
+        """Count from now on."""
+        if self._tasks.pid:
+            with contextlib.suppress(OSError):
+                self._migrations = PerfCounter(SOFTWARE, MIGRATIONS, pid=self._tasks.pid)
+        self._others = all_tasks(self._reader)
+        self._look()  # what it has done until now is not the command's
+        self._own_ns.clear()
+        self._wait_ns = 0
+        self._first = self._last = counters.read(self._reader, self._cpus, clock.now)
+        self._began = self._at = time.monotonic_ns()
+        self._cost_ns, self._looks = time.process_time_ns(), 0
+
+    def tick(self) -> None:
+        """Enter what came since the last look."""
+        self._looks += 1
+        own_ns = self._look()
+        now = counters.read(self._reader, self._cpus, clock.now)
+        at = time.monotonic_ns()
+        for cpu in self._cpus:
+            if share := own_ns.get(cpu, 0) / max(at - self._at, 1):
+                for label, count in _grown(self._last, now, cpu).items():
+                    self._parts[cpu, label] += count * (1 if share > NEARLY_ALL else share)
+        self._last, self._at = now, at
+
+    def finish(self, cpu_ns: float | None) -> Observation:
+        """`cpu_ns`: the CPU time of the whole command, where that is known: ended tasks may have been missed."""
+        self._cost_ns = time.process_time_ns() - self._cost_ns
+        self.tick()
+        seen_ns = sum(self._own_ns.values())
+        total_ns = cpu_ns if cpu_ns is not None else seen_ns
+        if total_ns > seen_ns / NEARLY_ALL:
+            self._spread(total_ns / seen_ns if seen_ns else 0, total_ns)
+        done = Observation(COUNTS, cpus_used=set(self._own_ns), migrations=self._all_migrations())
+        for cpu in sorted(self._own_ns):
+            parts = {label: count for (of, label), count in self._parts.items() if of == cpu}
+            self._enter(done, cpu, parts)
+        self._enter_tasks(done, total_ns / seen_ns if seen_ns else 1.0)
+        return done
+
+    def close(self) -> None:
+        """Count no longer."""
+        if self._migrations:
+            self._migrations.close()
+            self._migrations = None
+
+    def _all_migrations(self) -> int | None:
+        if self._migrations:
+            return round(self._migrations.read())
+        return sum(self._moved.values()) if self._moved else None
+
+    def stolen_ns(self, used: CpuSet) -> float | None:
+        """What the hypervisor took of these CPUs, by /proc/stat; None where that is not counted."""
+        first, last = self._first.stolen, self._last.stolen
+        known = [last[cpu] - first[cpu] for cpu in used if cpu in first and cpu in last]
+        return sum(known) * 1e9 / os.sysconf("SC_CLK_TCK") if known else None
+
+    def _look(self) -> dict[int, int]:
+        """The time that the command ran since the last look, per CPU."""
+        times: dict[int, int] = defaultdict(int)
+        for now in self._tasks.look():
+            before = self._own.get(now.tid)
+            times[now.cpu] += now.run_ns - (before.run_ns if before else 0)
+            self._wait_ns += now.wait_ns - (before.wait_ns if before else 0)
+            self._own[now.tid] = now
+            if not self._migrations and (moved := migrations(self._reader, now.tid)) is not None:
+                self._moved[now.tid] = moved
+        for cpu, ns in times.items():
+            if ns:
+                self._own_ns[cpu] += ns
+        return times
+
+    def _spread(self, factor: float, total_ns: float) -> None:
+        """Tasks that came and went between two looks ran where the others did, or anywhere."""
+        passed = max(self._at - self._began, 1)
+        if not factor:
+            self._own_ns = defaultdict(float, dict.fromkeys(self._cpus, total_ns / len(self._cpus)))
+            factor = 1.0
+        for cpu in self._own_ns:
+            self._own_ns[cpu] *= factor
+            share = self._own_ns[cpu] / passed
+            for label, count in _grown(self._first, self._last, cpu).items():
+                self._parts[cpu, label] = count * (1 if share > NEARLY_ALL else share)
+
+    def _enter(self, done: Observation, cpu: int, parts: dict[str, float]) -> None:
+        period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
+        shot = min(parts.get("TLB", 0.0), parts.get("CAL", 0.0))
+        for label, count in parts.items():
+            text = self._last.lines.get(label, "")
+            if label in LEFT_OUT:
+                continue
+            if label.startswith("softirq "):
+                done.add(Cause(SOFTIRQ, label.partition(" ")[2]), cpu, count, None)
+            elif label == "LOC" or text in TIMERS:
+                due = self._own_ns[cpu] / period_ns  # a busy CPU has a tick in each period
+                ticks = count if count <= 1.05 * due + 2 else due
+                done.add(Cause(VECTOR, "tick"), cpu, ticks, None)
+                done.add(Cause(COUNTED, "other timer"), cpu, count - ticks, None)
+            elif label == "CAL":
+                done.add(Cause(CALL, SHOOTDOWN), cpu, shot, None)
+                done.add(Cause(VECTOR, "call_function_single"), cpu, count - shot, None)
+            elif label.isdecimal():
+                done.add(Cause(IRQ, f"{label} {text}"), cpu, count, None)
+            else:
+                done.add(Cause(VECTOR, _VECTORS.get(label, text or label)), cpu, count, None)
+        done.add(Cause(NMI, "not named"), cpu, parts.get("NMI", 0.0), None)
+
+    def _enter_tasks(self, done: Observation, factor: float) -> None:
+        """Other tasks that ran on the command's CPUs; `factor`: how much of the command's time was not looked at."""
+        now = all_tasks(self._reader)
+        others = [
+            # the rest of this process's time is before and after the command's
+            task._replace(run_ns=self._cost_ns, slices=self._looks) if task.tid == os.getpid() else task
+            for cpu in self._own_ns
+            for task in ran(self._others, now, cpu)
+            if task.tid not in self._tasks.tids
+        ]
+        others_ns = sum(task.run_ns for task in others)
+        part = min(self._wait_ns * max(factor, 1.0) / others_ns, 1.0) if others_ns else 0.0
+        for task in others:
+            cause = Cause(THREAD, task.comm, str(task.tid))
+            done.add(cause, task.cpu, task.slices * part, task.run_ns * part)
+            done.tallies[cause].max_ns = None  # it is the sum of them
+
+
+def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:
+    """The lines of a CPU that grew: interrupts by label, softirqs as "softirq NAME"."""
+    pairs = ((label, count - before.interrupts[cpu].get(label, 0)) for label, count in after.interrupts[cpu].items())
+    soft = ((f"softirq {name}", n - before.softirqs[cpu].get(name, 0)) for name, n in after.softirqs[cpu].items())
+    return {label: count for label, count in (*pairs, *soft) if count > 0}

@@ -1,0 +1,140 @@
+"""The command: found, forked, held until it is on its CPUs, executed, and its signals passed on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from quiet.errors import UsageError
+from quiet.run import identity
+from quiet.run.identity import Identity
+from quiet.run.protocol import CommandDone
+
+_TO_THE_GROUP = (signal.SIGINT, signal.SIGQUIT)  # a terminal sends these to the command as well
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_NOT_STARTED = 126
+
+
+def find(name: str) -> str:
+    """The program's path: as a shell finds it, else beside this program (sudo keeps no PATH)."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    beside = os.path.dirname(os.path.realpath(sys.argv[0]))
+    paths = [name] if "/" in name else [os.path.join(folder, name) for folder in (*folders, beside)]
+    for path in paths:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise UsageError(f"{name}: no such command, or not executable; nothing was changed")
+
+
+class CommandSignals:
+    """Between an apply and its restore no signal ends this process: it is kept, or handed to the command.
+
+    What was ignored at the start (nohup) stays ignored, by the command too. `early` is called for a signal that comes
+    before the command is started.
+    """
+
+    def __init__(self, early: Callable[[], None] = lambda: None) -> None:
+        self.child = 0
+        self.pending = 0
+        self._early = early
+        self._before: dict[int, Callable[..., object] | int | None] = {}
+
+    def __enter__(self) -> CommandSignals:
+        for number in (*_TO_THE_GROUP, *_FORWARDED):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def fork(self) -> int | None:
+        """fork(2); None when a signal came before. One that comes now waits for the child, which has no handler."""
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        try:
+            if self.pending:
+                return None
+            self.child = os.fork()
+            if self.child == 0:
+                for number in self._before:
+                    signal.signal(number, signal.SIG_DFL)
+            return self.child
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    def _take(self, number: int, _frame: object) -> None:
+        if not self.child:
+            self.pending = number
+            self._early()
+        elif number in _FORWARDED:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.child, number)
+
+
+class Child:
+    """The command in its process, which waits until it may begin."""
+
+    def __init__(self, pid: int, gate: int, signals: CommandSignals) -> None:
+        self.pid, self._gate, self._signals = pid, gate, signals
+        self.done = CommandDone()  # with what it used, once it has ended
+
+    def begin(self, fixed: bool) -> None:
+        """Let it execute the command; `fixed`: with fixed addresses."""
+        with contextlib.suppress(BrokenPipeError):  # a signal has ended it
+            os.write(self._gate, b"f" if fixed else b"g")
+
+    def wait(self) -> int:
+        """Wait for its end; the exit code, 128 + N for signal N. One that was never begun ends here."""
+        os.close(self._gate)
+        _, status, used = os.wait4(self.pid, 0)
+        self._signals.child = 0
+        code = os.waitstatus_to_exitcode(status)
+        code = 128 - code if code < 0 else code
+        cpu_ns = round((used.ru_utime + used.ru_stime) * 1e9)
+        self.done = CommandDone(code, cpu_ns, used.ru_minflt, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw)
+        return code
+
+
+def start(program: str, command: Sequence[str], user: Identity | None, signals: CommandSignals) -> Child | None:
+    """Fork; None when a signal came first."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gate, opener = os.pipe()
+    pid = signals.fork()
+    if pid == 0:
+        os.close(opener)
+        _become(program, command, user, gate)
+    os.close(gate)
+    if pid is None:
+        os.close(opener)
+        return None
+    return Child(pid, opener, signals)
+
+
+def _become(program: str, command: Sequence[str], user: Identity | None, gate: int) -> NoReturn:
+    """In the child: wait, and execute."""
+    try:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, its children should not
+            signal.signal(number, signal.SIG_DFL)
+        if user:
+            identity.become(user)
+        word = os.read(gate, 1)
+        if word == b"f" and not _fixed_addresses():
+            os.write(2, b"quiet: addresses stay randomised: personality(2) is forbidden here\n")
+        if word:
+            os.execv(program, list(command))  # noqa: S606 - running the user's command is the purpose
+    except OSError as error:
+        os.write(2, f"quiet: error: {command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(_NOT_STARTED)
+
+
+def _fixed_addresses() -> bool:
+    from quiet.machine.affinity import fixed_addresses  # slow to load, and for the command only
+
+    return fixed_addresses()

@@ -1,0 +1,103 @@
+"""What a command does about where it runs: it pins what it starts, or has a container engine start it elsewhere.
+
+docker's and podman's containers have cgroups of their own, which are not below that of the command: without the option
+they run on the housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# they place what they start themselves, and a scheduler that balances would only move it
+_PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "schedtool", "cbench"))
+_ENGINES = ("docker", "podman", "nerdctl")
+_STARTS = ("run", "create")
+_GROUP_OPTIONS = ("--cgroup-parent", "--cgroups")
+# of the engines themselves, those that stand before "run" and have a value of their own
+_WITH_VALUE = frozenset(
+    (
+        *("-H", "--host", "-l", "--log-level", "-c", "--context", "--config", "--connection", "--url", "--identity"),
+        *("--root", "--runroot", "--runtime", "--cgroup-manager", "--conmon", "--events-backend", "--storage-driver"),
+        *("--storage-opt", "--tmpdir", "--network-config-dir", "--hooks-dir", "--module", "--namespace", "-n"),
+        *("--address", "-a", "--snapshotter", "--tlscacert", "--tlscert", "--tlskey", "--volumepath", "--data-root"),
+        *("--cni-path", "--cni-netconfpath", "--out", "--ssh", "--imagestore", "--runtime-flag", "--network-cmd-path"),
+    )
+)
+
+
+class ContainerStart(NamedTuple):
+    """A command that starts a container: without `option` at `position` it runs outside of the partition."""
+
+    engine: str
+    position: int
+    option: str  # "" where no option helps
+    reason: str  # why not, for a user without root
+
+    def added(self, command: Sequence[str]) -> list[str]:
+        """The command with the option."""
+        return [*command[: self.position], self.option, *command[self.position :]]
+
+
+def pins_itself(command: Sequence[str]) -> str:
+    """The word of a command that pins what it starts to CPUs; "" without one."""
+    return next((word for word in command if os.path.basename(word) in _PINNING), "")
+
+
+def is_engine(command: Sequence[str]) -> bool:
+    """Whether a command is a container engine's."""
+    return bool(command) and os.path.basename(command[0]) in _ENGINES
+
+
+def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart | None:
+    """The start of a container that says nothing of its cgroup; None for every other command.
+
+    `group`: the cgroup of the isolated CPUs. `uid`: whose podman it is; one without root cannot leave its user's
+    cgroups, and stays in that of the command where it makes none.
+    """
+    if not is_engine(command):
+        return None
+    engine = os.path.basename(command[0])
+    at = _subcommand(command, 1)
+    if at is not None and command[at] == "container":
+        at = _subcommand(command, at + 1)
+    if at is None or command[at] not in _STARTS:
+        return None
+    if any(word.partition("=")[0] in _GROUP_OPTIONS for word in command[at + 1 :]):
+        return None
+    if uid == 0:
+        return ContainerStart(
+            engine, at + 1, f"--cgroup-parent={group.removeprefix('/') if '.' in group else group}", ""
+        )
+    if engine == "podman":
+        return ContainerStart(engine, at + 1, "--cgroups=disabled", "")
+    if engine == "docker":
+        # the daemon starts it, usually as root; a rootless daemon refuses a slice of the system
+        return ContainerStart(
+            engine, at + 1, f"--cgroup-parent={group.removeprefix('/') if '.' in group else group}", ""
+        )
+    return ContainerStart(
+        engine, at + 1, "", f"{engine} without root cannot enter the isolated CPUs' cgroup; use podman"
+    )
+
+
+def warning(start: ContainerStart) -> str:
+    """What to say of such a command, in one line."""
+    if not start.option:
+        return f"the container will not run on the isolated CPUs: {start.reason}"
+    return (
+        f"{start.engine} starts the container outside of the isolated CPUs; add {start.option} to its options, "
+        "or --container to quiet's"
+    )
+
+
+def _subcommand(command: Sequence[str], first: int) -> int | None:
+    """The position of the first word that is neither an option nor an option's value."""
+    position = first
+    while position < len(command):
+        word = command[position]
+        if not word.startswith("-"):
+            return position
+        position += 2 if word in _WITH_VALUE else 1
+    return None

@@ -1,0 +1,69 @@
+"""How a helper comes into being: started by sudo with a socket as its standard input, or forked by a root front."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from typing import NoReturn
+
+from quiet.errors import Refused, UsageError
+from quiet.host.host import Host
+from quiet.run import process
+from quiet.run.protocol import FROM_FRONT, HelperChannel, Peer, RunFailure
+
+_CALLERS = ("SUDO_UID", "PKEXEC_UID")
+
+
+def run_helper() -> int:
+    """`quiet run-helper`, which has no arguments. Returns at once; the helper goes on in the background."""
+    if not stat.S_ISSOCK(os.fstat(0).st_mode):
+        raise UsageError("run-helper is what `quiet run` starts with sudo; it is of no use alone")
+    if os.geteuid() != 0:
+        raise Refused("run-helper needs root; `quiet run` starts it with sudo")
+    channel = HelperChannel(socket.socket(fileno=os.dup(0)), FROM_FRONT)
+    try:
+        peer = channel.peer()
+    except OSError as error:
+        raise UsageError(f"run-helper: standard input is no local socket: {error.strerror}") from None
+    if any(uid != peer.uid for uid in _callers()):
+        text = "run-helper: the socket is not of the user who started it"
+        channel.send(RunFailure(text, Refused.exit_code))
+        raise Refused(text)
+    _go_on(0, peer)
+
+
+def forked(connection: socket.socket) -> None:
+    """The helper of a front that is root."""
+    pid = os.fork()
+    if pid == 0:
+        _go_on(connection.fileno(), Peer(os.getppid(), 0))
+    os.waitpid(pid, 0)
+
+
+def _go_on(fd: int, caller: Peer) -> NoReturn:
+    try:
+        channel = HelperChannel(socket.socket(fileno=process.detach(fd)), FROM_FRONT)
+        try:
+            host = Host()
+            process.cleanse(host)
+            from quiet.run.helper import RunSession  # slow to load: nobody waits for it but the front
+
+            RunSession(host, channel, caller).run()
+        except Exception as error:
+            channel.send(RunFailure(f"internal error: {type(error).__name__}: {error}", UsageError.exit_code))
+    finally:
+        os._exit(0)
+
+
+def _callers() -> list[int]:
+    """The users on whose behalf sudo, pkexec or doas say that they run this."""
+    found = [int(os.environ[name]) for name in _CALLERS if os.environ.get(name, "").isdecimal()]
+    if name := os.environ.get("DOAS_USER"):
+        import pwd
+
+        try:
+            found.append(pwd.getpwnam(name).pw_uid)
+        except KeyError:
+            found.append(-1)
+    return found

@@ -1,0 +1,147 @@
+"""The front of `quiet run`: the caller's own process, with their environment, folder and terminal.
+
+It starts the helper, forks the command, passes signals on, and ends with the command's exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from quiet.errors import Incomplete, QuietError, Refused
+from quiet.run import child, identity, starter
+from quiet.run.child import CommandSignals
+from quiet.run.identity import Identity
+from quiet.run.options import RunRequest
+from quiet.run.protocol import (
+    CommandDone,
+    HelperChannel,
+    Message,
+    Moved,
+    RunEnded,
+    RunFailure,
+    RunReady,
+    Start,
+    Waiting,
+)
+
+_SHOWN = 200  # characters of the command that others see
+
+
+class RunEvents(NamedTuple):
+    """What to do with what the helper says."""
+
+    waiting: Callable[[Waiting], None]
+    ready: Callable[[RunReady], None]
+    ended: Callable[[RunEnded], None]
+
+
+class _FrontState:
+    """The channel, for a signal that comes before the command is started."""
+
+    channel: HelperChannel | None = None
+
+    def leave(self) -> None:
+        if self.channel:
+            self.channel.leave()
+
+
+def run(
+    options: RunRequest, as_user: str | None, command: Sequence[str], events: RunEvents
+) -> tuple[int, RunEnded | None]:
+    """Run a command under a profile: its exit code, and how the run ended (None: before it began).
+
+    The code is 128 + N for signal N, also when the signal came before the command was started, and 4 when a setting
+    could not be restored. Raises UsageError, Refused when nothing is changed, Incomplete when settings still are.
+    """
+    program = child.find(command[0])
+    user = identity.wanted(as_user)
+    options = options._replace(command=" ".join(command)[:_SHOWN])
+    state = _FrontState()
+    with CommandSignals(state.leave) as signals:
+        first = _first(state, options, signals)
+        if first is None:
+            return 128 + signals.pending, None
+        channel = state.channel
+        assert channel
+        message = _until_ready(channel, first, events)
+        if message is None:
+            if signals.pending:
+                return 128 + signals.pending, None
+            raise Refused("the helper has ended before it applied anything; nothing was changed")
+        events.ready(message)
+        code = _command(channel, message, program, command, user, signals)
+        ended = channel.receive(RunEnded, RunFailure)
+        if isinstance(ended, RunFailure):
+            raise _error(ended)
+        if not isinstance(ended, RunEnded):
+            raise Incomplete("the helper has ended before it restored; run `sudo quiet restore`")
+        events.ended(ended)
+    return (code if ended.complete else Incomplete.exit_code), ended
+
+
+def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> Message | None:
+    """The first answer of a helper that answers; None when a signal came before. Raises Refused."""
+    state.channel = starter.lingering()
+    started = False
+    for command in (None, *starter.attempts()):
+        if command is not None:
+            state.channel, started = starter.start(command)
+        if state.channel is None:
+            continue
+        state.channel.send(options)
+        if signals.pending:
+            state.channel.leave()
+        if answer := state.channel.receive(Waiting, RunReady, RunFailure):
+            return answer
+        if signals.pending:
+            return None
+        if started:
+            raise Refused("the helper was killed before it applied anything; nothing was changed")
+        state.channel.close()
+        state.channel = None
+    raise starter.refusal()
+
+
+def _until_ready(channel: HelperChannel, message: Message | None, events: RunEvents) -> RunReady | None:
+    while isinstance(message, Waiting):
+        events.waiting(message)
+        message = channel.receive(Waiting, RunReady, RunFailure)
+    if isinstance(message, RunFailure):
+        raise _error(message)
+    return message if isinstance(message, RunReady) else None
+
+
+def _command(
+    channel: HelperChannel,
+    ready: RunReady,
+    program: str,
+    command: Sequence[str],
+    user: Identity | None,
+    signals: CommandSignals,
+) -> int:
+    """Run the command on its CPUs; its exit code."""
+    running = child.start(program, command, user, signals)
+    if running is None:
+        channel.send(CommandDone())
+        channel.leave()
+        return 128 + signals.pending
+    channel.send(Start(running.pid))
+    moved = channel.receive(Moved, RunFailure)
+    if isinstance(moved, Moved):
+        running.begin(ready.fixed)
+    code = running.wait()
+    if moved is None:
+        raise Incomplete("the helper has ended; run `sudo quiet restore`")
+    channel.send(running.done)
+    channel.leave()
+    if isinstance(moved, RunFailure):
+        raise _error(moved)
+    return code
+
+
+def _error(failure: RunFailure) -> QuietError:
+    """A failure as the error that it was in the helper."""
+    error = QuietError(failure.text)
+    error.exit_code = failure.code
+    return error

@@ -1,0 +1,150 @@
+"""The processes of one run: a cgroup of their own within the partition, where there is one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.errors import Refused
+from quiet.host.host import Host
+from quiet.host.proc import cpuset_mount, status_field
+from quiet.machine.affinity import join
+from quiet.targets.cgroup import group, groups_below
+
+_PATIENCE_S = 10  # for processes that were killed
+_POLL_S = 0.01
+
+
+class RunGroup:
+    """Moves a command to the isolated CPUs, and ends or returns what is left of it."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host = host
+        self._version, self._mount = cpuset_mount(host)
+        self._name, self._pid = name, 0
+        self._mask: CpuSet = frozenset()
+        self._origin = ""
+
+    @property
+    def path(self) -> str:
+        """The folder of the cgroup; "" where the run has none of its own."""
+        whole = f"{self._mount}{group(self._host)}"
+        return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
+
+    def remember(self, pid: int) -> None:
+        """Note the CPUs and the cgroup of a process before the profile is applied: where the run returns to."""
+        with contextlib.suppress(OSError):
+            self._mask = frozenset(os.sched_getaffinity(pid))
+        self._origin = self._cgroup(pid)
+
+    def add(self, pid: int, parent: int, uid: int, cpus: CpuSet) -> None:
+        """Move a process, which has to be a child of this parent and, for a user, to belong to them. Raises Refused."""
+        try:
+            fd = os.pidfd_open(pid)
+        except OSError:
+            raise Refused("the command's process has ended before it could be moved") from None
+        try:
+            self._check(pid, parent, uid)
+            if path := self.path:
+                with contextlib.suppress(FileExistsError):
+                    self._host.mkdir(path)
+                self._write(f"{path}/cgroup.procs", pid)
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(pid, cpus)
+            else:
+                join(cpus, pid)
+            if select.select([fd], [], [], 0)[0]:
+                raise ProcessLookupError  # it may have been another one that was moved
+        except ProcessLookupError:
+            pass  # it has just ended
+        except OSError as error:
+            raise Refused(f"the command cannot be moved to CPUs {cpulist.format(cpus)}: {error.strerror}") from None
+        finally:
+            os.close(fd)
+        self._pid = pid
+
+    def kill(self) -> None:
+        """End every process of the run, and wait until they are gone."""
+        end = time.monotonic() + _PATIENCE_S
+        path = self.path
+        while time.monotonic() < end:
+            pids = self._members(path)
+            if not pids:
+                return
+            try:
+                self._host.write(f"{path}/cgroup.kill" if path else "", "1")
+            except OSError:  # before Linux 5.14, or no cgroup
+                for pid in pids:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+            time.sleep(_POLL_S)
+
+    def release(self) -> None:
+        """Return processes that outlive the command to the cgroup and the CPUs that it came from, and remove ours."""
+        path = self.path
+        if not path or not self._host.exists(path):
+            return
+        for pid in self._members(path):
+            with contextlib.suppress(OSError):
+                self._write(f"{self._origin or self._mount}/cgroup.procs", pid)
+            for thread in self._host.numbered(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(thread, self._mask)
+        self._remove()
+
+    def remove(self) -> None:
+        """Remove the cgroup after `kill`."""
+        path = self.path
+        if path and self._host.exists(path):
+            self._remove()
+
+    def _remove(self) -> None:
+        for _ in range(100):  # a task that is just ending is still in it
+            try:
+                for each in reversed(list(groups_below(self._host, self.path))):
+                    self._host.rmdir(each)
+            except FileNotFoundError:
+                return
+            except OSError:
+                time.sleep(_POLL_S)
+            else:
+                return
+
+    def _check(self, pid: int, parent: int, uid: int) -> None:
+        status = self._host.text(f"/proc/{pid}/status")
+        if status_field(status, "PPid") != str(parent):
+            raise Refused(f"process {pid} is not the command of this run")
+        if uid and (status_field(status, "Uid") or "").split() != [str(uid)] * 4:
+            raise Refused(f"process {pid} belongs to another user")
+
+    def _members(self, path: str) -> list[int]:
+        if not path:
+            return self._descendants() if self._pid else []
+        folders = groups_below(self._host, path)
+        return [int(pid) for each in folders for pid in (self._host.text(f"{each}/cgroup.procs") or "").split()]
+
+    def _descendants(self) -> list[int]:
+        """The command and what it has started, without a cgroup: by the parents that are alive."""
+        parents = {}
+        for pid in self._host.numbered("/proc"):
+            status = self._host.text(f"/proc/{pid}/status")
+            if status_field(status, "State") not in (None, "Z (zombie)"):
+                parents[pid] = int(status_field(status, "PPid") or 0)
+        found = [self._pid] if self._pid in parents else []
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
+
+    def _cgroup(self, pid: int) -> str:
+        """The folder of a process's cgroup in the hierarchy of the partition; "" when it is none of version 2."""
+        lines = (self._host.text(f"/proc/{pid}/cgroup") or "").splitlines()
+        name = next((line[3:] for line in lines if line.startswith("0::")), "")
+        return f"{self._mount}{name.rstrip('/')}" if name and self._version == 2 else ""
+
+    def _write(self, path: str, pid: int) -> None:
+        self._host.write(path, str(pid))

@@ -1,0 +1,73 @@
+"""Who a command runs as: who asked for it, also where sudo or doas started quiet as root."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from quiet.errors import Refused, UsageError
+
+_OF_SUDO = ("SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND", "SUDO_HOME", "DOAS_USER")
+
+
+class Identity(NamedTuple):
+    """A user to become."""
+
+    uid: int
+    gid: int
+    name: str
+    home: str
+    shell: str
+
+
+def wanted(as_user: str | None) -> Identity | None:
+    """The user to become for the command; None: nobody else. `as_user`: the option --as. Raises QuietError."""
+    if os.geteuid() != 0:
+        if as_user is None or (own := _named(as_user)).uid == os.getuid():
+            return None
+        raise Refused(f"--as {own.name}: only root may; use `sudo quiet run --as {own.name}`")
+    if as_user is not None:
+        chosen = _named(as_user)
+        return chosen if chosen.uid else None
+    if name := os.environ.get("DOAS_USER"):
+        chosen = _named(name)
+    elif (uid := os.environ.get("SUDO_UID", "")).isdecimal():
+        chosen = _numbered(int(uid))
+    else:
+        return None
+    return chosen if chosen.uid else None
+
+
+def become(user: Identity) -> None:
+    """Become that user, for good: groups, environment, user. Raises OSError."""
+    if user.name:
+        os.initgroups(user.name, user.gid)
+    else:
+        os.setgroups([user.gid])
+    os.setresgid(user.gid, user.gid, user.gid)
+    os.setresuid(user.uid, user.uid, user.uid)
+    for name in _OF_SUDO:
+        os.environ.pop(name, None)
+    values = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": user.shell}
+    os.environ.update({name: value for name, value in values.items() if value})
+
+
+def _named(name: str) -> Identity:
+    import pwd
+
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise UsageError(f"no such user: {name}; nothing was changed") from None
+    return Identity(found.pw_uid, found.pw_gid, found.pw_name, found.pw_dir, found.pw_shell)
+
+
+def _numbered(uid: int) -> Identity:
+    import pwd
+
+    try:
+        found = pwd.getpwuid(uid)
+    except KeyError:
+        gid = os.environ.get("SUDO_GID", "")
+        return Identity(uid, int(gid) if gid.isdecimal() else uid, "", "/", "")
+    return Identity(found.pw_uid, found.pw_gid, found.pw_name, found.pw_dir, found.pw_shell)

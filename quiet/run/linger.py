@@ -1,0 +1,159 @@
+"""A helper that keeps its profile applied for a while: the next runs of its user need neither sudo nor an apply."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+from quiet import cpulist
+from quiet.errors import QuietError
+from quiet.host.host import Host
+from quiet.host.lock import FOLDER
+from quiet.host.reader import Reader
+from quiet.machine.cpu_selection import parse_requested
+from quiet.run.linger_socket import SOCKET, server
+from quiet.run.options import RunRequest
+from quiet.run.protocol import FROM_FRONT, HelperChannel, Peer, RunReady
+from quiet.settings import journal
+from quiet.settings.journal_file import FILE
+from quiet.settings.profile import Profile
+
+LONGEST_S = 3600.0
+_POLL_S = 0.2
+_PATIENCE_S = 120  # for a helper that restores
+
+
+class _Stop(Exception):
+    """Restore now."""
+
+
+class Lingering:
+    """What is kept applied, and for whom. Every run begins the time anew."""
+
+    def __init__(self, options: RunRequest, ready: RunReady, uid: int) -> None:
+        self._profile, self._uid = options.profile, uid
+        self._seconds = min(options.linger_s, LONGEST_S)
+        self.ready = ready._replace(changes=0)
+        self._journal = _journal_state(Host())
+        self._placement = _placement(options)
+
+    def fits(self, reader: Reader, options: RunRequest) -> bool:
+        """Whether a run wants just this, and it is still applied."""
+        if _placement(options) != self._placement:
+            return False
+        if options.profile != self._profile or self._journal != _journal_state(reader):
+            return False
+        cpus = options.cpus
+        return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
+
+    def listen(self, host: Host) -> bool:
+        """Begin to take runs. False when another helper of the user does already, or it cannot be done."""
+        path = f"{SOCKET}{self._uid}"
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            if peer := server(path):
+                peer.close()
+                return False
+            remove(host, self._uid)
+            before = os.umask(0o177)
+            try:
+                self._listener.bind(path)
+            finally:
+                os.umask(before)
+            os.chown(path, self._uid, -1)
+            self._listener.listen(64)
+        except OSError:
+            self._listener.close()
+            return False
+        return True
+
+    def serve(self, host: Host, session: Callable[[HelperChannel, Peer], None]) -> None:
+        """Run sessions, each in a fork, until for so long there was none, or SIGTERM."""
+        signal.signal(signal.SIGTERM, _stop)
+        sessions: set[int] = set()
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
+        end = time.monotonic() + self._seconds
+        with contextlib.suppress(_Stop):
+            while sessions or time.monotonic() < end:
+                wait_s = _POLL_S if sessions else max(end - time.monotonic(), 0)
+                if poll.poll(wait_s * 1000):
+                    sessions.add(self._accept(session))
+                ended = {pid for pid in sessions if os.waitpid(pid, os.WNOHANG)[0]}
+                if ended or sessions:
+                    end = time.monotonic() + self._seconds
+                sessions -= ended
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        remove(host, self._uid)
+        self._listener.close()
+
+    def _accept(self, session: Callable[[HelperChannel, Peer], None]) -> int:
+        connection, _ = self._listener.accept()
+        pid = os.fork()
+        if pid:
+            connection.close()
+            return pid
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._listener.close()
+            channel = HelperChannel(connection, FROM_FRONT)
+            peer = channel.peer()
+            if peer.uid == self._uid:
+                session(channel, peer)
+        finally:
+            os._exit(0)
+
+
+def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
+    """Have helpers that keep another profile, or other CPUs, restore now. Raises Refused for a damaged journal."""
+    state = journal.load(host)
+    if state is None or not state.passing:
+        return
+    with contextlib.suppress(QuietError):
+        same = cpus is None or parse_requested(cpus, "--cpus") == state.cpus.isolated
+        if same and (state.profile, state.source) == (profile.name, profile.source):
+            return
+    for name in host.names(FOLDER):
+        path = f"{FOLDER}/{name}"
+        if path.startswith(SOCKET) and (connection := server(path)):
+            _end(HelperChannel(connection, 0).peer())
+            connection.close()
+
+
+def remove(host: Host, uid: int) -> None:
+    """Remove the socket."""
+    with contextlib.suppress(FileNotFoundError):
+        host.unlink(f"{SOCKET}{uid}")
+
+
+def _end(peer: Peer) -> None:
+    with contextlib.suppress(OSError):
+        fd = os.pidfd_open(peer.pid)
+        try:
+            if peer.uid == 0:
+                signal.pidfd_send_signal(fd, signal.SIGTERM)
+                select.select([fd], [], [], _PATIENCE_S)
+        finally:
+            os.close(fd)
+
+
+def _stop(number: int, frame: object) -> None:
+    raise _Stop
+
+
+def _journal_state(reader: Reader) -> tuple[int, int, int] | None:
+    try:
+        found = reader.stat(FILE)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _placement(options: RunRequest) -> tuple[bool | None, bool, str | None]:
+    """What decides over the partition's kind and its memory."""
+    return options.threads, bool(options.pinned), options.mems

@@ -1,0 +1,49 @@
+"""`quiet lock`: the turn on the isolated CPUs for one command, without a change to the host. It needs no root."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from quiet.errors import Refused
+from quiet.host import queue
+from quiet.host.host import Host
+from quiet.host.queue import Position
+from quiet.run import child, identity
+from quiet.run.child import CommandSignals
+
+
+def lock(command: Sequence[str], share: bool, wait_s: float | None, waiting: Callable[[str], None]) -> int:
+    """Run a command while no other run is on the isolated CPUs; its exit code, 128 + N for signal N.
+
+    Raises Refused when the turn does not come in time.
+    """
+    import time
+
+    program = child.find(command[0])
+    user = identity.wanted(None)
+    shown = ""
+    with CommandSignals() as signals:
+
+        def wait(position: Position, seconds: float) -> bool:
+            nonlocal shown
+            who = f"{position.holder.name if position.holder else ''} {position.ahead}"
+            if position.ahead and who != shown:
+                shown = who
+                waiting(queue.waiting(position))
+            if signals.pending:
+                return False
+            time.sleep(seconds)
+            return True
+
+        try:
+            with queue.queued(Host(), " ".join(command), wait, share, wait_s):
+                running = child.start(program, command, user, signals)
+                if running:
+                    running.begin(fixed=False)
+                    return running.wait()
+        except Refused:
+            if not signals.pending:
+                raise
+        sys.stdout.flush()
+        return 128 + signals.pending

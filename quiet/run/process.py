@@ -1,0 +1,64 @@
+"""Make a helper that nothing of its caller has an influence on: no terminal, session, limits, signals, environment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+
+from quiet.host.host import Host
+from quiet.host.proc import mounts
+
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_IGNORED = (
+    *(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU),
+    *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM),
+)
+_FILES = 4096  # that may be open
+_LIMITS = ("FSIZE", "CPU", "AS", "DATA", "NOFILE", "NPROC", "MEMLOCK", "RSS")
+
+
+def detach(keep: int) -> int:
+    """Go on in a child that has only this open file; the caller's process returns at once to whoever waits for it.
+
+    Returns the file's number there.
+    """
+    if os.fork():
+        os._exit(0)
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
+    kept = os.dup(keep)  # not inherited by what is executed
+    os.chdir("/")
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    os.closerange(3, kept)
+    os.closerange(kept + 1, min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+    return kept
+
+
+def cleanse(host: Host) -> None:
+    """Take nothing over from the caller that could change what this process does, or end it."""
+    os.environ.clear()
+    os.environ.update({"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/root"})
+    os.umask(0o022)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for name in _LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            limit = resource.RLIM_INFINITY if name != "NOFILE" else _FILES
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+    with contextlib.suppress(OSError):
+        host.write("/proc/self/oom_score_adj", "0")
+    for mount in mounts(host):
+        if mount.type in ("cgroup", "cgroup2"):
+            with contextlib.suppress(OSError):  # not permitted in a container, nor needed there
+                host.write(f"{mount.path}/cgroup.procs", str(os.getpid()))

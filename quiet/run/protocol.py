@@ -1,0 +1,203 @@
+"""What a front and its helper tell each other: one JSON object a line, of a few kinds, on a socket.
+
+Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (again and again), RunReady,
+Moved, RunEnded; or RunFailure at any time. Either side may close: then the helper ends the command and restores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from quiet.errors import QuietError, UsageError
+from quiet.run.options import RunRequest
+
+FROM_FRONT, FROM_HELPER = 1 << 14, 1 << 20  # bytes of a line
+_PATIENCE_S = 10  # for the rest of a line, and for a reader
+
+
+class Start(NamedTuple):
+    """Move this process, a child of the front, to the isolated CPUs."""
+
+    pid: int
+
+
+class CommandDone(NamedTuple):
+    """The command has ended, with this exit code and usage (wait4(2); cpu_ns -1: not known)."""
+
+    code: int = -1
+    cpu_ns: int = -1
+    minor_faults: int = 0
+    major_faults: int = 0
+    voluntary: int = 0
+    involuntary: int = 0
+
+
+class Waiting(NamedTuple):
+    """Another run is on the CPUs."""
+
+    text: str
+
+
+class RunReady(NamedTuple):
+    """The profile is applied."""
+
+    profile: str
+    cpus: str
+    fixed: bool  # the command gets fixed addresses
+    changes: int
+    skips: int
+    notes: tuple[str, ...]
+
+
+class Moved(NamedTuple):
+    """The process is on the isolated CPUs."""
+
+
+class RunEnded(NamedTuple):
+    """The command is gone and the host restored, unless `stays`. `lines` and `report` are about interruptions."""
+
+    complete: bool
+    stays: bool
+    restored: int
+    notes: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    report: str = ""
+    interruptions: int = -1  # -1: not observed
+    lost_ns: int = 0
+    observed_ns: int = 0
+
+
+class RunFailure(NamedTuple):
+    """Nothing is run; why, and the exit code."""
+
+    text: str
+    code: int
+
+
+Message = RunRequest | Start | CommandDone | Waiting | RunReady | Moved | RunEnded | RunFailure
+_KINDS = {
+    kind.__name__: kind for kind in (RunRequest, Start, CommandDone, Waiting, RunReady, Moved, RunEnded, RunFailure)
+}
+
+
+class Peer(NamedTuple):
+    """The process at the other end, as the kernel recorded it when the socket was made."""
+
+    pid: int
+    uid: int
+
+
+class HelperProtocolError(UsageError):
+    """The other side does not speak this protocol."""
+
+
+class HelperChannel:
+    """A connected socket with whole messages."""
+
+    def __init__(self, connection: socket.socket, most: int) -> None:
+        self._socket, self._most, self._read = connection, most, b""
+        self.closed = False  # by the other side
+
+    def fileno(self) -> int:
+        """For poll(2)."""
+        return self._socket.fileno()
+
+    def peer(self) -> Peer:
+        """Raises OSError for what is no socket of this host."""
+        pid, uid, _ = struct.unpack("3i", self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return Peer(pid, uid)
+
+    def send(self, message: Message) -> None:
+        """Send, unless the other side has gone or does not read."""
+        line = json.dumps({"kind": type(message).__name__, **message._asdict()}).encode() + b"\n"
+        with contextlib.suppress(OSError):  # what it has sent before can still be read
+            self._socket.settimeout(_PATIENCE_S)
+            self._socket.sendall(line)
+
+    def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
+        """The next message; None when the other side has gone, or within this time nothing came.
+
+        Raises HelperProtocolError for anything but these kinds.
+        """
+        if b"\n" not in self._read and not self._more(within_s):
+            return None
+        end = time.monotonic() + _PATIENCE_S
+        while b"\n" not in self._read:
+            if len(self._read) > self._most or time.monotonic() > end:
+                raise HelperProtocolError("the other side sent a line that does not end")
+            if not self._more(_PATIENCE_S):
+                return None
+        line, _, self._read = self._read.partition(b"\n")
+        if len(line) > self._most:
+            raise HelperProtocolError("the other side sent a line that is too long")
+        message = parse(line)
+        if not isinstance(message, kinds):
+            raise HelperProtocolError(f"the other side sent {type(message).__name__} where it may not")
+        return message
+
+    def leave(self) -> None:
+        """Say nothing more; what the other side says still comes."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Close this process's end."""
+        self._socket.close()
+
+    def _more(self, within_s: float | None) -> bool:
+        """Read what has come; False when the other side has gone, or nothing comes within this time."""
+        if self.closed:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        if not poll.poll(None if within_s is None else within_s * 1000):
+            return False
+        try:
+            part = self._socket.recv(1 << 16)
+        except OSError:
+            part = b""
+        self.closed = not part
+        self._read += part
+        return bool(part)
+
+
+def parse(line: bytes) -> Message:
+    """A message from its line. Raises HelperProtocolError."""
+    try:
+        data = json.loads(line)
+        kind = _KINDS[data.pop("kind")]
+        fields = {name: _value(kind.__annotations__[name], value) for name, value in data.items()}
+        if missing := [name for name in kind._fields if name not in fields and name not in kind._field_defaults]:
+            raise HelperProtocolError(f"the other side sent {kind.__name__} without {missing[0]}")
+        make: Callable[..., Message] = kind
+        return make(**fields)
+    except QuietError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise HelperProtocolError("the other side does not speak this protocol") from None
+
+
+def _value(type_name: object, value: object) -> object:
+    """The value, when it has this type (an annotation, or its text). Raises ValueError."""
+    name = str(getattr(type_name, "__forward_arg__", type_name))
+    if name.endswith(" | None"):
+        if value is None:
+            return None
+        name = name.removesuffix(" | None")
+    if name == "tuple[str, ...]":
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+    elif name == "float":
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    elif type(value) is {"str": str, "int": int, "bool": bool}[name]:
+        return value
+    raise ValueError(name)

@@ -1,0 +1,85 @@
+"""The report of a run at the edge: the file, and the limits that make a noisy run fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from quiet.console import check_savable, save
+from quiet.errors import UsageError
+from quiet.run.options import FrontOptions
+from quiet.run.protocol import RunEnded
+
+_NOISY = 1  # the exit code of a run that was interrupted too much, when the command succeeded
+
+
+class RunLimits(NamedTuple):
+    """The most that may interrupt a run. None: anything."""
+
+    lost_pct: float | None
+    interruptions: int | None
+
+
+def limits(own: FrontOptions) -> RunLimits:
+    """The limits of the command line; also checks that the report can be written. Raises UsageError."""
+    if own.report is not None:
+        check_savable(own.report, "--report")
+    lost = _number(own.max_lost.removesuffix("%"), "--max-lost", "0.1%") if own.max_lost is not None else None
+    count = own.max_interrupts
+    if count is not None and not (count.isascii() and count.isdigit() and len(count) < 10):
+        raise UsageError(f"--max-interrupts: a number such as 10, not {count!r}")
+    return RunLimits(lost, int(count) if count is not None else None)
+
+
+def wanted(own: FrontOptions) -> bool:
+    """Whether anybody looks at what is observed."""
+    return not own.quiet_report or (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
+
+
+def traced(own: FrontOptions) -> bool:
+    """Whether interruptions are to have names and lengths: setting up kernel tracing takes longer than a short run."""
+    return (own.report, own.max_lost, own.max_interrupts) != (None, None, None)
+
+
+def judged(
+    own: FrontOptions, most: RunLimits, ended: RunEnded, command: Sequence[str], code: int, note: Callable[[str], None]
+) -> int:
+    """Write the report; the exit code, 1 where the command succeeded on CPUs that were interrupted too much."""
+    reasons = _exceeded(most, ended)
+    if own.report is not None:
+        observed: object = json.loads(ended.report) if ended.report else {}
+        whole: dict[str, object] = {
+            "restored": ended.restored,
+            "complete": ended.complete,
+            "exceeded": reasons,
+        }
+        seen = observed if isinstance(observed, dict) else {}
+        whole = {**seen, "command": list(command), "exit_code": code, **whole}
+        save(own.report, json.dumps(whole, indent=1) + "\n", "--report")
+    if code or not reasons:
+        return code
+    for reason in reasons:
+        note(reason)
+    return _NOISY
+
+
+def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
+    if most == RunLimits(None, None):
+        return []
+    if ended.interruptions < 0 or not ended.observed_ns:
+        return ["the interruptions of this run are not known, so its limits cannot be judged"]
+    found = []
+    lost = 100 * ended.lost_ns / ended.observed_ns
+    if most.lost_pct is not None and lost > most.lost_pct:
+        found.append(f"not quiet: {lost:.4g} % of the time was lost, more than {most.lost_pct:g} %")
+    if most.interruptions is not None and ended.interruptions > most.interruptions:
+        found.append(f"not quiet: {ended.interruptions} interruptions, more than {most.interruptions}")
+    return found
+
+
+def _number(text: str, option: str, example: str) -> float:
+    whole, _, part = text.strip().partition(".")
+    if not (text.isascii() and (whole + part).isdigit() and len(text) < 12):
+        raise UsageError(f"{option}: a share such as {example}, not {text!r}")
+    return float(text)

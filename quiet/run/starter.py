@@ -1,0 +1,96 @@
+"""Reach a helper: one that stays for this user, a fork where the front is root, else through sudo, doas or pkexec."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from quiet.errors import Refused
+from quiet.run.linger_socket import connect
+from quiet.run.protocol import FROM_HELPER, HelperChannel
+
+_HELPER = "run-helper"
+_RULE = "docs/security.md has the rule for sudo that permits it without a password"
+_COMMAND_NOT_STARTED = 127
+
+
+def lingering() -> HelperChannel | None:
+    """A helper that stays, with what it has applied; None when there is none."""
+    connection = connect(os.geteuid())
+    return HelperChannel(connection, FROM_HELPER) if connection else None
+
+
+def attempts() -> list[tuple[str, ...]]:
+    """The commands that may start a helper as root, the ones that ask nothing first; none for root itself."""
+    if os.geteuid() == 0:
+        return [()]
+    program = own_program()
+    terminal = _has_terminal()
+    found = [(path, "-n", *more) for name, more in (("sudo", ("--",)), ("doas", ())) if (path := _which(name))]
+    if terminal:
+        found += [(path, *more) for name, more in (("sudo", ("--",)), ("doas", ())) if (path := _which(name))]
+    if (path := _which("pkexec")) and (terminal or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        found.append((path,))
+    return [(*command, program, _HELPER) for command in found]
+
+
+def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
+    """Start a helper with one of these commands; whether that was permitted."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with theirs:
+        if command:
+            started = _spawn(command, theirs)
+        else:
+            from quiet.run import entry
+
+            entry.forked(theirs)
+            started = True
+    return HelperChannel(ours, FROM_HELPER), started
+
+
+def refusal() -> Refused:
+    """Why no helper could be started."""
+    if not (_which("sudo") or _which("doas") or _which("pkexec")):
+        return Refused("changing the host needs root, and neither sudo, doas nor pkexec is here; nothing was changed")
+    why = "sudo did not permit it" if _has_terminal() else "sudo would ask for a password, and there is no terminal"
+    return Refused(f"changing the host needs root: {why}; {_RULE}; nothing was changed")
+
+
+def own_program() -> str:
+    """The path of this program, as a rule for sudo names it."""
+    beside = [os.path.join(os.path.dirname(os.path.abspath(path)), "quiet") for path in (sys.argv[0], sys.executable)]
+    for path in (os.path.abspath(sys.argv[0]), *beside):
+        if os.path.basename(path) == "quiet" and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return _which("quiet") or beside[0]
+
+
+def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
+    """Run it to its end, and whether it succeeded: the helper itself goes on in the background."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.dup2(connection.fileno(), 0)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            if "-n" in command:
+                os.dup2(null, 2)  # that it would ask is not an error yet
+            os.execv(command[0], command)  # noqa: S606 - an absolute path
+        finally:
+            os._exit(_COMMAND_NOT_STARTED)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _which(name: str) -> str:
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    paths = (os.path.join(folder, name) for folder in (*folders, "/usr/bin", "/usr/local/bin", "/run/wrappers/bin"))
+    return next((path for path in paths if path.startswith("/") and os.access(path, os.X_OK)), "")

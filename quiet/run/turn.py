@@ -1,0 +1,39 @@
+"""The turn on the isolated CPUs for programs that measure there themselves, as `cbench run` does."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from quiet.cpulist import CpuSet
+from quiet.host import queue
+from quiet.host.host import Host
+from quiet.host.queue import Position
+from quiet.settings.journal import isolated_cpus
+
+
+@contextlib.contextmanager
+def isolated_turn(cpus: CpuSet, command: str, waiting: Callable[[str], None]) -> Iterator[None]:
+    """Wait until no `quiet run` or `quiet lock` is on the isolated CPUs, and hold the turn inside the block.
+
+    Nothing to wait for where none of `cpus` is isolated, within such a run, or where no host's root has made the queue.
+    `waiting` gets a line whenever who is ahead changes.
+    """
+    host = Host()
+    if not (cpus & isolated_cpus(host)) or not host.exists(queue.QUEUE):
+        yield
+        return
+    shown = ""
+
+    def wait(position: Position, seconds: float) -> bool:
+        nonlocal shown
+        who = f"{position.holder.name if position.holder else ''} {position.ahead}"
+        if position.ahead and who != shown:
+            shown = who
+            waiting(queue.waiting(position))
+        time.sleep(seconds)
+        return True
+
+    with queue.queued(host, command, wait):
+        yield

@@ -1,0 +1,65 @@
+"""Apply a profile for a while: several processes may use it at once, and the last one restores."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quiet.errors import Incomplete, Refused
+from quiet.host.host import Host
+from quiet.host.lock import FOLDER, locked
+from quiet.settings import journal
+from quiet.settings.apply import Receipt, apply
+from quiet.settings.journal_writer import StoppedHalfWay
+from quiet.settings.profile import Profile
+from quiet.settings.restore import Outcome, restore
+
+_USERS = f"{FOLDER}/users"
+_PATIENCE_S = 60  # for another quiet that is at work
+
+
+@contextmanager
+def in_use(host: Host) -> Iterator[int]:
+    """Mark the applied profile as used, so that of several `quiet run` only the last one restores."""
+    with locked(host, _PATIENCE_S):  # also tells who may not
+        try:
+            fd = host.open(_USERS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise Refused(f"{error.filename}: {error.strerror}; nothing was changed") from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH)  # waits for one that is just restoring
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
+    """Apply for one command; where that stops half way, restore.
+
+    Raises Refused when nothing is changed, Incomplete when settings still are.
+    """
+    ours = journal.load(host) is None
+    try:
+        return apply(host, profile, requested, passing=True, patience=_PATIENCE_S)
+    except StoppedHalfWay as stopped:
+        outcome = end_use(host, users) if ours else None
+        if outcome is None or not outcome.complete:
+            raise
+        raise Refused(f"the profile cannot be applied: {stopped.reason}; what was changed is restored") from None
+
+
+def end_use(host: Host, users: int) -> Outcome | None:
+    """Restore what was applied for one command, unless another one still uses it (None). Raises Incomplete."""
+    record = journal.read(host)
+    if record is None or not record.passing:
+        return None
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    try:
+        return restore(host, patience=_PATIENCE_S)
+    except (Refused, OSError) as error:
+        raise Incomplete(f"the host is still changed: {error}; run `quiet restore`") from None

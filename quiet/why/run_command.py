@@ -1,0 +1,118 @@
+"""Run a command as if this program were not there: its files, terminal, signals and exit code are the caller's.
+
+The command stays in this process group, so that the terminal's own signals reach it without us; what somebody sends to
+this process is handed on. siginfo tells the two apart: a terminal's signals come from the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from quiet.errors import UsageError
+from quiet.noise.command_report import CommandUsage
+
+_HANDED_ON = {
+    *(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
+    *(signal.SIGALRM, signal.SIGWINCH, signal.SIGCONT),
+}
+_OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these, the command should not
+_LONG_S = 3600.0
+NOT_EXECUTABLE = 126  # as shells say it
+
+
+class Command:
+    """A context manager: the command's process waits for `go()`; then `wait()` and `usage()`."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Raises UsageError when there is no such program."""
+        self.command = tuple(command)
+        if shutil.which(command[0]) is None:
+            raise UsageError(f"{command[0]}: no such command, or not executable")
+        self.pid = 0
+        self._waited = False
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        ignored = {number for number in _HANDED_ON if signal.getsignal(number) == signal.SIG_IGN}  # nohup
+        self._taken = {*(_HANDED_ON - ignored), signal.SIGCHLD}
+        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would leave none to wait for
+        self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
+        waiting, self._gate = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if not self.pid:
+            os.close(self._gate)
+            self._become(waiting)
+        os.close(waiting)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._open_gate()  # it ends without a word from us
+        if not self._waited:
+            self.wait(_LONG_S, lambda: None)  # also when observing has failed, it is not left alone
+            self.usage()
+        signal.signal(signal.SIGCHLD, self._of_children)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+
+    def _become(self, waiting: int) -> None:
+        """In the child: wait, then execute; never returns."""
+        try:
+            if os.read(waiting, 1) == b"g":
+                for number in (*_OF_PYTHON, *(self._taken - {signal.SIGCHLD})):
+                    signal.signal(number, signal.SIG_DFL)
+                signal.signal(signal.SIGCHLD, self._of_children)
+                signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+                os.execvp(self.command[0], self.command)  # noqa: S606 - running the user's command is the purpose
+        except OSError as error:
+            os.write(2, f"quiet: error: {self.command[0]}: {error.strerror}\n".encode())
+        finally:
+            os._exit(NOT_EXECUTABLE)
+
+    def _open_gate(self, word: bytes = b"") -> None:
+        if self._gate >= 0:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._gate, word)
+            os.close(self._gate)
+            self._gate = -1
+
+    def go(self) -> None:
+        """Execute it now."""
+        self._began = time.monotonic()
+        self._open_gate(b"g")
+
+    def wait(self, every_s: float, tick: Callable[[], None]) -> None:
+        """Hand on signals until it has ended; its process is still there then. `tick` is called now and then."""
+        due = time.monotonic() + every_s
+        while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            came = signal.sigtimedwait(self._taken, max(due - time.monotonic(), 0))
+            if came is None:
+                tick()
+                due = time.monotonic() + every_s
+            elif came.si_signo != signal.SIGCHLD and came.si_code <= 0:  # SI_USER, SI_QUEUE, SI_TKILL
+                os.kill(self.pid, came.si_signo)
+        self._wall_s = time.monotonic() - self._began
+
+    def usage(self) -> CommandUsage:
+        """Its exit code (128 + N for signal N) and what it used; once."""
+        _, status, used = os.wait4(self.pid, 0)
+        self._waited = True
+        code = os.waitstatus_to_exitcode(status)
+        return CommandUsage(
+            self.command,
+            128 - code if code < 0 else code,
+            self._wall_s,
+            used.ru_utime + used.ru_stime,
+            used.ru_minflt,
+            used.ru_majflt,
+            used.ru_nvcsw,
+            used.ru_nivcsw,
+        )

@@ -1,0 +1,55 @@
+"""One command: run it, observe it, and say what `quiet run` would have kept away. Changes nothing on the host."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from collections.abc import Sequence
+
+from quiet.errors import QuietError
+from quiet.host.host import Host
+from quiet.machine.facts import Facts
+from quiet.noise import command_report
+from quiet.noise.command_report import CommandReport, Remaining
+from quiet.noise.command_tasks import CommandTasks
+from quiet.noise.observe import TICK_S, Observer
+from quiet.settings.profile import Profile
+from quiet.settings.verify import plan_now
+from quiet.why.prediction import Prediction
+from quiet.why.run_command import Command
+
+
+def why(command: Sequence[str], profile: Profile, trace: bool = True) -> CommandReport:
+    """Run a command and report. Raises UsageError when there is no such command."""
+    host = Host()
+    with Command(command) as running:
+        observer = Observer(host, Facts(host).online, CommandTasks(host, running.pid), trace=trace)
+        try:
+            observer.start()
+            _stay_out_of_the_way()
+            running.go()
+            running.wait(TICK_S, observer.tick)
+            observer.stop()
+            usage = running.usage()
+            limits: tuple[str, ...] = ()
+            prediction: Prediction | None = None
+            try:
+                facts = Facts(host)  # anew: CPUs may have come and gone
+                plan, state = plan_now(host, profile, None, facts)
+                prediction = Prediction(facts, profile, plan, state is not None)
+                seen = observer.result(plan.cpus.isolated, prediction.absent, prediction.in_place)
+            except QuietError as error:
+                limits = (f"no prediction for `quiet run`: {error}",)
+                seen = observer.result()
+        finally:
+            observer.close()
+    remaining: Remaining | None = prediction.of(seen) if prediction else None
+    return command_report.make(usage, seen, remaining, limits=limits)
+
+
+def _stay_out_of_the_way() -> None:
+    """A task of this class never displaces another one when it wakes (sched(7)); and no collector runs meanwhile."""
+    with contextlib.suppress(OSError):  # a sandbox may forbid it
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    gc.freeze()

@@ -1,0 +1,288 @@
+"""`cbench ab` as its user sees it, with real commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cbench.running import CBENCH, cbench, comes, error_line
+
+KEYS = {
+    *("counter", "host", "spawn", "baseline", "blocks", "seconds", "ended", "effect", "seed", "comparisons", "floor"),
+    *("position", "predecessor", "detectable", "blocks_needed", "budget_needed_s", "causes", "polluted", "arms"),
+}
+
+
+def test_two_executables_are_the_whole_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    for name in ("old", "new"):
+        shutil.copy("/bin/true", tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    done = cbench("ab", "--blocks", "12", "--", "./old", "./new")
+    assert done.returncode in (0, 1), done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("./new")
+    assert "12 blocks in " in lines[0]
+    assert [line.split(":")[0] for line in lines[1:3]] == ["  ./old", "  ./new"]
+    assert any(line.startswith("noise floor: ") for line in lines)
+    assert any(line.startswith("order: ") for line in lines)
+    assert any(line.startswith("disturbed: ") for line in lines)
+    assert len(lines) <= 14
+    assert [path.name for path in cache.iterdir()] == ["lock"]
+
+
+def test_a_slower_program_is_reported_with_exit_code_1_and_all_keys() -> None:
+    done = cbench("ab", "--json", "--blocks", "12", "--", "true", "sleep 0.05")
+    assert done.returncode == 1, done.stderr
+    content = json.loads(done.stdout)
+    assert set(content) == KEYS
+    (comparison,) = content["comparisons"]
+    assert (comparison["arm"], comparison["baseline"], comparison["outcome"]) == ("sleep 0.05", "true", "slower")
+    assert comparison["interval"][0] > 2
+    assert content["floor"]["copied"] is True
+    assert [arm["workload"] for arm in content["arms"]] == ["true", "true (copy)", "sleep 0.05"]
+    assert [len(arm["trials"]) for arm in content["arms"]] == [12, 12, 12]
+    assert content["ended"] == "blocks"
+
+
+def test_a_faster_program_is_reported_as_faster() -> None:
+    done = cbench("ab", "--blocks", "12", "--", "sleep 0.05", "true")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("true is ")
+    assert " % faster than sleep 0.05 (" in done.stdout
+
+
+def test_a_budget_ends_the_measurement_and_what_it_cannot_tell_is_said() -> None:
+    done = cbench("ab", "--json", "--budget", "0.1", "--", "sleep 0.1", "sleep 0.1")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content["ended"] == "budget"
+    assert content["blocks"] == 1
+    assert content["comparisons"][0]["outcome"] == "too few blocks"
+    assert content["floor"]["interval"] is content["detectable"] is content["position"] is None
+
+
+def test_an_environment_file_makes_an_arm(tmp_path: Path) -> None:
+    for name, seconds in (("short", "0"), ("long", "0.05")):
+        (tmp_path / f"{name}.env").write_text(f"SECONDS_TO_SLEEP={seconds}\n")
+    script = tmp_path / "script"
+    script.write_text('#!/bin/sh\nsleep "$SECONDS_TO_SLEEP"\n')
+    script.chmod(0o755)
+    files = [f"--env-file={name}={tmp_path / name}.env" for name in ("short", "long")]
+    done = cbench("ab", "--blocks", "12", *files, "--run", str(script))
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("long is ")
+    assert " slower than short" in done.stdout
+
+
+def test_a_program_that_does_not_work_elsewhere_is_not_copied(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text('#!/bin/sh\ntest -e "$(dirname "$0")/data"\n')
+    script.chmod(0o755)
+    (tmp_path / "data").touch()
+    done = cbench("ab", "--json", "--blocks", "6", "--", str(script), "true")
+    assert done.returncode in (0, 1), done.stderr
+    floor = json.loads(done.stdout)["floor"]
+    assert floor["copied"] is False
+    assert floor["why"] == "a copy in another folder does not work"
+
+
+def test_two_git_revisions_are_built_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for seconds in ("0.05", "0"):
+        (tmp_path / "prog.in").write_text(f"#!/bin/sh\nsleep {seconds}\n")
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-qm", seconds], check=True)
+    monkeypatch.chdir(tmp_path)
+    revisions = ("--revision", "old=HEAD~1", "--revision", "new=HEAD")
+    build = ("--build", "cp prog.in prog && chmod +x prog")
+    done = cbench("ab", "--blocks", "12", *revisions, *build, "--run", "./prog")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("new is ")
+    assert " faster than old" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "prog.in"]
+    assert [path.name for path in cache.iterdir()] == ["lock"]
+
+
+def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) -> None:
+    count, script = tmp_path / "count", tmp_path / "script"
+    count.write_text("")
+    # Each third run is slow: it is always at the same position of its block, whatever came before the first block.
+    script.write_text(f"#!/bin/sh\nprintf x >> {count}\n[ $(($(wc -c < {count}) % 3)) = 0 ] && sleep 0.4\nexit 0\n")
+    script.chmod(0o755)
+    done = cbench("ab", "--json", "--blocks", "12", "--", str(script), str(script))
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content["position"]["matters"] is True
+    assert content["position"]["ratio"] > 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)"),
+        (("--", "true", "no-such-program"), "no-such-program: no such program"),
+        (("--", "true", "false"), "false: ended with 1 (--ignore-failure measures it all the same)"),
+        (("--resume", "/none.db"), "/none.db: no such file"),
+        (("--resume", "x.db", "--seed", "2"), "--resume goes on as the comparison began: leave --seed away"),
+        (("-o", "/", "--", "true", "true"), "/: is a directory"),
+        (("--cpu", "999", "--", "true", "true"), "--cpu 999: "),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments: tuple[str, ...], why: str) -> None:
+    done = cbench("ab", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert why in error_line(done)
+
+
+def test_a_file_without_a_comparison_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    assert cbench("run", "--trials", "2", "-o", str(path), "--", "true").returncode == 0
+    done = cbench("ab", "--resume", str(path))
+    assert done.returncode == 2
+    assert f"{path}: no comparison in it; begin one with: cbench ab -o {path}" in error_line(done)
+
+
+BLOCKS = 12
+
+
+def begun(path: Path, *arms: str, blocks: int = BLOCKS) -> subprocess.Popen[str]:
+    """A comparison of arms that take some time, after its first stored block."""
+    command = [*CBENCH, "ab", "--blocks", str(blocks), "-o", str(path), "--", *arms]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert comes(lambda: (path.exists() and stored(path) > 0) or process.poll() is not None)
+    return process
+
+
+def stored(path: Path) -> int:
+    """How many trials are stored."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            return int(connection.execute("SELECT count(*) FROM trial").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def blocks(path: Path) -> list[tuple[int, int]]:
+    """Block and position of every stored trial."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT counts FROM trial").fetchall()
+    return [(each["block"], each["position"]) for each in (json.loads(row[0]) for row in rows)]
+
+
+def resumed(path: Path) -> Any:
+    done = cbench("ab", "--resume", str(path), "--json")
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path, number: int) -> None:
+    path = tmp_path / "k.db"
+    with begun(path, "sleep 0.08", "sleep 0.080") as process:
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode in (-number, 128 + number)
+    if number != signal.SIGKILL:
+        assert f"go on with: cbench ab --resume {path}" in errors
+    before = stored(path)
+    assert before % 3 == 0
+    assert 0 < before < 3 * BLOCKS
+    content = resumed(path)
+    assert content["blocks"] == BLOCKS
+    assert Counter(blocks(path)) == Counter((block, place) for block in range(BLOCKS) for place in range(3))
+    assert [path.name for path in cache.iterdir()] == ["lock"]
+    again = resumed(path)
+    assert again["comparisons"] == content["comparisons"]
+    assert again["floor"] == content["floor"]
+    assert again["seconds"] == content["seconds"]
+    assert stored(path) == 3 * BLOCKS
+
+
+def test_a_running_comparison_is_not_resumed_by_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    with begun(path, "sleep 0.08", "sleep 0.080", blocks=1000) as process:
+        done = cbench("ab", "--resume", str(path))
+        process.kill()
+    assert done.returncode == 3
+    assert "another process is running this comparison" in error_line(done)
+
+
+def test_another_program_under_the_same_name_is_not_resumed(tmp_path: Path) -> None:
+    path, program = tmp_path / "k.db", tmp_path / "prog"
+    program.write_text("#!/bin/sh\nsleep 0.1\n")
+    program.chmod(0o755)
+    with begun(path, "sleep 0.1", str(program)) as process:
+        process.kill()
+    program.write_text("#!/bin/sh\nsleep 0.2\n")
+    done = cbench("ab", "--resume", str(path))
+    assert done.returncode == 2
+    assert f"{path}: {program}: not the program that the comparison began with" in error_line(done)
+
+
+def test_a_stored_comparison_is_compared_and_exported_like_other_commands(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    assert cbench("ab", "--blocks", "8", "-o", str(path), "--", "true", "sleep 0.03").returncode in (0, 1)
+    done = cbench("compare", f"{path}:true", f"{path}:sleep 0.03", "--json")
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["comparisons"][0]["outcome"] == "higher"
+    done = cbench("export", str(path), "--format", "csv")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    assert cbench("ab", "--blocks", "6", "-o", str(path), "--", "true", "true").returncode in (0, 1)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE trial SET counts = replace(counts, '\"block\":3', '\"block\":9')")
+        connection.commit()
+    assert f"{path}: damaged: block 3 is not whole" in error_line(cbench("ab", "--resume", str(path)))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE series SET facts = replace(facts, '\"arms\":', '\"legs\":')")
+        connection.commit()
+    assert f"{path}: damaged" in error_line(cbench("ab", "--resume", str(path)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM trial",
+        "UPDATE series SET ended = replace(ended, '\"seconds\":', '\"seconds\":-')",
+        "UPDATE series SET facts = replace(facts, '\"seed\":1', '\"sead\":1')",
+        'UPDATE run SET host = replace(host, \'"isolated_cpus":""\', \'"isolated_cpus":"x"\')',
+        "UPDATE trial SET value = 0",
+    ],
+)
+def test_no_damage_is_a_traceback(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "s.db"
+    assert cbench("ab", "--blocks", "2", "-o", str(path), "--", "true", "true").returncode == 0
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(change)
+        connection.commit()
+    done = cbench("ab", "--resume", str(path))
+    assert done.returncode in (1, 2)
+    assert error_line(done).startswith(f"{path}: damaged") or "isolated_cpus" in change
+
+
+def test_it_loads_no_numpy() -> None:
+    code = (
+        "import sys\nfrom cbench.ab import run, stored, table\n"
+        "print([name for name in ('numpy', 'matplotlib', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,108 @@
+"""What may be compared, and what is refused in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cbench.ab.options import AbOptions, Arm, ab_options, environment_of
+from quiet import UsageError
+
+
+def make(
+    *words: str,
+    arms: Sequence[str] = (),
+    revisions: Sequence[str] = (),
+    environments: Sequence[str] = (),
+    run: str = "",
+    effect: str = "1%",
+    base: AbOptions | None = None,
+) -> AbOptions:
+    return ab_options(
+        words,
+        arms=arms,
+        revisions=revisions,
+        environments=environments,
+        run=run,
+        effect=effect,
+        base=base or AbOptions(arms=(), folder="/"),
+    )
+
+
+def test_each_word_is_an_arm_and_the_same_again_has_a_number() -> None:
+    assert [arm.name for arm in make("./a -n 3", "./b", "./b").arms] == ["./a -n 3", "./b", "./b #2"]
+
+
+def test_arms_with_names_follow_those_without() -> None:
+    options = make("./a", arms=["fast=./a --fast", "x=env A=1 ./a"])
+    assert options.arms[1:] == (Arm("fast", "./a --fast"), Arm("x", "env A=1 ./a"))
+
+
+def test_a_file_of_variables_belongs_to_an_arm_or_makes_one(tmp_path: Path) -> None:
+    file = tmp_path / "fast.env"
+    file.write_text('# allocator\nMALLOC_ARENA_MAX=1\n\nEMPTY=\nQUOTED="a b"\n')
+    options = make(arms=["plain=./a"], environments=[f"plain={file}", f"other={file}"], run="./b")
+    variables = (("MALLOC_ARENA_MAX", "1"), ("EMPTY", ""), ("QUOTED", '"a b"'))
+    assert options.arms == (Arm("plain", "./a", "", variables), Arm("other", "./b", "", variables))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [("A=1\nnot a variable\n", ":2: 'not a variable' is not NAME=VALUE"), ("export A=1", ":1: 'export A=1' is not")],
+)
+def test_a_wrong_line_of_variables_is_named(tmp_path: Path, content: str, why: str) -> None:
+    file = tmp_path / "a.env"
+    file.write_text(content)
+    with pytest.raises(UsageError, match=why):
+        environment_of(file)
+
+
+def test_a_file_of_variables_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        environment_of(tmp_path / "none")
+    (tmp_path / "bytes").write_bytes(b"A=\xff\n")
+    with pytest.raises(UsageError, match="not text in UTF-8"):
+        environment_of(tmp_path / "bytes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({}, "two arms are needed: cbench ab -- ./old ./new"),
+        ({"arms": ["./a", "b=./b"]}, "--arm './a': write NAME=CMD"),
+        ({"arms": ["a=./a", "a=./b"]}, "a: the name of two arms"),
+        ({"arms": ["a=./a", "a (copy)=./b"]}, "the name of two arms"),
+        ({"arms": ["a=./a", "b='"]}, "No closing quotation; quote it as for a shell"),
+        ({"revisions": ["HEAD", "HEAD~1"]}, "give the command to measure in each revision with --run CMD"),
+        ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of new ones"),
+        ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run is for --revision and --env-file"),
+        ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a share such as 1%"),
+        ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: from 0.01% to 100%"),
+        ({"base": AbOptions(arms=(), folder="/", build="make"), "arms": ["a=x", "b=x"]}, "--build is for revisions"),
+        (
+            {"base": AbOptions(arms=(), folder="/", budget=-1), "arms": ["a=x", "b=x"]},
+            "--budget -1: a number",
+        ),
+        ({"base": AbOptions(arms=(), folder="/", blocks=0), "arms": ["a=x", "b=x"]}, "--blocks 0: from 1 to"),
+        (
+            {"base": AbOptions(arms=(), folder="/", timeout=0), "arms": ["a=x", "b=x"]},
+            "--timeout 0: a number",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_line(arguments: dict[str, object], why: str) -> None:
+    with pytest.raises(UsageError) as error:
+        make(**arguments)  # type: ignore[arg-type]
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_shares_are_percentages_or_plain_numbers() -> None:
+    assert make("a", "b", effect="0.5%").effect == pytest.approx(make("a", "b", effect="0.005").effect)
+
+
+def test_without_a_budget_it_takes_three_seconds_for_each_given_arm() -> None:
+    rule = make("./a", "./b").rule
+    assert (rule.budget_s, rule.strict, rule.arms, rule.first_look) == (6.0, False, 3, 12)

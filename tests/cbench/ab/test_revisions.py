@@ -1,0 +1,80 @@
+"""Revisions are built in clones, once, and the repository stays as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cbench.ab.revisions import checked_out, commit_of, repository_of
+from quiet import UsageError
+
+IDENTITY = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(folder), *IDENTITY, *arguments], check=True, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Two commits of a script in a folder; a file that is not committed."""
+    folder = tmp_path / "repository"
+    (folder / "sub").mkdir(parents=True)
+    git(folder, "init", "-q")
+    for text in ("one", "two"):
+        (folder / "sub" / "prog.in").write_text(f"#!/bin/sh\necho {text}\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", text)
+    (folder / "sub" / "prog.in").write_text("changed, and not committed")
+    return folder
+
+
+BUILD = "cp prog.in prog; chmod +x prog; echo built >> ../../count"
+
+
+def test_a_revision_is_built_once_and_leaves_the_repository_alone(repository: Path, tmp_path: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in repository.rglob("*")}
+    top, prefix = repository_of(str(repository / "sub"))
+    assert (top, prefix) == (str(repository), "sub/")
+    commit = commit_of(top, "HEAD~1")
+    target = tmp_path / "target"
+    for _ in range(2):
+        where = checked_out(top, commit, BUILD, prefix, target, os.environ)
+    assert subprocess.run([where / "prog"], capture_output=True, text=True, check=True).stdout == "one\n"
+    assert (target / "count").read_text() == "built\n"
+    assert {path: path.stat().st_mtime_ns for path in repository.rglob("*")} == before
+    assert git(repository, "worktree", "list").count("\n") == 1
+
+
+def test_a_build_that_was_killed_begins_again(repository: Path, tmp_path: Path) -> None:
+    commit, target = commit_of(str(repository), "HEAD"), tmp_path / "target"
+    checked_out(str(repository), commit, BUILD, "sub", target, os.environ)
+    (target / "built").unlink()
+    (target / "tree" / "sub" / "prog").write_text("half of it")
+    where = checked_out(str(repository), commit, BUILD, "sub", target, os.environ)
+    assert "echo two" in (where / "prog").read_text()
+
+
+def test_what_is_no_revision_is_refused_in_one_line(repository: Path, tmp_path: Path) -> None:
+    for name in ("nothing", "--output=x"):
+        with pytest.raises(UsageError, match=f"--revision {name}: no such revision in "):
+            commit_of(str(repository), name)
+    with pytest.raises(UsageError, match=r"^git rev-parse: .*not a git repository"):
+        repository_of(str(tmp_path))
+
+
+def test_a_failing_build_is_named_with_its_last_line(repository: Path, tmp_path: Path) -> None:
+    commit = commit_of(str(repository), "HEAD")
+    with pytest.raises(UsageError, match=rf"revision {commit[:12]}: --build: .*ended with 2: no compiler"):
+        checked_out(str(repository), commit, "echo no compiler >&2; exit 2", "", tmp_path / "t", os.environ)
+    assert not (tmp_path / "t" / "built").exists()
+
+
+def test_a_folder_that_a_revision_does_not_have_is_named(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no folder none"):
+        checked_out(str(repository), commit_of(str(repository), "HEAD"), "", "none", tmp_path / "t", os.environ)

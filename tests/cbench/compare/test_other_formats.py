@@ -1,0 +1,124 @@
+"""`cbench compare` with results of other programs, and the commands that need more than such results have."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cbench
+from cbench.compare.result import compare
+from cbench.formats import reader
+from cbench.order import analyze
+from cbench.screen.data import read_table
+from quiet import UsageError
+from tests.cbench.compare.comparing import fails
+from tests.cbench.formats.test_fixtures import DATA, FIXTURES
+from tests.cbench.store.storing import noisy, stored
+
+TREATMENTS = ("a store of cbench", "OrderSage CSV", "a CSV or Parquet file with a column `value`")
+WITHOUT_ORDERS = [file for file, kind, *_ in FIXTURES if kind not in TREATMENTS]
+
+
+def runs(folder: Path, factor: float) -> Path:
+    """Five files of google/benchmark, each of them a process."""
+    folder.mkdir()
+    document = json.loads((DATA / "google-1.8.3-repetitions.json").read_text())
+    for number in range(5):
+        for at, each in enumerate(document["benchmarks"]):
+            each["real_time"] = 1000 * factor + number + at / 10
+        (folder / f"{number}.json").write_text(json.dumps(document))
+    return folder
+
+
+@pytest.mark.parametrize("file", [file for file, *_ in FIXTURES if file != "hyperfine-1.15-exit-codes.json"])
+def test_a_file_of_every_format_compares_with_itself(file: str) -> None:
+    result = compare(DATA / file, DATA / file)
+    assert result.only_in_a == result.only_in_b == result.other_units == ()
+    assert all(each.ratio == 1 for each in result.comparisons)
+
+
+def test_folders_of_files_are_compared_process_by_process(tmp_path: Path) -> None:
+    result = compare(runs(tmp_path / "a", 1), runs(tmp_path / "b", 1.1))
+    assert [(each.test, each.a.processes, each.b.processes) for each in result.comparisons] == [
+        ("sum_range", 5, 5),
+        ("sort", 5, 5),
+    ]
+    assert [each.outcome for each in result.comparisons] == ["higher", "higher"]
+
+
+def test_a_test_of_a_folder_is_selected_by_its_name(tmp_path: Path) -> None:
+    folder = runs(tmp_path / "a", 1)
+    (test,) = compare(f"{folder}:sort", f"{folder}:sort").comparisons
+    assert test.test == "sort"
+    fails(f"{folder}:hash", folder, "no 'hash' in it; it has 'sum_range', 'sort'")
+
+
+@pytest.mark.parametrize(
+    ("file", "advice"),
+    [
+        ("google-1.7.1-repetitions.json", "(run the benchmark program 5 times, each with its own --benchmark_out"),
+        ("pytest-benchmark-5.3.1.json", "(run pytest 5 times, each with its own --benchmark-json, and give the folder"),
+        ("go-1.19-packages.txt", "(run `go test -bench . -count 10` 5 times, each into a file of its own"),
+        ("jmh-1.21-throughput-documented.json", "(JMH's -f 4)"),
+        ("catch2-3.5-documented.xml", "(run the test program 4 times, each with its own --out"),
+        ("criterion-0.3.6", "(run `cargo bench` 5 times, copy target/criterion after each into one folder"),
+    ],
+)
+def test_too_few_processes_name_the_option_of_the_program(file: str, advice: str) -> None:
+    verdict = compare(DATA / file, DATA / file).comparisons[0].verdict
+    assert verdict.startswith("cannot tell: ")
+    assert advice in verdict
+
+
+def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
+    store = stored(tmp_path / "a.db", noisy(1e6, 1, 9, seed=1))
+    assert "(cbench run --processes 4)" in compare(store, store).comparisons[0].verdict
+
+
+def test_summaries_are_compared_as_one_value_a_process_with_a_note() -> None:
+    data = DATA / "google-1.7.1-aggregates.json"
+    (first, *_) = compare(data, data).comparisons
+    assert "A: only summaries are in it: run without --benchmark_report_aggregates_only" in first.notes
+
+
+def test_a_summary_has_no_minimum() -> None:
+    data = DATA / "pytest-benchmark-5.3.1-no-data.json"
+    fails(data, data, "test_sum: --headline min: only summaries are in it: save with", headline="min")
+
+
+def test_samples_of_two_programs_in_different_units_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("test,unit,value\nsort,ns,5\n")
+    (tmp_path / "b.json").write_text(json.dumps({"results": [{"command": "sort", "times": [1.0]}]}))
+    fails(tmp_path / "a.csv", tmp_path / "b.json", "sort: A is in ns, B in second")
+
+
+@pytest.mark.parametrize("file", WITHOUT_ORDERS)
+def test_order_analyze_refuses_a_format_without_orders(file: str) -> None:
+    kind = next(kind for name, kind, *_ in FIXTURES if name == file)
+    with pytest.raises(
+        UsageError, match="has no orders; run the commands by `cbench order run`, or give a CSV"
+    ) as caught:
+        analyze.read(DATA / file)
+    assert str(caught.value).startswith(f"{DATA / file}: {kind} has no orders; ")
+
+
+@pytest.mark.parametrize("file", WITHOUT_ORDERS)
+def test_screen_analyze_refuses_a_format_without_treatments(file: str) -> None:
+    with pytest.raises(UsageError, match="has no treatments; run them by `cbench screen run`, or give a CSV"):
+        read_table.read(DATA / file)
+
+
+def test_read_results_reads_every_format_and_stores_as_before(tmp_path: Path) -> None:
+    for file, *_ in FIXTURES:
+        samples = cbench.read_results(DATA / file)
+        assert samples
+        assert all(isinstance(each, reader.TestSample) for each in samples)
+    store = stored(tmp_path / "a.db", [[5, 6], [7, 8]])
+    assert [type(each).__name__ for each in cbench.read_results(store)] == ["StoredSeries"] * 2
+    shutil.copy(store, tmp_path / "b.db")
+    (sample,) = cbench.read_results(tmp_path)
+    assert isinstance(sample, reader.TestSample)
+    assert sample.processes == ((5, 6), (7, 8)) * 2

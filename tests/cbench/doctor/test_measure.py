@@ -1,0 +1,38 @@
+"""What is measured beside the work: how busy CPUs are."""
+
+from __future__ import annotations
+
+import pytest
+
+from cbench.doctor.measure import DoctorOptions, busy, cpu_times, wants_more
+from quiet import UsageError
+
+BEFORE = "cpu  9 9 9 9 9 0 0 0\ncpu0 10 0 10 70 10 0 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\nintr 1\n"
+AFTER = "cpu  9 9 9 9 9 0 0 0\ncpu0 35 0 35 115 15 0 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0 0 0\nintr 1\n"
+
+
+def test_waiting_for_a_disk_is_idle_and_everything_else_is_busy() -> None:
+    before, after = cpu_times(BEFORE), cpu_times(AFTER)
+    assert before == {0: (80, 100), 1: (100, 100)}
+    assert busy(before, after, {0}) == pytest.approx(0.5)
+    assert busy(before, after, {0, 1}) == pytest.approx(0.25)
+
+
+def test_without_cpus_or_time_nothing_is_known() -> None:
+    before = cpu_times(BEFORE)
+    assert busy(before, before, {0}) is None
+    assert busy(before, cpu_times(AFTER), ()) is None
+    assert busy(before, {}, {0}) is None
+
+
+def test_fewer_than_four_processes_a_side_are_refused() -> None:
+    with pytest.raises(UsageError, match="--processes 3: from 4"):
+        DoctorOptions(processes=3)
+
+
+def test_it_measures_while_there_is_time_and_a_few_processes_in_any_case() -> None:
+    assert wants_more(20, 50, 5, 60)
+    assert not wants_more(20, 56, 5, 60)
+    assert wants_more(7, 170, 30, 60)
+    assert not wants_more(7, 181, 30, 60)
+    assert wants_more(3, 1000, 300, 60)

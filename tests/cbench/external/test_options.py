@@ -1,0 +1,82 @@
+"""What may be asked of `cbench run -- CMD`, and what is refused in one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cbench.external.options import ExternalOptions, external_options
+from quiet import UsageError
+
+make: Callable[..., ExternalOptions] = partial(
+    external_options,
+    shell=False,
+    prepare=[],
+    setup="",
+    trials=None,
+    warmup="auto",
+    quick=False,
+    counter="auto",
+    cpus=[],
+    ignore_failure=False,
+    timeout=None,
+    seed=1,
+    output=None,
+    command_line=[],
+    environment=os.environ,
+)
+
+
+def test_words_after_the_dashes_are_one_command_and_stay_as_they_are() -> None:
+    (command,) = make(["true", "a b", "*"], []).commands
+    assert command.argv == ("true", "a b", "*")
+    assert command.text == "true 'a b' '*'"
+    assert command.path.endswith("/true")
+
+
+def test_a_command_in_one_word_is_split_as_by_a_shell_but_nothing_is_expanded() -> None:
+    (command,) = make([], ["true 'a b' $HOME *"]).commands
+    assert command.argv == ("true", "a b", "$HOME", "*")
+
+
+def test_a_shell_is_used_only_on_request() -> None:
+    one, other = make(["echo", "a b"], ["true | cat"], shell=True).commands
+    assert one.argv == ("/bin/sh", "-c", "echo 'a b'")
+    assert other.argv == ("/bin/sh", "-c", "true | cat")
+
+
+def test_the_same_command_twice_is_an_a_a_comparison_with_names_of_their_own() -> None:
+    assert [each.text for each in make(["true"], ["true", "true"]).commands] == ["true", "true #2", "true #3"]
+
+
+def test_one_prepare_command_serves_all_and_several_one_each() -> None:
+    assert [each.prepare for each in make(["true"], ["false"], prepare=["sync"]).commands] == ["sync", "sync"]
+    assert [each.prepare for each in make(["true"], ["false"], prepare=["a", "b"]).commands] == ["a", "b"]
+    with pytest.raises(UsageError, match="once for each of the 3 commands"):
+        make(["true"], ["false", "ls"], prepare=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("words", "texts", "options", "why"),
+    [
+        (["no-such-program"], [], {}, "no such program; for a shell's own words and operators add --shell"),
+        (["./no/such"], [], {}, r"\./no/such: no such program$"),
+        (["/etc/passwd"], [], {}, "not executable"),
+        ([], ["true 'a"], {}, "No closing quotation; quote it as for a shell"),
+        ([], [" "], {}, "empty"),
+        (["true"], [], {"trials": 0}, "--trials 0: from 1"),
+        (["true"], [], {"warmup": "x"}, "'auto' or a number"),
+        (["true"], [], {"timeout": 0.0}, "above 0"),
+        (["true"], [], {"timeout": float("nan")}, "above 0"),
+        (["true"], [], {"counter": "tsc"}, "a command has auto, wall, cycles"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    words: list[str], texts: list[str], options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        make(words, texts, **options)

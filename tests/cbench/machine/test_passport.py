@@ -1,0 +1,114 @@
+"""The passport of a host: what it says, why it does not know the rest, and what differs from another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cbench.machine import describe, noise, passport
+from cbench.machine.passport import Passport, merged, take
+from cbench.results import json_object
+from quiet.errors import Refused
+from quiet.host.reader import Reader
+from tests.trees import plant
+
+HOST = {
+    "proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0xd0003b9\n\nprocessor\t: 1\nmicrocode\t: 0xd0003b9\n",
+    "proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz root=UUID=0f3c isolcpus=1 my.secret=hunter2 quiet\n",
+    "proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+    "sys/class/dmi/id/bios_vendor": "Some Vendor Inc.\n",
+    "sys/class/dmi/id/bios_version": "2.14.1\n",
+    "sys/class/dmi/id/bios_date": "03/02/2026\n",
+    "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
+    "sys/devices/system/cpu/cpu1/cpufreq/scaling_min_freq": "800000\n",
+    "sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq": "3500000\n",
+    "sys/devices/system/cpu/intel_pstate/no_turbo": "1\n",
+}
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Passport:
+    return take(Reader(str(plant(tmp_path, HOST))), [1], "Some CPU")
+
+
+def test_each_fact_of_a_host_is_in_its_passport(whole: Passport) -> None:
+    assert whole == Passport(
+        cpu="Some CPU",
+        microcode="0xd0003b9",
+        firmware="Some Vendor Inc. 2.14.1 03/02/2026",
+        kernel="6.1.0-18-amd64",
+        command_line="BOOT_IMAGE=masked root=masked isolcpus=1 quiet",
+        profile="none",
+        frequency="performance, 800 to 3500 MHz, boost off",
+    )
+
+
+def test_a_fact_that_the_host_does_not_show_is_none_with_the_reason(tmp_path: Path) -> None:
+    bare = take(Reader(str(plant(tmp_path, {"proc/cpuinfo": "processor\t: 0\n"}))), [0], "Some CPU")
+    assert (bare.microcode, bare.firmware, bare.command_line, bare.frequency) == (None,) * 4
+    assert bare.unknown["microcode"] == "/proc/cpuinfo has no microcode"
+    assert bare.unknown["firmware"] == "no /sys/class/dmi/id/bios_version"
+    assert bare.unknown["command_line"] == "/proc/cmdline is not readable"
+    assert bare.unknown["frequency"] == "no /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq"
+
+
+def test_two_hosts_differ_in_what_both_know(whole: Passport) -> None:
+    other = replace(whole, kernel="6.12.3", profile="bench", firmware=None, noise="quiet")
+    assert whole.differences(other) == ("kernel 6.1.0-18-amd64 and 6.12.3", "profile none and bench")
+    assert whole.differences(whole) == ()
+
+
+def test_of_two_command_lines_the_words_of_only_one_are_named(whole: Passport) -> None:
+    other = replace(whole, command_line="BOOT_IMAGE=masked root=masked quiet nosmt")
+    assert whole.differences(other) == ("command line isolcpus=1 and nosmt",)
+    fewer = replace(whole, command_line="BOOT_IMAGE=masked root=masked quiet")
+    assert whole.differences(fewer) == ("command line isolcpus=1 and nothing more",)
+
+
+def test_a_passport_comes_back_from_what_a_store_keeps(whole: Passport) -> None:
+    stored = {"cpu": "Some CPU", "passport": json_object(whole)}
+    assert Passport.parse(stored, "cycles") == replace(whole, counter="cycles")
+
+
+def test_a_store_of_before_passports_has_cpu_and_kernel() -> None:
+    assert Passport.parse({"cpu": "Some CPU", "kernel": "6.12"}) == Passport(cpu="Some CPU", kernel="6.12")
+    assert Passport.parse({}) is None
+
+
+@pytest.mark.parametrize("damage", ["text", 7, ["list"], {"unknown": 7}])
+def test_what_is_no_passport_is_an_error_of_value(damage: object) -> None:
+    with pytest.raises(ValueError, match="is no object"):
+        Passport.parse({"passport": damage})
+
+
+def test_runs_with_different_profiles_have_both_in_their_passport(whole: Passport) -> None:
+    both = merged([whole, replace(whole, profile="bench", noise="quiet")])
+    assert both is not None
+    assert (both.profile, both.noise, both.cpu) == ("bench or none", "quiet", "Some CPU")
+    assert merged([]) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "why"),
+    [
+        (noise.NoiseVerdict(True, "", {}), "quiet", None),
+        (noise.NoiseVerdict(False, "", {}), "not quiet", None),
+        (noise.NoiseVerdict(None, "no clock", {}), None, "no clock"),
+        (None, None, noise.NO_PROFILE),
+        (Refused("the journal is damaged"), None, "the journal is damaged"),
+    ],
+)
+def test_what_is_stored_of_a_host_has_the_verdict_on_its_noise(
+    found: noise.NoiseVerdict | Refused | None, text: str | None, why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verified() -> noise.NoiseVerdict | None:
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    monkeypatch.setattr(noise, "verified", verified)
+    stored = passport.Passport.parse(describe.to_store(describe.describe([0], frozenset())))
+    assert stored is not None
+    assert (stored.noise, stored.unknown.get("noise")) == (text, why)

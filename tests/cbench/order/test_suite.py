@@ -1,0 +1,118 @@
+"""What an analysis says of a suite: in words, in a table, on the page, and in JSON."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cbench.cli import app
+from cbench.study import orders
+from cbench.study.config import parse, with_tests
+from cbench.study.records import Ended, Header
+from cbench.study.store import StudyStore
+from tests.cbench.study.suite.harness import study
+
+NAMES = ("a.py::fill[<x>, 1]", "a.py::find", "b.py::C::other: rate")
+FILL, FIND = 0, 1
+
+
+def stored(path: Path, isolated: str, slow: float = 8.0, better: str = "lower", unit: str = "ns") -> Path:
+    """A finished study in which `find` is slower where `fill` has run before it in the same process."""
+    text = study(head="repetitions = 18\ndesign = 'random'", isolated=isolated, better=f"'{better}'")
+    parsed = with_tests(parse(text, "s.toml", "/"), NAMES)
+    plan = orders.plan(parsed.design, len(NAMES), parsed.repetitions, parsed.seed)
+    if isolated == '"both"':
+        plan = orders.with_isolated(plan, parsed.seed)
+    draw = random.Random(3)
+    header = Header("order", "s", parsed.seed, text, "/", NAMES, {})
+    with StudyStore.create(path, header, plan) as store:
+        store._connection.execute("PRAGMA synchronous=OFF")
+        for number, run in enumerate(plan):
+            store.begin_run(number, {}, {})
+            trials = []
+            for position, test in enumerate(run.order):
+                alone = isolated == "true" or run.kind == orders.ISOLATED
+                after = not alone and test == FIND and FILL in run.order[:position]
+                value = draw.gauss(100, 1) * (slow if after else 1)
+                results = {"": {"unit": unit, "values": [value]}}
+                values = {"": (value, repr(value))}
+                trials.append(Ended(number, position, test, 0, 1, None, 0, b"", b"", values, {"results": results}))
+            store.add_run(number, trials)
+            store.end_run(number)
+        store.finish()
+    return path
+
+
+def said(*arguments: str | Path) -> tuple[str, int]:
+    done = CliRunner().invoke(app, ["order", *map(str, arguments)])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.stdout, done.exit_code
+
+
+def test_the_first_line_names_the_test_that_ran_earlier_and_how_much_slower_it_makes_the_other(tmp_path: Path) -> None:
+    lines, code = said("analyze", stored(tmp_path / "s.db", "false"))
+    first = lines.splitlines()[0]
+    assert code == 1
+    assert first.startswith("order matters: what ran earlier in the same process changes: a.py::find is 8")
+    assert first.endswith("times slower after a.py::fill[<x>, 1]")
+
+
+@pytest.mark.parametrize(
+    ("slow", "better", "unit", "words"),
+    [
+        (8, "lower", "ns", "times slower after"),
+        (0.125, "lower", "second", "times faster after"),
+        (0.125, "higher", "ops/s", "times lower after"),
+        (8, "lower", "B/op", "times higher after"),
+    ],
+)
+def test_slower_and_faster_are_said_of_times_alone(
+    slow: float, better: str, unit: str, words: str, tmp_path: Path
+) -> None:
+    lines, _ = said("analyze", stored(tmp_path / "s.db", "false", slow, better, unit))
+    assert words in lines.splitlines()[0]
+
+
+def test_isolated_tests_have_no_carry_over(tmp_path: Path) -> None:
+    lines, code = said("analyze", stored(tmp_path / "s.db", "true"))
+    assert (code, lines.splitlines()[0].startswith("no effect of the position")) == (0, True)
+
+
+def test_both_says_which_tests_differ_and_has_their_medians_in_a_table(tmp_path: Path) -> None:
+    data = stored(tmp_path / "s.db", '"both"')
+    lines, code = said("analyze", data)
+    assert code == 1
+    assert lines.startswith("carry-over: 1 of 3 tests differ between an isolated process and one process for all: a.py")
+    table = [line.split() for line in lines.splitlines() if line.strip().startswith(NAMES[FIND])]
+    assert table[0][-2:] == ["a.py::fill[<x>,", "1]"]
+    assert "fixed" not in lines
+    found = json.loads(said("analyze", data, "--json")[0])
+    carried = {each["test"]: each for each in found["suite"]["carry_over"]}
+    assert [name for name, each in carried.items() if each["significant"]] == [NAMES[FIND]]
+    assert carried[NAMES[FIND]]["after"] == NAMES[FILL]
+    assert carried[NAMES[FIND]]["isolated"] == found["tests"][NAMES[FIND]]["median_fixed"]
+    assert found["tests"][NAMES[FIND]]["unit"] == "ns"
+
+
+def test_a_study_of_tests_has_no_key_of_suites(tmp_path: Path) -> None:
+    from tests.cbench.study.storing import stored as of_tests
+
+    data = of_tests(tmp_path / "s.db", 3, "random", 6, lambda *_: random.random())
+    assert "suite" not in json.loads(said("analyze", data, "--json")[0])
+
+
+def test_the_page_has_both_tables_and_names_the_two_kinds_of_runs(tmp_path: Path) -> None:
+    page = tmp_path / "s.html"
+    said("report", stored(tmp_path / "s.db", '"both"'), "-o", page)
+    text = page.read_text()
+    assert "Carry-over in the suite&#39;s process" in text or "Carry-over in the suite's process" in text
+    assert "Each test in a process of its own and in one process for all." in text
+    assert "a.py::fill[&lt;x&gt;, 1]" in text
+    assert "Isolated against in-process" in text
+    assert "<x>" not in text
+    said("report", stored(tmp_path / "t.db", "true"), "-o", page)
+    assert "Each test in a process of its own" not in page.read_text()

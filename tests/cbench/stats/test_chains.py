@@ -1,0 +1,150 @@
+"""Cycles from the times of chains, on simulated cores: the frequency walks and jumps, others take the core."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from cbench.model import DISAGREE, SHARED, ChainTimes, Trial
+from cbench.stats import chains
+from cbench.stats.headline import Headline, figures, headline
+from quiet.noise.chains import ALWAYS, EMULATOR
+from tests.cbench.stats.cores import CALIBRATION, COUNTER, CYCLES, EDGE, LENGTH, STEP, Core, trials
+
+SEEDS = range(6)
+
+
+def told(*processes: Sequence[Trial]) -> Headline:
+    return headline(processes, processes, COUNTER)
+
+
+def exact(found: Headline, share: float = 0.0002, cycles: float = CYCLES + EDGE / 0.754) -> bool:
+    """Whether a headline is right to a share, and its interval holds the right value."""
+    assert found.value is not None
+    assert found.interval is not None
+    low, high = found.interval
+    return abs(found.value / cycles - 1) <= share and low <= cycles <= high
+
+
+def test_a_core_at_one_frequency_gives_the_cycles_of_the_work() -> None:
+    found = trials(Core(interrupted=0))
+    assert all(not trial.causes for trial in found)
+    assert exact(told(found), 0.0001)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_interruptions_anywhere_do_not_move_the_headline(seed: int) -> None:
+    assert exact(told(trials(Core(interrupted=0.5, random=random.Random(seed)))))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_frequency_that_walks_does_not_move_it_either(seed: int) -> None:
+    walk, dice = [0.754], random.Random(seed)
+    for _ in range(10_000):
+        walk.append(min(max(walk[-1] * dice.gauss(1, 3e-5), 0.6), 0.9))
+    assert exact(told(trials(Core(rate=lambda now: walk[int(now // 50_000) % len(walk)], random=dice))))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_jumps_of_the_frequency_are_left_out_where_they_fall_into_a_trial(seed: int) -> None:
+    steps = [random.Random(seed + number).choice([0.63, 0.754, 0.9]) for number in range(2000)]
+    found = trials(Core(rate=lambda now: steps[int(now // 5e6) % 2000], random=random.Random(seed)))
+    assert any(cause.kind == DISAGREE for trial in found for cause in trial.causes)
+    assert exact(told(found))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_neighbor_that_comes_and_goes_is_seen_and_left_out(seed: int) -> None:
+    core = Core(shared=lambda now: int(now // 30e6) % 3 > 0, random=random.Random(seed))
+    found = trials(core)
+    assert any(cause.kind == SHARED for trial in found for cause in trial.causes)
+    assert exact(told(found))
+
+
+@pytest.mark.parametrize("slowdown", [1.0, 1.24, 2.0])
+def test_a_neighbor_that_never_goes_leaves_no_number(slowdown: float) -> None:
+    found = told(trials(Core(shared=lambda _now: True, slowdown=slowdown)))
+    assert (found.value, found.interval) == (None, None)
+    assert "cannot tell: the core is shared all the time: the wide chains take 1.8 times as long" in found.how
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_a_hypervisor_that_takes_most_of_the_time_the_interval_holds_the_cycles_or_there_is_none(
+    seed: int,
+) -> None:
+    found = told(trials(Core(interrupted=4, random=random.Random(seed))))
+    assert found.value is None or exact(found, 1)
+
+
+def test_few_trials_that_seem_undisturbed_among_many_that_are_not_are_no_answer() -> None:
+    quiet, busy = Core(interrupted=0), Core(shared=lambda _now: True)
+    mixed = [trial.chains for trial in (*trials(quiet, 12), *trials(busy, 388)) if trial.chains]
+    made = [Trial(round(chains.cycles(each, CALIBRATION)), 7, chains=each) for each in mixed]
+    found = told(chains.marked(made, CALIBRATION))
+    assert found.value is None
+    assert "only 12 of 400 trials" in found.how
+
+
+def test_an_emulator_takes_as_long_for_both_chains_and_is_no_clock_of_cycles() -> None:
+    times = [replace(Core(interrupted=0).trial(CYCLES), wide_before=108_600, wide_after=108_600) for _ in range(100)]
+    found, why = chains.marks(times, STEP, "x86_64")
+    assert set(found) == {SHARED}
+    assert why == EMULATOR
+
+
+def test_an_arm_core_with_two_adders_is_not_taken_for_a_shared_one() -> None:
+    times = [
+        replace(each, wide_before=round(each.before * 0.53), wide_after=round(each.after * 0.53))
+        for each in [Core(interrupted=0).trial(CYCLES) for _ in range(50)]
+    ]
+    assert chains.marks(times, STEP, "aarch64") == ([""] * 50, "")
+    assert chains.marks(times, STEP, "x86_64")[1].startswith(ALWAYS)
+
+
+def test_a_single_trial_is_judged_by_its_own_chains() -> None:
+    assert chains.marks([Core(interrupted=0).trial(CYCLES)], STEP, "x86_64") == ([""], "")
+    assert chains.marks([Core(interrupted=0, shared=lambda _: True).trial(CYCLES)], STEP, "x86_64")[0] == [SHARED]
+
+
+def test_trials_that_disagree_are_never_shown_as_a_tiny_number_of_cycles() -> None:
+    times = replace(Core(interrupted=0).trial(CYCLES), before=5_000_000, after=9_000_000)
+    assert chains.cycles(times, CALIBRATION) > 0.95 * CYCLES
+
+
+def test_chains_without_a_length_of_time_give_zero_and_no_error() -> None:
+    assert chains.cycles(ChainTimes(100, LENGTH, 0, 0, 0, 0), CALIBRATION) == 0.0
+
+
+def test_several_processes_give_the_median_and_an_interval_that_holds_it() -> None:
+    processes = [trials(Core(random=random.Random(seed)), 100) for seed in range(10)]
+    found = told(*processes)
+    assert exact(found)
+    assert "median of 10 processes" in found.how
+
+
+def test_processes_that_cannot_tell_are_left_out_up_to_half_of_them() -> None:
+    good = [trials(Core(random=random.Random(seed)), 100) for seed in range(3)]
+    bad = [trials(Core(shared=lambda _now: True), 100) for _ in range(3)]
+    assert exact(told(*good, *bad[:2]))
+    assert told(*good, *bad).value is None
+
+
+def test_the_frequency_of_the_run_is_a_by_product() -> None:
+    found = trials(Core(rate=lambda now: 0.754 if now < 100e6 else 0.8, interrupted=0))
+    made = figures([found], CALIBRATION, told(found), [2.445e9])
+    assert made.hz is not None
+    assert made.high_hz == pytest.approx(2.445e9 / 0.754, rel=1e-3)
+    assert made.low_hz == pytest.approx(2.445e9 / 0.8, rel=1e-3)
+    assert made.below is not None
+    assert 0.3 < made.below < 0.8
+    assert made.value_ns == pytest.approx((CYCLES + EDGE) / made.hz * 1e9, rel=1e-3)
+    assert (made.trials, made.disagree + made.shared) == (200, pytest.approx(1 - made.kept / 200))
+
+
+def test_where_chains_tell_no_cycles_there_is_no_headline_whatever_they_show() -> None:
+    counter = replace(COUNTER, calibration=replace(CALIBRATION, obstacle=EMULATOR))
+    found = trials(Core(interrupted=0))
+    assert headline([found], [found], counter).how == f"cannot tell: {EMULATOR}"

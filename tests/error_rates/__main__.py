@@ -1,0 +1,104 @@
+"""`make error-rates`: every rate that the docs state of verdicts, in simulated studies through the command line.
+
+    python -m tests.error_rates [--studies N] [--only WORD] [--docs FILE]
+
+Runs on all processors, prints a line for each rate as it is known, writes the tables between the marks of FILE
+(docs/error-rates.md), and ends with 1 where a stated bound does not hold. All seeds are fixed. A further part is a
+module in this folder with a tuple RATES, added to PARTS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+
+from tests.error_rates.rate import MeasuredRate, Rate
+
+PARTS = ("order", "compare", "screen", "ab")
+CHUNK = 25
+BEGIN, END = "<!-- make error-rates: begin -->", "<!-- make error-rates: end -->"
+
+
+@cache
+def rates() -> tuple[Rate, ...]:
+    return tuple(rate for part in PARTS for rate in import_module(f"tests.error_rates.{part}").RATES)
+
+
+def chunk(key: str, numbers: range) -> int:
+    """In a process of its own: how often it was said in these studies."""
+    rate = next(each for each in rates() if each.key == key)
+    said = 0
+    for number in numbers:
+        with tempfile.TemporaryDirectory() as folder:
+            said += bool(rate.study(number, Path(folder)))
+    return said
+
+
+def measured(chosen: list[Rate], studies: int) -> list[MeasuredRate]:
+    found = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        waiting = []
+        for rate in chosen:
+            count = max(CHUNK, round(rate.weight * studies))
+            chunks = [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
+            waiting.append((rate, count, [pool.submit(chunk, rate.key, each) for each in chunks]))
+        for rate, count, parts in waiting:
+            made = MeasuredRate(rate, sum(part.result() for part in parts), count)
+            found.append(made)
+            sign = "ok   " if made.holds else "FAILS"
+            bounds = f"{rate.low:g} to {rate.high:g}"
+            print(f"{sign} {made.percent:5.1f} % ({bounds})  {rate.key}  [{count:,} studies]", flush=True)
+    return found
+
+
+def tables(found: list[MeasuredRate]) -> str:
+    """As Markdown."""
+    lines = []
+    for title, group in groupby(found, key=lambda each: each.rate.table):
+        lines += [
+            "",
+            f"### {title}",
+            "",
+            "| situation | rate in % | stated | studies |",
+            "| --- | ---: | ---: | ---: |",
+        ]
+        for each in group:
+            rate = each.rate
+            stated = f"at most {rate.high:g}" if not rate.low else f"at least {rate.low:g}"
+            stated = f"{rate.low:g} to {rate.high:g}" if rate.low and rate.high < 100 else stated
+            lines.append(f"| {rate.name} | {each.percent:.1f} | {stated} | {each.studies:,} |")
+    return "\n".join(lines).strip() + "\n"
+
+
+def write(path: Path, found: list[MeasuredRate]) -> None:
+    text = path.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{BEGIN}\n{tables(found)}{END}{after}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--only", default="", help="the rates with this text in their name")
+    parser.add_argument("--docs", type=Path, help="where to write the tables")
+    options = parser.parse_args()
+    start = time.monotonic()
+    found = measured([rate for rate in rates() if options.only in rate.key], options.studies)
+    wrong = [each for each in found if not each.holds]
+    print(f"{len(found)} rates in {(time.monotonic() - start) / 60:.1f} minutes; {len(wrong)} outside their bounds")
+    if options.docs and not options.only:
+        write(options.docs, found)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""`quiet run` by users: as its caller, one at a time, whatever dies; and what a hostile user gets out of the helper."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from tests import ABSENT
+from tests.lab.harness import debian
+from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.debian import PackageError
+
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
+
+SCRIPT = """
+. tests/lab/guest/users.sh
+export VIRTUAL_ENV=/venv
+python -m tests.lab.guest.run_users >$LAB_OUT/report.json
+"""
+
+
+@functools.cache
+def report(machine: Machine) -> dict[str, Any]:
+    try:
+        sudo = debian.programs("sudo", ["sudo"])
+    except PackageError as error:
+        pytest.skip(f"{ABSENT}sudo: {error}")
+    result = boot(machine, SCRIPT, timeout=1800, env={"SUDO": str(sudo)})
+    assert result.code == 0, result.output
+    found: dict[str, Any] = json.loads(result.files["report.json"])
+    return found
+
+
+def test_a_command_runs_as_its_caller(machine: Machine) -> None:
+    uid, folder, venv, group = report(machine)["as_caller"]["out"].split()
+    assert (uid, folder, venv) == ("1000", "/home/u", "/venv")
+    assert group.startswith("0::/quiet/run-")
+    assert report(machine)["owner"] == 1000
+
+
+def test_a_user_without_a_rule_is_refused_and_told_about_it(machine: Machine) -> None:
+    step = report(machine)["without_rule"]
+    assert step["code"] == 3
+    assert "nothing was changed" in step["err"]
+
+
+def test_under_sudo_it_is_the_user_who_called_it(machine: Machine) -> None:
+    assert report(machine)["under_sudo"]["out"].split() == ["1000", "/home/u"]
+    assert report(machine)["as_root"]["out"].split() == ["0"]
+
+
+def test_the_exit_code_and_the_streams_are_the_commands(machine: Machine) -> None:
+    assert report(machine)["exit_code"]["code"] == 7
+    assert report(machine)["killed_by_itself"]["code"] == 137
+    assert report(machine)["pipe"]["out"] == "through\n"
+
+
+def test_twenty_at_once_all_succeed_and_never_two_of_them_at_once(machine: Machine) -> None:
+    times = report(machine)["twenty"]
+    assert [each["code"] for each in times] == [0] * 20
+    spans = sorted((each["from"], each["to"]) for each in times)
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
+
+
+def test_whoever_is_killed_the_host_is_restored_and_the_next_one_runs(machine: Machine) -> None:
+    rounds = report(machine)["kills"]
+    assert {(each["what"], each["signal"]) for each in rounds} >= {("front", 9), ("helper", 9), ("command", 9)}
+    assert [each for each in rounds if each["left"] or each["alive"] or each["next"] != 0] == []
+
+
+def test_a_hostile_user_gains_nothing(machine: Machine) -> None:
+    attempts = report(machine)["hostile"]
+    assert len(attempts) >= 200
+    assert [each for each in attempts if each["gained"]] == []
+    assert report(machine)["left_by_hostile"] == []
+
+
+def test_a_short_run_costs_little_while_the_profile_lingers(machine: Machine) -> None:
+    print(report(machine)["seconds"])  # the figures are for those who read them: this is an emulator
+    assert report(machine)["lingers"]["applied_again"] == 0

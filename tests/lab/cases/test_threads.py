@@ -1,0 +1,163 @@
+"""Programs with threads of every make use all isolated CPUs of a balanced partition, and nobody else does."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import CHECKOUT
+from tests.lab.harness import cache, debian
+from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.debian import PackageError
+
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
+
+CPUS = "2-3"
+TIMEOUT_S = 1200  # ten times what an idle machine takes
+SOURCES = CHECKOUT / "tests/lab/guest/programs"
+PROFILE = """\
+[knobs]
+cpuset = "{cpuset}"
+slices = "quiet"
+tasks = "quiet"
+irq = "quiet"
+workqueue = "quiet"
+"""
+# name -> the command in the guest; those whose program is not here are left out
+PROGRAMS = {
+    "isolated": "env OMP_NUM_THREADS=4 $LAB_IN/openmp",
+    "threads": "env OMP_NUM_THREADS=4 $LAB_IN/openmp",
+    "openmp": "$LAB_IN/openmp",
+    "go": "$LAB_IN/busy-go",
+    "java": "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp $LAB_IN Busy",
+    "xdist": "python -m pytest -q -p no:cacheprovider -n 4 $LAB_IN/busy_tests.py",
+}
+
+# what perf takes in one second of CPU time, outside and in each bundled profile, and what cbench says of `samples:`
+PERF = """
+burn='import time
+while time.process_time() < 1: pass'
+obstacle='from cbench.study.instruments.perf_record import obstacle, parse
+print(repr(obstacle(parse("none"))))'
+if command -v perf >/dev/null; then
+    record() { perf record -F 999 -e cpu-clock -o /run/perf.data -- python -S -c "$burn" 2>&1; }
+    export burn; export -f record
+    record >$LAB_OUT/perf.outside
+    for profile in bench strict; do
+        quiet run --profile $profile --cpus 2-3 -- bash -c record >$LAB_OUT/perf.$profile 2>&1
+        quiet run --profile $profile --cpus 2-3 -- python -c "$obstacle" >$LAB_OUT/samples.$profile
+    done
+fi
+"""
+
+
+def _go(made: Path) -> None:
+    root = debian.programs("go", ["golang-1.19-go", "golang-1.19-src"]) / "usr/lib/go-1.19"
+    env = {**os.environ, "GOROOT": str(root), "GOCACHE": str(made / "cache"), "CGO_ENABLED": "0", "GO111MODULE": "off"}
+    done = subprocess.run(
+        [root / "bin/go", "build", "-o", made / "busy-go", SOURCES / "busy.go"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    shutil.rmtree(made / "cache", ignore_errors=True)
+    if done.returncode:
+        raise PackageError(f"go build: {done.stderr}")
+
+
+@functools.cache
+def given() -> dict[str, Path]:
+    """What could be built or found here, by the program's name."""
+    work = cache.make(cache.cache_dir() / "threads" / cache.digest([path.read_bytes() for path in _sources()]), _built)
+    return {path.name: path for path in work.iterdir()}
+
+
+def _sources() -> list[Path]:
+    return sorted(SOURCES.iterdir())
+
+
+def _built(made: Path) -> None:
+    subprocess.run(["gcc", "-O1", "-fopenmp", "-static", "-o", made / "openmp", SOURCES / "openmp.c"], check=True)
+    shutil.copy(SOURCES / "busy_tests.py", made)
+    if shutil.which("javac") and shutil.which("java"):
+        subprocess.run(["javac", "-d", made, SOURCES / "Busy.java"], check=True)
+    _go(made)
+
+
+@functools.cache
+def booted(machine: Machine) -> Result:
+    try:
+        files = given()
+    except PackageError as error:
+        pytest.skip(f"no lab: {error}")
+    lines = [f"cat >/run/{name}.toml <<'E'\n{PROFILE.format(cpuset=name)}E" for name in ("quiet", "balanced")]
+    for name, command in PROGRAMS.items():
+        if name != "java" or "Busy.class" in files:
+            profile = "quiet" if name == "isolated" else "balanced"
+            lines.append(f"python -m tests.lab.guest.threads /run/{profile}.toml {CPUS} {name} {command}")
+    lines.append(PERF)
+    lines.append("cat /sys/fs/cgroup/cgroup.subtree_control >$LAB_OUT/left; ls -d /sys/fs/cgroup/quiet >>$LAB_OUT/left")
+    return boot(machine, "\n".join(lines), timeout=TIMEOUT_S, give=files.values())
+
+
+def used(machine: Machine, name: str) -> tuple[float, float]:
+    """The seconds that the program had of each isolated CPU."""
+    found = booted(machine).files
+    if f"{name}.json" not in found and name == "java" and "Busy.class" not in given():
+        pytest.skip("not here: a JDK")
+    report = json.loads(found[f"{name}.json"])
+    assert report["code"] == 0, booted(machine).output
+    assert report["foreign"] == {}, "others ran on the isolated CPUs"
+    first, second = report["used"].values()
+    return first, second
+
+
+def test_in_an_isolated_partition_four_threads_stay_on_one_cpu(machine: Machine) -> None:
+    assert min(used(machine, "isolated")) < 0.1 * max(used(machine, "isolated"))
+
+
+def test_in_a_balanced_one_four_threads_use_two_cpus_equally(machine: Machine) -> None:
+    assert min(used(machine, "threads")) > 0.8 * max(used(machine, "threads"))
+    assert booted(machine).files["threads.txt"] == "4\n"
+
+
+@pytest.mark.parametrize("name", ["openmp", "go", "java", "xdist"])
+def test_every_kind_of_program_uses_all_isolated_cpus(machine: Machine, name: str) -> None:
+    assert min(used(machine, name)) > 0.4 * max(used(machine, name))
+
+
+def test_a_command_that_nothing_pins_gets_all_isolated_cpus_by_itself(machine: Machine) -> None:
+    assert samples(machine, "bench")
+    assert f"threads may use all of CPUs {CPUS}" in booted(machine).files["perf.bench"]
+
+
+def test_a_runtime_that_asks_sees_as_many_processors_as_are_isolated(machine: Machine) -> None:
+    assert booted(machine).files["openmp.txt"] == "2\n"
+
+
+def samples(machine: Machine, where: str) -> int:
+    """How many samples perf says that it took."""
+    if "perf.outside" not in booted(machine).files:
+        pytest.skip("not here: perf")
+    found = re.search(r"\((\d+) samples\)", booted(machine).files[f"perf.{where}"])
+    assert found, booted(machine).files[f"perf.{where}"]
+    return int(found[1])
+
+
+@pytest.mark.parametrize("profile", ["bench", "strict"])
+def test_perf_samples_as_often_inside_of_a_profile_as_outside(machine: Machine, profile: str) -> None:
+    assert samples(machine, profile) > 0.9 * samples(machine, "outside") > 0
+
+
+@pytest.mark.parametrize("profile", ["bench", "strict"])
+def test_nothing_keeps_cbench_from_sampling_under_a_bundled_profile(machine: Machine, profile: str) -> None:
+    assert samples(machine, profile)
+    assert booted(machine).files[f"samples.{profile}"] == "''\n"

@@ -1,0 +1,207 @@
+"""Runs in the guest after users.sh: `quiet run` by users, killed anywhere, twenty at once, and by a hostile one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.lab.guest import snapshot
+
+KILLS = int(os.environ.get("KILLS", "1"))  # of each kind
+SECONDS = 120
+SLEEP = "sleep 0.731"
+SMALL = "/etc/quiet/small.toml"
+FEW = '[knobs]\ncpuset = "quiet"\ntasks = "quiet"\n"vm.stat_interval" = 99\n'
+EVIL = '[knobs]\n"vm.stat_interval" = 77\n'
+
+
+def as_user(user: str, *command: str, **environment: str) -> list[str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LC_ALL", "VIRTUAL_ENV", "QUIET_PROGRAM") if name in os.environ}
+    values = {**kept, "HOME": f"/home/{user}", "USER": user, "LOGNAME": user, **environment}
+    become = ["setpriv", "--reuid", user, "--regid", user, "--init-groups"]
+    return [*become, "env", "-i", *(f"{name}={value}" for name, value in values.items()), *command]
+
+
+def step(command: Sequence[str], **options: Any) -> dict[str, Any]:
+    began = time.monotonic()
+    options = {"cwd": "/home/u", "timeout": SECONDS, **options}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    seconds = round(time.monotonic() - began, 3)
+    return {"code": done.returncode, "out": done.stdout, "err": done.stderr, "seconds": seconds}
+
+
+def run(*command: str, options: Sequence[str] = ("--quiet-report", "--profile", SMALL)) -> list[str]:
+    return as_user("u", "quiet", "run", *options, "--", *command)
+
+
+def processes(mark: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if words.startswith(mark) or f" {mark}" in words.partition(" --")[0]:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def settled(before: snapshot.Snapshot) -> list[str]:
+    """What differs once nothing of quiet is left; the wait has a limit."""
+    for _ in range(300):
+        if not Path("/run/quiet/journal.jsonl").exists() and not processes("run-helper"):
+            break
+        time.sleep(0.1)
+    return snapshot.compare(before, snapshot.take())
+
+
+def kills(before: snapshot.Snapshot, rounds: int, seed: int) -> list[dict[str, Any]]:
+    draw, found = random.Random(seed), []
+    kinds = (("front", 9), ("helper", 9), ("command", 9), ("front", 15), ("front", 2), ("front", 1))
+    for what, number in kinds:
+        for _ in range(rounds):
+            first = subprocess.Popen(run("sh", "-c", f"{SLEEP}; :"), stderr=subprocess.DEVNULL, start_new_session=True)
+            marks = {"front": "", "helper": "run-helper", "command": SLEEP}
+            while marks[what] and not processes(marks[what]) and first.poll() is None:
+                time.sleep(0.01)
+            following = subprocess.Popen(run("true"), stderr=subprocess.DEVNULL, start_new_session=True)
+            time.sleep(draw.random() * (1.0 if marks[what] else 3.0))
+            targets = processes(marks[what])[:1] if marks[what] else [first.pid]
+            for pid in targets:
+                if first.poll() is None:
+                    os.kill(pid, number)
+            code, after = first.wait(SECONDS), following.wait(SECONDS)
+            left = settled(before)
+            alive = [str(pid) for pid in processes(SLEEP)]
+            found.append({"what": what, "signal": number, "code": code, "next": after, "left": left, "alive": alive})
+            if left:
+                return found
+    return found
+
+
+def twenty() -> list[dict[str, Any]]:
+    clock = "import time; print(time.monotonic_ns()); time.sleep(0.02); print(time.monotonic_ns())"
+    running = [
+        subprocess.Popen(
+            run(sys.executable, "-S", "-c", clock), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(20)
+    ]
+    found = []
+    for each in running:
+        out, err = each.communicate(timeout=600)
+        begin, end = ([*out.split(), "0", "0"])[:2]
+        found.append({"code": each.returncode, "from": int(begin), "to": int(end), "err": err})
+    return found
+
+
+def hostile(before: snapshot.Snapshot) -> tuple[list[dict[str, Any]], list[str]]:
+    plant()
+    other = subprocess.Popen(as_user("v", "sleep", "1000"))
+    root = subprocess.Popen(["sleep", "1000"])
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind("/run/root.sock")
+    os.chmod("/run/root.sock", 0o777)
+    listening.listen()
+    try:
+        command = (sys.executable, "-m", "tests.lab.guest.hostile", str(root.pid), str(other.pid))
+        done = step(as_user("u", *command, PYTHONPATH=os.getcwd()), cwd=os.getcwd(), timeout=1500)
+    finally:
+        died = [each.poll() for each in (root, other)]
+        for each in (root, other):
+            each.kill()
+            each.wait()
+        listening.close()
+        os.unlink("/run/root.sock")
+    attempts = json.loads(done["out"]) if done["out"] else [{"gained": True, "broke": done["err"]}]
+    if died != [None, None]:
+        attempts.append({"kind": "a process of another user was ended", "gained": True})
+    for name in ("open.toml", "link.toml", "fifo.toml"):
+        Path("/etc/quiet", name).unlink(missing_ok=True)
+    return attempts, settled(before)
+
+
+def plant() -> None:
+    """Profiles that must not be applied, and programs that must not be run, where the attempts point to."""
+    home = Path("/home/u")
+    (home / "evil.toml").write_text(EVIL)
+    Path("/tmp/evil.toml").write_text(EVIL)
+    programs = home / "py"
+    programs.mkdir(exist_ok=True)
+    for name in ("python", "systemctl", "sh", "ethtool", "evil.sh"):
+        (programs / name).write_text("#!/bin/sh\ntouch /run/canary\n")
+        (programs / name).chmod(0o755)
+    for name in ("sitecustomize.py", "usercustomize.py", "evil.py", "json.py", "os.py", "encodings.py"):
+        (programs / name).write_text("open('/run/canary', 'w')\n")
+    quiet = Path("/etc/quiet")
+    quiet.mkdir(exist_ok=True)
+    (quiet / "open.toml").write_text(EVIL)
+    (quiet / "open.toml").chmod(0o666)
+    for name, target in (("link.toml", "/home/u/evil.toml"),):
+        if not (quiet / name).is_symlink():
+            (quiet / name).symlink_to(target)
+    if not (quiet / "fifo.toml").exists():
+        os.mkfifo(quiet / "fifo.toml")
+
+
+def main() -> int:
+    wanted = sys.argv[1:]
+    os.environ["QUIET_PROGRAM"] = shutil.which("quiet") or ""
+    Path("/home/u").chmod(0o755)
+    Path(SMALL).parent.mkdir(exist_ok=True)
+    Path(SMALL).write_text(FEW)
+    report: dict[str, Any] = {}
+    step(["quiet", "run", "--quiet-report", "--profile", SMALL, "--", "true"])  # the folders are made
+    before = snapshot.take()
+    shell = 'id -u; pwd; echo $VIRTUAL_ENV; grep "^0::" /proc/self/cgroup; touch f'
+    if not wanted or "basics" in wanted:
+        timed("basics")
+        report["as_caller"] = step(run("sh", "-c", shell))
+        report["owner"] = os.stat("/home/u/f").st_uid
+        report["without_rule"] = step(as_user("v", "quiet", "run", "--", "true"))
+        sudo = {**os.environ, "SUDO_UID": "1000", "SUDO_GID": "1000", "SUDO_USER": "u"}
+        report["under_sudo"] = step(["quiet", "run", "--", "sh", "-c", "id -u; echo $HOME"], env=sudo)
+        report["as_root"] = step(["quiet", "run", "--as", "root", "--", "id", "-u"], env=sudo)
+        report["exit_code"] = step(run("sh", "-c", "exit 7"))
+        report["killed_by_itself"] = step(run("sh", "-c", "kill -9 $$"))
+        report["pipe"] = step(run("cat"), input="through\n")
+        lingering = ("--quiet-report", "--profile", SMALL, "--linger", "60")
+        report["seconds"] = {"alone": [step(run("true"))["seconds"] for _ in range(3)]}
+        step(run("true", options=lingering))
+        again = [step(run("true", options=lingering)) for _ in range(3)]
+        report["seconds"]["lingering"] = [each["seconds"] for each in again]
+        report["seconds"]["sudo true"] = [step(["sudo", "-n", "true"])["seconds"] for _ in range(3)]
+        report["lingers"] = {"applied_again": sum(" 0 changes" not in each["err"] for each in again)}
+        os.kill(processes("run-helper")[0], signal.SIGTERM)
+        report["left_by_linger"] = settled(before)
+    if not wanted or "twenty" in wanted:
+        timed("twenty")
+        report["twenty"] = twenty()
+    if not wanted or "kills" in wanted:
+        timed("kills")
+        report["kills"] = kills(before, KILLS, 1)
+    if not wanted or "hostile" in wanted:
+        timed("hostile")
+        report["hostile"], report["left_by_hostile"] = hostile(before)
+    print(json.dumps(report, indent=1))
+    return 0
+
+
+def timed(title: str) -> None:
+    """For who waits."""
+    print(f"{time.monotonic():.0f} s: {title}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

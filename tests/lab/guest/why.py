@@ -1,0 +1,182 @@
+"""Runs in the guest: disturb a command in known ways while `quiet why` runs it. `python -m tests.lab.guest.why`.
+
+Writes $LAB_OUT/report.json: what was planted and what was reported, by trace and by counts, and what
+remains under `quiet run`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from quiet.cli import json_output
+from quiet.noise.command_report import CommandReport
+from quiet.settings.profile import load
+from quiet.why.why import why
+from tests.lab.guest import plant
+from tests.lab.guest.noise import STOP_ME, TIMERS, stopped
+
+CPU = 3
+Report = dict[str, Any]
+SPIN = """
+import os
+os.sched_setaffinity(0, {cpu})
+def spin():
+    while not os.path.exists({stop!r}):
+        for _ in range(20000): pass
+spin()
+"""
+
+
+class Disturbed:
+    """A busy command on the CPU, and a thread of this process that disturbs it, which then ends it."""
+
+    def __init__(self, disturb: Callable[[], Report]) -> None:
+        self._folder = tempfile.mkdtemp()
+        self._stop = f"{self._folder}/stop"
+        self.code = SPIN.format(cpu={CPU}, stop=self._stop)
+        self._disturb = disturb
+        self.done: Report = {}
+
+    def observe(self, trace: bool) -> Report:
+        def work() -> None:
+            try:
+                time.sleep(2)  # the command has begun
+                self.done.update(self._disturb())
+            except Exception:
+                self.done["broke"] = traceback.format_exc()
+            finally:
+                Path(self._stop).touch()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        report: CommandReport = why([sys.executable, "-c", self.code], load("bench"), trace)
+        thread.join()
+        assert "broke" not in self.done, self.done["broke"]
+        return {"planted": self.done, "report": json_output.to_object(report)}
+
+
+def one_round(line: int, folder: Path, trace: bool) -> Report:
+    task = plant.Task(CPU, 30)
+
+    def apart() -> Report:
+        done: Report = {"line": line, "task": task.pid}
+        done["timer"], done["timer_at_most"] = plant.timer(CPU, TIMERS, 20)
+        done["switches"] = task.run()
+        done["works"] = plant.works(CPU, 30)
+        plant.interrupts(CPU, line, folder, 15)
+        done["packets"] = plant.packets(CPU, 100)
+        return done
+
+    try:
+        return Disturbed(apart).observe(trace)
+    finally:
+        task.end()
+
+
+def within() -> None:
+    """The command that disturbs itself: one thread is busy on the CPU, without Python's lock; another one disturbs."""
+    ending = threading.Event()
+    os.sched_setaffinity(0, set(range(CPU)))
+
+    def busy() -> None:
+        os.sched_setaffinity(0, {CPU})
+        while not ending.is_set():
+            hashlib.pbkdf2_hmac("sha256", b"a", b"b", 100_000)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    time.sleep(1)
+    plant.shootdowns(50)
+    plant.barriers(50)
+    print(STOP_ME, flush=True)
+    stopped()
+    ending.set()
+    thread.join()
+
+
+def shared() -> Report:
+    code = "from tests.lab.guest.why import within; within()"
+    return json_output.to_object(why([sys.executable, "-c", code], load("bench")))
+
+
+BUSY = """
+import os, time
+from quiet.machine.affinity import join
+join(frozenset({cpus!r}))
+end = time.process_time() + 4
+while time.process_time() < end: pass
+"""
+
+
+def predicted(folder: Path) -> Report:
+    """What is expected to remain of the interruptions of a command on a busy host, and what then does."""
+    from quiet.settings.api import apply_profile, restore_host
+
+    ending = threading.Event()
+
+    def write() -> None:
+        while not ending.is_set():
+            plant.requests(folder, 1)
+
+    writer = threading.Thread(target=write)
+    loops = []
+    for _ in range(2 * (os.cpu_count() or 1)):
+        pid = os.fork()
+        if not pid:
+            while True:
+                for _ in range(10_000):
+                    pass
+                time.sleep(0.02)
+        loops.append(pid)
+    writer.start()
+    try:
+        code = BUSY.format(cpus={CPU})
+        before = json_output.to_object(why([sys.executable, "-c", code], load("bench")))
+        apply_profile(load("bench"), cpus=str(CPU))
+        try:
+            after = json_output.to_object(why([sys.executable, "-c", code], load("bench")))
+        finally:
+            restore_host()
+        return {"before": before, "after": after}
+    finally:
+        ending.set()
+        writer.join()
+        for pid in loops:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+
+
+def main() -> int:
+    found: Report = {}
+    folder = Path(os.environ["LAB_OUT"]).parent
+    file = Path(os.environ["LAB_OUT"], "report.json")
+    try:
+        line = plant.busiest_interrupt(folder)
+        parts: dict[str, Callable[[], Report]] = {
+            "trace": lambda: one_round(line, folder, True),
+            "counts": lambda: one_round(line, folder, False),
+            "predicted": lambda: predicted(folder),
+            "shared": shared,
+        }
+        for name, part in parts.items():
+            found[name] = part()
+            print(f"{name}: {json.dumps(found[name])}", flush=True)
+            file.write_text(json.dumps(found))
+    except BaseException:  # the parts until then are worth having
+        found["broke"] = traceback.format_exc()
+        file.write_text(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

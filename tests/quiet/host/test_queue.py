@@ -1,0 +1,170 @@
+"""The queue for the isolated CPUs: in order, one at a time, never stale, and nobody's claims are believed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from quiet.errors import Refused
+from quiet.host.host import Host
+from quiet.host.queue import QUEUE, Position, Turn, described, make_queue, queue, waiting
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    found = Host(str(tmp_path))
+    make_queue(found)
+    return found
+
+
+def take(host: Host, command: str = "", share: bool = False) -> Turn:
+    return Turn(host, os.getpid(), command, share)
+
+
+def now(turn: Turn) -> bool:
+    """Whether it has its turn at once."""
+    return turn.wait(lambda position, seconds: False)
+
+
+@contextmanager
+def another_process(host: Host, share: bool = False) -> Iterator[int]:
+    """A process that has its turn, until it is killed."""
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        turn = take(host, "another", share)
+        now(turn)
+        os.write(tell, b"x")
+        time.sleep(600)
+    os.close(tell)
+    os.read(told, 1)
+    os.close(told)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_the_turn_goes_from_one_to_the_next_in_the_order_of_arrival(host: Host) -> None:
+    turns = []
+    for number in range(4):
+        turns.append(take(host, f"run {number}"))
+        time.sleep(0.01)  # the kernel's times of files have steps
+    assert [ticket.command for ticket in queue(host)] == [f"run {number}" for number in range(4)]
+    for number, turn in enumerate(turns):
+        assert [now(each) for each in turns[number:]] == [True] + [False] * (3 - number)
+        turn.close()
+    assert queue(host) == []
+
+
+def test_who_waits_is_told_who_has_the_cpus_and_how_many_are_ahead(host: Host) -> None:
+    first, second, third = (take(host, name) for name in ("first", "second", "third"))
+    assert now(first)
+    seen: list[Position] = []
+    assert not third.wait(lambda position, seconds: bool(seen.append(position)))
+    assert seen[0].ahead == 2
+    assert waiting(seen[0]).startswith(f"waiting for PID {os.getpid()} (uid {os.geteuid()}: first, for ")
+    second.close()
+    assert not third.wait(lambda position, seconds: bool(seen.append(position)))
+    assert seen[-1].ahead == 1
+
+
+def test_a_limit_ends_the_wait(host: Host) -> None:
+    first = take(host)
+    assert now(first)
+    assert not take(host).wait(lambda position, seconds: True, limit_s=0)
+
+
+def test_a_run_that_was_killed_holds_nothing(host: Host) -> None:
+    with another_process(host) as pid:
+        turn = take(host)
+        assert [ticket.running for ticket in queue(host)] == [True, False]
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert now(turn)
+    take(host)  # whoever comes next removes what the killed one has left
+    assert len([name for name in host.names(QUEUE) if "-" in name]) == 2
+
+
+def test_runs_that_share_go_on_together_and_not_with_one_that_does_not(host: Host) -> None:
+    one, two = take(host, share=True), take(host, share=True)
+    alone = take(host)
+    later = take(host, share=True)
+    assert now(one)
+    assert now(two)
+    assert not now(alone)
+    assert not now(later), "it would overtake"
+    assert [ticket.running for ticket in queue(host)] == [True, True, False, False]
+    one.close()
+    assert not now(alone)
+    two.close()
+    assert now(alone)
+
+
+def test_a_ticket_with_an_early_number_overtakes_nobody(host: Host) -> None:
+    first = take(host, "first")
+    time.sleep(0.01)
+    late = take(host, "late")
+    with host.place(f"{QUEUE}/{late.name}", follow=False) as here:
+        early = f"{0:020}-1"
+        os.rename(here, os.path.join(os.path.dirname(here), early))
+    late.name = early
+    assert [ticket.command for ticket in queue(host)] == ["first", "late"]
+    assert now(first)
+    assert not now(late)
+
+
+def test_two_runs_never_go_on_at_once_whatever_is_in_the_folder(host: Host) -> None:
+    first = take(host, "first")
+    assert now(first)
+    host.unlink(f"{QUEUE}/{first.name}")  # as an attacker of the same user could
+    assert not now(take(host, "second"))
+
+
+STRANGE = {"nothing": "", "half": "{", "list": "[]", "null": "null", "types": '{"pid": "x"}', "deep": "[" * 2000}
+
+
+@pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
+def test_what_a_strange_ticket_says_is_not_believed(host: Host, text: str) -> None:
+    turn = take(host)
+    with host.place(f"{QUEUE}/{turn.name}") as place:
+        Path(place).write_text(text)
+    (ticket,) = queue(host)
+    assert (ticket.pid, ticket.uid, ticket.command, ticket.share) == (0, os.geteuid(), "", False)
+    assert described(ticket).startswith("another process (uid ")
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "fifo", "unlocked", "name"])
+def test_what_is_no_ticket_is_in_nobodys_way(host: Host, kind: str) -> None:
+    name = f"{1:020}-1"
+    with host.place(QUEUE) as place:
+        path = Path(place, name)
+        if kind == "folder":
+            path.mkdir()
+        elif kind == "link":
+            path.symlink_to("turn")
+        elif kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "unlocked":
+            path.write_text("{}")
+        else:
+            Path(place, "x" * 200).write_text("{}")
+    assert queue(host) == []
+    assert now(take(host))
+
+
+def test_a_command_is_shown_in_one_printable_line(host: Host) -> None:
+    take(host, "sh -c 'a\nb\x1b]0;title\x07'")
+    assert queue(host)[0].command == r"sh -c 'a\nb\x1b]0;title\x07'"
+
+
+def test_without_the_folder_it_is_refused_and_said_who_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="root makes it"):
+        take(Host(str(tmp_path)))

@@ -1,0 +1,100 @@
+"""The text of the report of a command, for `quiet why` and `quiet run`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quiet.cli import json_output
+from quiet.noise import command_report
+from quiet.noise.budgets import Nanoseconds
+from quiet.noise.command_report import CommandReport, CommandUsage, Remaining
+from quiet.noise.frequency import Frequency
+from quiet.noise.interruptions import COUNTS, TRACE, InterruptionCause, Interruptions
+
+USAGE = CommandUsage(("make",), 0, 12.3, 12.2, 100, 2, 7, 3)
+STEADY = Frequency("APERF and MPERF of its CPUs", 3.1e9, 3.1e9, 3.1e9)
+
+
+def cause(name: str, count: int, total: float | None, remedy: str = "knob irq: a device") -> InterruptionCause:
+    ns = None if total is None else Nanoseconds(total)
+    return InterruptionCause(name, "irq", count, ns, ns, remedy, "irq", None)
+
+
+def seen(*causes: InterruptionCause, method: str = TRACE, frequency: Frequency = STEADY) -> Interruptions:
+    known = [row.total_ns for row in causes if row.total_ns is not None]
+    total = Nanoseconds(sum(known)) if known or not causes else None
+    pct = None if total is None else total / 12.3e7
+    count = sum(row.count for row in causes)
+    return Interruptions(method, 12.3, (2, 3), count, total, pct, total, causes, frequency, {}, None, 4, ())
+
+
+def report(*causes: InterruptionCause, settings: int | None = None, **others: str) -> CommandReport:
+    return command_report.make(USAGE, seen(*causes, **others), settings=settings)
+
+
+def test_the_summary_is_one_line_with_all_that_matters() -> None:
+    traced = report(cause("IRQ 30 eth0", 3, 41_000), settings=65)
+    wanted = "interrupted 3 times, 41.0 us of 12.3 s (0.00033 %); frequency 3.10 GHz ± 0; 65 settings restored"
+    assert command_report.summary(traced) == wanted
+
+
+def test_a_quiet_run_is_said_to_be_one() -> None:
+    assert command_report.summary(report()).startswith("not interrupted in 12.3 s; ")
+
+
+def test_what_is_counted_is_said_to_be_about_right_and_has_no_length() -> None:
+    counted = command_report.make(USAGE, seen(cause("IRQ 30 eth0", 1, None), method=COUNTS))
+    assert command_report.summary(counted).startswith("interrupted about 1 time in 12.3 s; ")
+    table = list(command_report.lines(counted))
+    assert table[1].split() == ["IRQ", "30", "eth0", "1", "-", "-", "-"]
+
+
+def test_other_tasks_have_a_length_by_counts_too() -> None:
+    counted = command_report.make(USAGE, seen(cause("IRQ 30", 2, None), cause("task a (1)", 1, 5e6), method=COUNTS))
+    assert "interrupted about 3 times, by other tasks for 5.00 ms of 12.3 s" in command_report.summary(counted)
+
+
+def test_a_frequency_that_varied_is_given_with_its_spread_and_an_unknown_one_is_said_to_be_one() -> None:
+    varied = Frequency("x", 3.0e9, 2.9e9, 3.05e9)
+    assert command_report.frequency(varied) == "frequency 3.00 GHz ± 0.10"
+    assert command_report.frequency(Frequency("no counter")) == "frequency not known"
+
+
+def test_causes_with_one_remedy_stand_together_and_it_is_given_once() -> None:
+    rows = (cause("a", 3, 3e6, "same"), cause("b", 2, 2e6, "other"), cause("c", 1, 1e6, "same"))
+    words = [line.split()[0] for line in command_report.lines(report(*rows))]
+    assert words == ["cause", "a", "c", "->", "b", "->"]
+
+
+def test_tasks_of_one_name_are_shown_as_one() -> None:
+    rows = [replace(cause(f"task make ({number})", 2, 1e6), kind="thread") for number in (10, 11, 12)]
+    table = list(command_report.lines(report(*rows)))
+    assert len(table) == 3
+    assert " ".join(table[1].split()) == "task make (3 of this name) 6 3.00 ms 1.00 ms 0.024 %"
+
+
+def test_many_causes_are_counted_at_the_end() -> None:
+    rows = [cause(f"task {number}", 2, 1e6) for number in range(command_report.FEW + 3)]
+    assert list(command_report.lines(report(*rows)))[-1] == "  and 3 more causes, 6 times; the JSON has all"
+
+
+def test_the_prediction_says_how_many_would_be_gone_and_what_stays() -> None:
+    expected = Remaining("bench", 2, 8, None, ("local timer: tick",))
+    text = list(command_report.prediction(command_report.make(USAGE, seen(cause("a", 10, 1e6)), expected)))
+    wanted = "under `quiet run` (profile bench) about 8 of these 10 would be gone; 2 would stay: local timer: tick"
+    assert text == [wanted]
+    assert not list(command_report.prediction(report()))
+
+
+def test_how_the_cpus_were_used_is_one_line() -> None:
+    text = command_report.cpus(report())
+    assert text == (
+        "12.3 s, 12.2 s of CPU time on CPUs 2-3; 4 migrations; preempted 3 times, waited 7 times; "
+        "102 page faults (2 from disk)"
+    )
+
+
+def test_the_json_has_whole_nanoseconds() -> None:
+    shape = json_output.to_object(report(cause("a", 1, 1234.6)))
+    assert shape["causes"][0]["total_ns"] == 1235  # type: ignore[index, call-overload]
+    assert shape["cpus_used"] == [2, 3]

@@ -1,0 +1,31 @@
+"""The frequency is measured, or said not to be known."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from quiet.host.host import Host
+from quiet.noise.frequency import FrequencyCounter
+
+
+def test_the_frequency_of_a_busy_cpu_is_a_processors_or_not_known() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    counter = FrequencyCounter(Host(), frozenset({cpu}), os.getpid())
+    counter.start()
+    end = time.process_time() + 0.02
+    while time.process_time() < end:
+        pass
+    counter.stop()
+    measured = counter.result()
+    assert measured.source
+    if measured.mean_hz is not None and measured.min_hz is not None and measured.max_hz is not None:
+        assert 1e8 < measured.min_hz <= measured.mean_hz * 1.0001
+        assert measured.mean_hz <= measured.max_hz * 1.0001 < 1e10
+
+
+def test_a_counter_that_never_started_to_count_gives_nothing() -> None:
+    counter = FrequencyCounter(Host(), frozenset())
+    counter.start()
+    counter.stop()
+    assert counter.result().mean_hz is None

@@ -1,0 +1,122 @@
+"""A real command is observed by the kernel's counts: whose CPUs it used, and who got in its way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from quiet.host.host import Host
+from quiet.noise.command_tasks import CommandTasks, task_times
+from quiet.noise.interruptions import COUNTS, Interruptions
+from quiet.noise.observe import Observer
+
+CPU = min(os.sched_getaffinity(0))
+
+
+def spin(cpu_s: float) -> None:
+    while time.process_time() < cpu_s:
+        pass
+
+
+@contextmanager
+def forked(work: Callable[[], None]) -> Iterator[int]:
+    """A process on CPU that works after it got a byte (see observed), or at once."""
+    pid = os.fork()
+    if not pid:
+        os.sched_setaffinity(0, {CPU})
+        work()
+        os._exit(0)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def observed(work: Callable[[], None]) -> Interruptions:
+    begin, go = os.pipe()
+
+    def after_start() -> None:
+        os.read(begin, 1)
+        os._exit(work() or 0)
+
+    with forked(after_start) as pid:
+        observer = Observer(Host(), frozenset(os.sched_getaffinity(0)), CommandTasks(Host(), pid), trace=False)
+        observer.start()
+        os.write(go, b"g")
+        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            time.sleep(0.02)
+            observer.tick()
+        result = observer.finish()
+    os.close(begin)
+    os.close(go)
+    return result
+
+
+def test_a_busy_command_is_observed_on_its_cpu_by_counts() -> None:
+    result = observed(lambda: spin(0.1))
+    assert result.method == COUNTS
+    assert result.cpus_used == (CPU,)
+    assert result.count == sum(cause.count for cause in result.causes)
+    assert "not asked for" in result.limits[0]
+
+
+def test_a_task_that_competes_is_named_with_its_number() -> None:
+    with forked(lambda: spin(1e9)) as rival:
+        result = observed(lambda: spin(0.1))
+        named = [cause for cause in result.causes if cause.cause.endswith(f"({rival})")]
+    assert [cause.knob for cause in named] == ["cpuset"]
+    assert named[0].count > 0
+    assert (named[0].total_ns or 0) > 0
+
+
+def test_the_commands_own_children_are_not_named() -> None:
+    told, tell = os.pipe()
+
+    def with_child() -> None:
+        child = os.fork()
+        if not child:
+            os.write(tell, str(os.getpid()).encode())
+            spin(0.1)
+            os._exit(0)
+        spin(0.1)
+        os.waitpid(child, 0)
+
+    result = observed(with_child)
+    child = os.read(told, 20).decode()
+    assert not [cause for cause in result.causes if cause.cause.endswith(f"({child})")]
+
+
+def test_a_cause_that_only_counts_know_has_no_length() -> None:
+    counted = [cause for cause in observed(lambda: spin(0.1)).causes if cause.kind != "thread"]
+    assert counted
+    assert all(cause.total_ns is None and cause.max_ns is None for cause in counted)
+
+
+def test_the_result_is_plain_values() -> None:
+    assert set(asdict(observed(lambda: spin(0.02)))) >= {"count", "causes", "frequency", "steal_ns", "method"}
+
+
+def test_a_task_that_has_ended_has_no_times() -> None:
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert task_times(Host(), pid) is None
+    own = task_times(Host(), os.getpid())
+    assert own is not None
+    assert own.run_ns > 0
+
+
+def test_what_the_command_waited_for_before_it_began_is_not_counted() -> None:
+    with forked(lambda: spin(1e9)) as pid, forked(lambda: spin(1e9)):
+        while (times := task_times(Host(), pid)) is None or times.wait_ns < 20_000_000:
+            time.sleep(0.02)
+        observer = Observer(Host(), frozenset({CPU}), CommandTasks(Host(), pid), trace=False)
+        observer.start()
+        result = observer.finish()
+    assert (result.total_ns or 0) < times.wait_ns

@@ -1,0 +1,44 @@
+"""`quiet run` around the start of its command: no signal is lost. What it does to a host is shown in the lab."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+# What sends the signal, and when: just before the fork, or just after it to this process or to the command.
+WHEN = {
+    "before the fork": "os.kill(os.getpid(), {0}); return fork()",
+    "after the fork, to quiet": "pid = fork(); pid and os.kill(os.getpid(), {0}); return pid",
+    "after the fork, to the command": "pid = fork(); pid and os.kill(pid, {0}); return pid",
+}
+SCRIPT = """
+import os, sys
+from quiet.run import child
+fork = os.fork
+def fork_and_send():
+    {send}
+os.fork = fork_and_send
+with child.CommandSignals() as signals:
+    started = child.start("/bin/sleep", ["sleep", "60"], None, signals)
+    if started:
+        started.begin(False)
+    print(started.wait() if started else 128 + signals.pending)
+"""
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_around_the_fork_ends_the_command(when: str, number: signal.Signals) -> None:
+    code = SCRIPT.format(send=WHEN[when].format(int(number)))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == f"{128 + number}\n", done.stderr
+
+
+def test_a_signal_before_the_command_is_started_is_its_exit_code() -> None:
+    kill = "    os.kill(os.getpid(), 15)\n    started = child"
+    code = SCRIPT.format(send="assert False").replace("    started = child", kill)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == "143\n", done.stderr

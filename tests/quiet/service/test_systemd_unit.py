@@ -1,0 +1,98 @@
+"""The units: what they say, and that systemd reads them as they were meant."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quiet.errors import UsageError
+from quiet.service import systemd_unit
+from tests.quiet.commands import Quiet
+from tests.quiet.service.units import AFTER, MINE, UNIT, start, unit
+from tests.trees import plant
+
+
+def test_the_unit_applies_the_profile_with_this_very_program_and_restores_when_it_is_stopped(
+    quiet: Quiet, root: Path
+) -> None:
+    assert quiet("install-service", "--profile", "strict", "--cpus", "2-3", "--root", root).code == 0
+    program = [sys.executable, "-P", "-B", "-m", "quiet"]
+    assert start(root) == [*program, "apply", "--profile", "strict", "--cpus", "2-3"]
+    assert shlex.split(unit(root)["Service"]["ExecStop"]) == [*program, "restore"]
+    assert unit(root)["Service"]["Type"] == "oneshot"
+    assert unit(root)["Service"]["RemainAfterExit"] == "yes"
+    assert unit(root)["Service"]["SuccessExitStatus"] == "1"
+
+
+def test_the_cpus_in_the_unit_are_in_the_kernels_notation(quiet: Quiet, root: Path) -> None:
+    assert quiet("install-service", "--cpus", "2,\n3", "--root", root).code == 0
+    assert start(root)[-2:] == ["--cpus", "2-3"]
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\x1bb", "a\x7f"])
+def test_a_word_of_a_unit_holds_no_control_character(text: str) -> None:
+    with pytest.raises(UsageError, match="a unit cannot hold such a word"):
+        systemd_unit.word(text)
+
+
+def test_it_waits_for_what_would_change_settings_again(quiet: Quiet, root: Path) -> None:
+    plant(root, {"usr/lib/systemd/system/tuned.service": "[Unit]\nAfter=network.target", "etc/init.d/cpufrequtils": ""})
+    quiet("install-service", "--root", root)
+    assert unit(root)["Unit"]["Wants"] == "quiet-after.target"
+    # And not after multi-user.target: what waits for the service can be part of that.
+    assert unit(root)["Unit"]["After"] == "quiet-after.target"
+    waits = unit(root, AFTER)["Unit"]["After"].split()
+    assert {"systemd-sysctl.service", "network-online.target", "tuned.service", "cpufrequtils.service"} <= set(waits)
+    assert "tlp.service" not in waits  # it is not there
+
+
+def test_it_is_not_ordered_with_a_daemon_that_restoring_starts(quiet: Quiet, root: Path) -> None:
+    """Or the start would wait for the stop that waits for it (systemd.unit(5), Before=, After=)."""
+    plant(root, {"usr/lib/systemd/system/irqbalance.service": "[Service]\nExecStart=/usr/sbin/irqbalance"})
+    quiet("install-service", "--root", root)
+    assert "irqbalance.service" not in (root / UNIT).read_text()
+    assert "irqbalance.service" in unit(root, AFTER)["Unit"]["After"].split()
+
+
+def test_with_a_daemon_that_waits_for_the_target_it_waits_too(quiet: Quiet, root: Path) -> None:
+    plant(root, {"usr/lib/systemd/system/tlp.service": "[Unit]\nAfter=multi-user.target NetworkManager.service"})
+    quiet("install-service", "--root", root)
+    assert "multi-user.target" in unit(root)["Unit"]["After"].split()
+    assert "tlp.service" in unit(root, AFTER)["Unit"]["After"].split()
+
+
+def test_names_with_spaces_and_systemds_own_letters_arrive_as_they_are(
+    quiet: Quiet, root: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / 'a b%c$d"e.toml'
+    path.write_text(MINE)
+    quiet("install-service", "--profile", path, "--root", root)
+    command = unit(root)["Service"]["ExecStart"]
+    assert command.endswith(' apply --profile "/etc/quiet/a b%%c$$d\\"e.toml"')
+    assert quiet("status", "--root", root, "--json").json["service"]["profile"] == '/etc/quiet/a b%c$d"e.toml'
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze: hosts with systemd have it")
+@pytest.mark.parametrize("name", ["mine", 'a b%c$d"e\\f'])
+def test_systemds_own_reader_has_no_word_against_it(quiet: Quiet, root: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.toml"
+    path.write_text(MINE)
+    plant(root, {"usr/lib/systemd/system/tlp.service": "[Unit]\nAfter=multi-user.target"})
+    quiet("install-service", "--profile", path, "--root", root)
+    units = [str(root / file) for file in (UNIT, AFTER)]
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_name_that_no_unit_can_hold_is_refused(quiet: Quiet, root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "two\nlines.toml"
+    path.write_text(MINE)
+    done = quiet("install-service", "--profile", path, "--root", root)
+    assert done.code == 2
+    assert "rename the file" in done.err

@@ -1,0 +1,54 @@
+"""Textbooks' experiments have their published answers."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from cbench.screen.analysis.result import ScreenResult
+from tests.textbook.__main__ import TARGET, analysis, page
+from tests.textbook.cases import Case, cases, named
+
+each_case = pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+
+
+@cache
+def made(name: str) -> ScreenResult:
+    return analysis(next(case for case in cases() if case.name == name))
+
+
+@each_case
+def test_effects_have_the_sizes_and_tests_that_are_printed(case: Case) -> None:
+    effects = named(made(case.name))
+    for name, published in case.published.items():
+        each = effects[name]
+        assert each.test is not None
+        if published.effect is not None:
+            assert each.fair == pytest.approx(published.effect, abs=6e-4)
+        if published.f is not None:
+            assert each.test.statistic == pytest.approx(published.f, rel=2e-3, abs=6e-3)
+        if published.p is not None:
+            assert each.p == pytest.approx(published.p, rel=8e-3)
+
+
+@each_case
+def test_what_the_source_takes_for_real_is_named_and_nothing_else_is_called_significant(case: Case) -> None:
+    result = made(case.name)
+    effects = named(result)
+    significant = {name for name, each in effects.items() if each.significant}
+    assert significant <= set(case.found)
+    said = " ".join(line for line in result.verdict if line.startswith(("what matters", "stands out")))
+    assert all(f"{name} (" in said for name in case.found)
+    assert result.factors_matter == bool(case.found)
+
+
+@each_case
+def test_intervals_of_effects_hold_what_was_found_on_one_side_of_zero(case: Case) -> None:
+    for name, each in named(made(case.name)).items():
+        if each.interval is not None and each.significant:
+            assert each.interval[0] * each.interval[1] > 0, name
+
+
+def test_the_documentation_is_what_the_command_writes() -> None:
+    assert TARGET.read_text(encoding="utf-8") == page()
