@@ -1,0 +1,45 @@
+"""The hook `quiet` of pyperf (`--hook quiet`): the interruptions of each run go into its metadata.
+
+`cbench compare` reads them: the values of a run that was disturbed are not clean.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from cbench.plugins.own_process import OwnCounts, OwnInterruptions, added
+
+PREEMPTED, WAITED, STOLEN, FAULTS, TEXT = (
+    f"quiet_{name}" for name in ("preempted", "waited_ns", "stolen_ms", "major_faults", "interrupted")
+)
+
+
+class QuietHook:
+    """pyperf enters it around each timed loop, and calls `teardown` at the end of the worker."""
+
+    def __init__(self) -> None:
+        self._counts = OwnCounts()
+        self._all: OwnInterruptions | None = None
+
+    def __enter__(self) -> None:
+        self._counts.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        seen = self._counts.end()
+        self._all = added(self._all, seen) if self._all else seen
+
+    def teardown(self, metadata: dict[str, str | int]) -> None:
+        """Add to a run's metadata. Without a timed loop, nothing."""
+        self._counts.close()
+        if self._all is None:
+            return
+        numbers = {
+            PREEMPTED: self._all.preempted,
+            WAITED: self._all.waited_ns,
+            STOLEN: self._all.stolen_ms,
+            FAULTS: self._all.major_faults,
+        }
+        metadata.update({name: number for name, number in numbers.items() if number is not None})
+        metadata[TEXT] = self._all.text or "by nothing but the usual interrupts"

@@ -1,0 +1,51 @@
+"""The hook `quiet` of pyperf, in a real worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyperf
+
+from cbench.formats.registry import read
+from cbench.plugins.pyperf_hook import QuietHook
+
+BENCHMARK = """
+import pyperf
+runner = pyperf.Runner(processes=2, values=2, warmups=1, loops=10)
+runner.bench_func("sum", sum, range(100))
+"""
+
+
+def test_each_run_has_its_interruptions_in_its_metadata(tmp_path: Path) -> None:
+    (tmp_path / "bench.py").write_text(BENCHMARK)
+    done = subprocess.run(
+        [sys.executable, "bench.py", "--hook", "quiet", "-o", "out.json", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for each in pyperf.Benchmark.load(str(tmp_path / "out.json")).get_runs():
+        metadata = each.get_metadata()
+        assert metadata["quiet_preempted"] >= 0
+        assert metadata["quiet_interrupted"]
+
+
+def test_a_disturbed_run_is_not_clean_for_compare(tmp_path: Path) -> None:
+    runs = [
+        pyperf.Run([1.0 + number], metadata={"name": "b", "quiet_preempted": number % 2}, collect_metadata=False)
+        for number in range(4)
+    ]
+    pyperf.Benchmark(runs).dump(str(tmp_path / "b.json"))
+    (test,) = read(tmp_path / "b.json")
+    assert test.processes == ((1.0,), (2.0,), (3.0,), (4.0,))
+    assert test.clean == ((1.0,), (), (3.0,), ())
+
+
+def test_a_worker_without_a_timed_loop_has_nothing_to_report() -> None:
+    metadata: dict[str, str | int] = {}
+    QuietHook().teardown(metadata)
+    assert metadata == {}
