@@ -14,6 +14,7 @@ from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
 from cbench.interfere import command as interfere
+from cbench.layout import command as layout
 from cbench.order import command as order
 from cbench.run import command as run
 from cbench.screen import command as screen
@@ -29,7 +30,7 @@ app = typer.Typer(
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
-for feature in (run, ab, doctor, export, compare, sweep, interfere, order, screen):
+for feature in (run, ab, layout, doctor, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
 validate.add_to(screen.screen)
 

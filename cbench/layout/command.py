@@ -1,0 +1,62 @@
+"""The command `cbench layout`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cbench.command import Json
+from cbench.console import TrialBar, interruptible, show, tell
+
+
+def layout_command(
+    *,
+    preset: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What is drawn: alignment, lld, mold, go, link-order, environment, free."),
+    ] = "free",
+    build: Annotated[
+        str, typer.Option(metavar="'CMD'", help="Shell command that writes {program}; see docs/layout.md.")
+    ] = "",
+    run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure ({program} alone).")] = "",
+    objects: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Of preset link-order: a file to link; repeatable.")
+    ] = None,
+    builds: Annotated[int, typer.Option(metavar="N", help="Layouts to build.")] = 10,
+    effect: Annotated[str, typer.Option(metavar="SHARE", help="Report how many builds such a claim needs.")] = "1%",
+    budget: Annotated[float, typer.Option(metavar="S", help="Seconds of measuring, without the builds.")] = 30,
+    blocks: Annotated[int | None, typer.Option(metavar="N", help="Measure N blocks, each with all builds.")] = None,
+    cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
+    profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
+    timeout: Annotated[float | None, typer.Option(metavar="S", help="End a run after S seconds (never).")] = None,
+    seed: Annotated[int, typer.Option(help="Of the layouts and the orders.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Build a program in many layouts; report how much of its time is layout, and how many builds a claim needs."""
+    from cbench.compare.result import share
+    from cbench.layout import result, table
+    from cbench.layout.options import LayoutOptions
+
+    options = LayoutOptions(
+        preset=preset,
+        build=build,
+        run=run,
+        objects=tuple(objects or ()),
+        builds=builds,
+        effect=share(effect, "--effect"),
+        budget_s=budget,
+        blocks=blocks,
+        cpus=tuple(cpu or ()),
+        profile=profile,
+        timeout=timeout,
+        seed=seed,
+    )
+    with interruptible(), TrialBar() as bar:
+        found = result.run(options, bar.show, tell)
+    show(found, as_json, table.result)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("layout")(layout_command)

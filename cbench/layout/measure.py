@@ -1,0 +1,113 @@
+"""Build a program in several layouts, and measure the builds in random blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbench.ab.workspace import workspace
+from cbench.external.measure import CommandSeries, Show, seldom, session
+from cbench.external.options import ExternalCommand, ExternalOptions, program, split_command
+from cbench.layout.options import ENVIRONMENT, PROGRAM, DrawnLayout, LayoutOptions, draw
+from cbench.model import Trial
+from cbench.stats.random_draws import Stream
+from cbench.study.process.run_command import CommandError, run_checked
+from quiet import UsageError
+
+BUILD_S = 24 * 3600.0
+FEWEST_BLOCKS = 5
+PADDING = "CBENCH_LAYOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredBuild:
+    """A build, its trials in the order of the blocks, and the first 12 digits of the SHA-256 of its program."""
+
+    layout: DrawnLayout
+    sha256: str
+    trials: tuple[Trial, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredLayouts:
+    """`seconds` of measuring, without the builds."""
+
+    builds: tuple[MeasuredBuild, ...]
+    seconds: float
+
+
+def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> MeasuredLayouts:
+    """Build and measure. Raises QuietError for whatever prevents it."""
+    with workspace(None, resumed=False) as folder:
+        made = [_built(options, number, folder, show) for number in range(options.builds)]
+        commands = tuple(command for command, _, _ in made)
+        external = ExternalOptions(
+            commands=commands,
+            counter="wall",
+            cpus=options.cpus,
+            timeout=options.timeout,
+            seed=options.seed,
+            pad=options.preset != ENVIRONMENT,
+        )
+        with session(external, tell) as here:
+            every = [CommandSeries(command) for command in commands]
+            for series in every:
+                here.runner.run(series)  # a warm-up of each
+            seconds = _blocks(options, every, here.runner.run, seldom(show))
+    return MeasuredLayouts(
+        tuple(
+            MeasuredBuild(layout, digest, tuple(series.trials))
+            for (_, layout, digest), series in zip(made, every, strict=True)
+        ),
+        seconds,
+    )
+
+
+def _built(options: LayoutOptions, number: int, folder: Path, show: Show) -> tuple[ExternalCommand, DrawnLayout, str]:
+    """A command for one layout, and the digest of its program. Raises UsageError where the build fails."""
+    show(f"building {options.builds} layouts", number, options.builds)
+    place = folder / f"build{number:04}"
+    place.mkdir()
+    target = place / "program"
+    layout = draw(options, number, str(target))
+    if layout.build:
+        try:
+            run_checked(layout.build, os.getcwd(), os.environ, BUILD_S)
+        except CommandError as error:
+            raise UsageError(f"--build ({layout.text}): {error}") from None
+        if not os.access(target, os.X_OK):
+            raise UsageError(f"--build ({layout.text}): wrote no executable file {PROGRAM}")
+    text = (options.run or PROGRAM).replace(PROGRAM, shlex.quote(str(target)))
+    argv = split_command(text, False, "--run")
+    path = program(argv[0], os.environ.get("PATH"))
+    environment = ((PADDING, "x" * layout.padding),) if options.preset == ENVIRONMENT else ()
+    command = ExternalCommand(f"build {number}", path, tuple(argv), environment=environment)
+    return command, layout, _digest(target if layout.build else Path(path))
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def _blocks(
+    options: LayoutOptions, every: list[CommandSeries], run: Callable[[CommandSeries], Trial], show: Show
+) -> float:
+    """Blocks of one run of each build, in random order, until there are enough: the seconds that they took."""
+    order, begin, done = Stream(options.seed, "order"), time.monotonic(), 0
+    while True:
+        spent = time.monotonic() - begin
+        if options.blocks is not None:
+            if done == options.blocks:
+                return spent
+        elif done >= FEWEST_BLOCKS and spent + spent / done > options.budget_s:
+            return spent
+        for series in order.shuffled(every):
+            series.trials.append(run(series))
+        done += 1
+        show("blocks", done, options.blocks or max(done, int(done * options.budget_s / (time.monotonic() - begin))))

@@ -1,0 +1,55 @@
+"""The result of `cbench layout` as text."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+
+from cbench.console import table_console
+from cbench.external.table import duration
+from cbench.layout.result import BuildTime, LayoutResult
+
+SHOWN = 3
+"""Builds at each end that are printed."""
+
+
+def result(report: LayoutResult) -> None:
+    """Print it."""
+    console = table_console(120)
+    for at, line in enumerate(lines(report)):
+        console.print(escape(line), style="bold" if not at else "", soft_wrap=True)
+
+
+def lines(report: LayoutResult) -> list[str]:
+    """Sentences, the most important first."""
+    low, high = report.share_interval
+    share = f"{report.share:.0%} of the variance of a run ({low:.0%} to {high:.0%})"
+    head = (
+        f"layout is {share}: builds differ by {report.range_pct:.2g} % from the fastest to the slowest"
+        if report.layout_matters
+        else f"no effect of layout shown: {share}, p = {report.p:.2g}"
+    )
+    same = "" if report.distinct == report.builds else f" ({report.distinct} differ by their bytes)"
+    rows = [
+        head,
+        f"  {report.builds} builds{same}, preset {report.preset}, {report.blocks} blocks in {report.seconds:.3g} s",
+        f"  between builds {report.between_pct:.2g} %, from run to run {report.within_pct:.2g} % (standard deviations)",
+    ]
+    if report.layout_matters:
+        needed = f"{report.builds_needed:,}" if report.builds_needed else "more than 10,000"
+        rows += [
+            f"  one build of each version cannot claim less than {report.one_build_pct:.2g} %, however often it runs",
+            f"  a claim of {report.effect_pct:g} % needs {needed} builds of each version",
+        ]
+    else:
+        most = report.between_high_pct
+        rows.append(
+            f"  builds may still differ by a standard deviation of up to {most:.2g} %; a longer --budget narrows it"
+        )
+    shown = report.times if len(report.times) <= 2 * SHOWN else (*report.times[:SHOWN], *report.times[-SHOWN:])
+    rows += [_build(each) for each in shown]
+    return rows
+
+
+def _build(each: BuildTime) -> str:
+    where = "fastest" if not each.slower_pct else f"+{each.slower_pct:.2g} %"
+    return f"  {duration(each.median_ns):>10}  {where:>8}  {each.layout}"

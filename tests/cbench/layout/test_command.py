@@ -1,0 +1,78 @@
+"""`cbench layout` on a C program whose time depends on where its function lies."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cbench.running import cbench, error_line
+
+PLANTED = """
+#include <stdint.h>
+#include <stdlib.h>
+void pad(void) { __asm__ volatile(".skip 5, 0x90"); }
+__attribute__((noinline)) uint64_t work(uint64_t n) {
+    uint64_t x = 1;
+    for (uint64_t i = 0; i < n; i++) { x = x * 6364136223846793005u + i; __asm__ volatile("" : "+r"(x)); }
+    return x;
+}
+int main(void) {
+    uint64_t n = 4000000;
+    if ((uintptr_t)&work & 0x20) n += n * PERCENT / 100;
+    return work(n) == 42;
+}
+"""
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+
+@pytest.mark.slow
+@needs_cc
+def test_a_planted_effect_of_alignment_is_named_with_its_size(tmp_path: Path) -> None:
+    source = tmp_path / "planted.c"
+    source.write_text(PLANTED)
+    build = f"cc -O2 -DPERCENT=100 {{layout}} -o {{program}} {source}"
+    options = ("--preset", "alignment", "--builds", "10", "--blocks", "12", "--seed", "3")
+    done = cbench("layout", *options, "--build", build, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["builds"] == 10
+    assert len(found["times"]) == 10
+    assert found["p"] < 0.01
+    slow = {each["layout"].split()[0] for each in found["times"] if each["slower_pct"] > 50}
+    assert slow <= {f"-falign-functions={size}" for size in (1, 2, 4, 8, 16, 32)}
+    assert found["one_build_pct"] > 20
+
+
+@pytest.mark.slow
+@needs_cc
+def test_builds_that_are_all_the_same_are_refused(tmp_path: Path) -> None:
+    source = tmp_path / "p.c"
+    source.write_text("int main(void) { return 0; }")
+    done = cbench("layout", "--build", f"cc -o {{program}} {source} # {{seed}}", "--builds", "3", "--blocks", "2")
+    assert done.returncode == 2
+    assert "all 3 builds are the same program byte for byte" in error_line(done)
+
+
+@pytest.mark.slow
+def test_the_size_of_the_environment_needs_no_build() -> None:
+    done = cbench("layout", "--preset", "environment", "--run", "true", "--builds", "4", "--blocks", "3")
+    assert done.returncode == 0, done.stderr
+    assert "4 builds (1 differ by their bytes), preset environment, 3 blocks" in done.stdout
+    assert "bytes of environment" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--build", "false {program} {seed}"), "--build (seed "),
+        (("--build", "true {program} {seed}"), "wrote no executable file {program}"),
+        ((), "--build is missing"),
+    ],
+)
+def test_a_build_that_fails_is_one_line(options: tuple[str, ...], says: str) -> None:
+    done = cbench("layout", *options)
+    assert done.returncode == 2
+    assert says in error_line(done)
