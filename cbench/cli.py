@@ -13,6 +13,7 @@ from cbench.ab import command as ab
 from cbench.compare import command as compare
 from cbench.doctor import command as doctor
 from cbench.export import command as export
+from cbench.gate import command as gate
 from cbench.interfere import command as interfere
 from cbench.layout import command as layout
 from cbench.order import command as order
@@ -30,7 +31,7 @@ app = typer.Typer(
     help="Measure C code to the cycle, and say of every trial what came between.",
 )
 
-for feature in (run, ab, layout, doctor, export, compare, sweep, interfere, order, screen):
+for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
 validate.add_to(screen.screen)
 

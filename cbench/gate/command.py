@@ -1,0 +1,54 @@
+"""The command `cbench gate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cbench.command import Json
+from cbench.console import TrialBar, interruptible, show, tell
+
+
+def gate_command(
+    file: Annotated[Path, typer.Argument(metavar="gate.toml", help="What to compare (docs/gate.md).")] = Path(
+        "gate.toml"
+    ),
+    *,
+    old: Annotated[str | None, typer.Option(metavar="REV|CMD", help="In the place of the file's `old`.")] = None,
+    new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="In the place of the file's `new`.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="P", help="Measure within `quiet run --profile P`, whatever the file says.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request to FILE.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML to FILE.")] = None,
+    artifacts: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the raw results of every run in DIR.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare old with new for CI. Ends with 0 when green, 1 on a confirmed regression, 2 when it cannot judge."""
+    from cbench.gate import config, report, result, table
+    from quiet import check_savable, save
+
+    for path, option in ((markdown, "--markdown"), (junit, "--junit")):
+        if path is not None:
+            check_savable(str(path), option)
+    gate = config.load(file, old, new, profile)
+    with interruptible(), TrialBar() as bar:
+        judged = result.run(gate, artifacts, bar.show, tell)
+    if markdown is not None:
+        save(str(markdown), report.markdown(judged), "--markdown")
+    if junit is not None:
+        save(str(junit), report.junit(judged), "--junit")
+    show(judged, as_json, table.result)
+    if judged.exit_code:
+        raise typer.Exit(judged.exit_code)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("gate")(gate_command)

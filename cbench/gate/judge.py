@@ -1,0 +1,89 @@
+"""Which tests of a gate are regressions: numbers in, frozen answers out.
+
+Two sessions keep the error rate without paying for it in power. The first one screens: each test by itself at ALPHA. A
+test that it suspects is measured again, by new runs with new orders, and is a regression where the second session shows
+it too, with all suspects of that session at ALPHA together (Bonferroni). The second session's data are independent of
+how its tests were chosen, so the chance of any false regression is at most ALPHA, whatever the number of tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import exp, expm1, log1p
+
+from cbench.ab.analyze import ALPHA, FASTER, SLOWER, TOO_FEW, analyze
+from cbench.compare.suite import is_rate
+from cbench.gate.measure import GateSession, SessionTest
+
+REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
+IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
+NEW_ARM = 0  # of the analysis: the only arm that is neither old nor its copy
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTest:
+    """A test: new against old, by the last session that judged it.
+
+    `delta_pct`: by how much new is worse, a rate by its inverse; `interval_pct` None: too few blocks for its level.
+    `floor_pct`: by how much old may differ from its own copy. `detectable_pct`: the smallest regression that these
+    blocks would have shown with probability 0.8, None where that is not known. `session`: 1 or 2.
+    """
+
+    name: str
+    unit: str
+    outcome: str
+    delta_pct: float
+    interval_pct: tuple[float, float] | None
+    level: float
+    floor_pct: float
+    detectable_pct: float | None
+    blocks: int
+    session: int
+
+
+def judge(
+    session: GateSession, number: int, names: Collection[str] | None, alpha: float, threshold: float
+) -> list[JudgedTest]:
+    """The tests of a session, each at `alpha`; improvements at ALPHA together. `names`: only these."""
+    mine = [test for test in session.tests if names is None or test.name in names]
+    return [_judged(test, session.orders, number, alpha, alpha_of(len(mine)), threshold) for test in mine]
+
+
+def _judged(
+    test: SessionTest,
+    orders: Sequence[Sequence[int]],
+    number: int,
+    alpha: float,
+    improvement_alpha: float,
+    threshold: float,
+) -> JudgedTest:
+    rate = is_rate(test.unit)
+    values = [[1 / value for value in row] for row in test.values] if rate else test.values
+    analysis = analyze(values, orders, alpha)
+    arm = analysis.arms[NEW_ARM]
+    smallest = analysis.detectable.effect if analysis.detectable else None
+    if arm.outcome == TOO_FEW:
+        outcome = CANNOT_JUDGE
+    elif arm.outcome == SLOWER and arm.shift.value > log1p(threshold):
+        outcome = SUSPECTED
+    else:
+        improved = arm.outcome == FASTER and analyze(values, orders, improvement_alpha).arms[NEW_ARM].outcome == FASTER
+        outcome = IMPROVEMENT if improved else PASSED
+    return JudgedTest(
+        name=test.name,
+        unit=test.unit,
+        outcome=outcome,
+        delta_pct=100 * expm1(arm.shift.value),
+        interval_pct=(100 * expm1(arm.shift.low), 100 * expm1(arm.shift.high)) if arm.shift.attained else None,
+        level=arm.shift.level,
+        floor_pct=100 * expm1(analysis.floor),
+        detectable_pct=None if smallest is None else 100 * (exp(smallest) - 1),
+        blocks=analysis.blocks,
+        session=number,
+    )
+
+
+def alpha_of(tests: int) -> float:
+    """Of each of so many tests, for all of them together."""
+    return ALPHA / max(tests, 1)

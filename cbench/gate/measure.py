@@ -1,0 +1,211 @@
+"""One session of a gate: old, a copy of old, and new, in random blocks, each run with all tests of the suite."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log1p
+from pathlib import Path
+from statistics import median
+
+from cbench.ab.analyze import detectable
+from cbench.ab.arms import StagedArms, stage
+from cbench.ab.design import EFFECT, order_of
+from cbench.ab.options import AbOptions
+from cbench.ab.run import checked, external_options
+from cbench.ab.workspace import workspace
+from cbench.external.measure import CommandSeries, CommandSession, Show, seldom, session
+from cbench.formats.registry import read
+from cbench.gate.config import RESULTS, SEED, GateConfig
+from quiet import UsageError
+
+WALL, WALL_UNIT = "wall time", "ns"
+ARMS = ("old", "old (copy)", "new")
+Values = Mapping[str, tuple[str, float]]
+"""Of one run: by test the unit, and the median of its samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTest:
+    """A test that every run has. `values`: a row for each block, a number for each arm; all above 0."""
+
+    name: str
+    unit: str
+    values: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateSession:
+    """`orders`: by block the arms in the order in which they ran. `left_out`: by test why it cannot be judged.
+
+    `only_in_old`, `only_in_new`: tests. `not_copied`: why the copy is old itself. `ended`: blocks, effect or budget.
+    """
+
+    tests: tuple[SessionTest, ...]
+    orders: tuple[tuple[int, ...], ...]
+    left_out: Mapping[str, str]
+    only_in_old: tuple[str, ...]
+    only_in_new: tuple[str, ...]
+    not_copied: str
+    ended: str
+    seconds: float
+
+
+def measure(
+    config: GateConfig,
+    seed: int,
+    tests: frozenset[str] | None,
+    keep: Path | None,
+    show: Show,
+    tell: Callable[[str], None],
+) -> GateSession:
+    """Measure one session. `tests`: those that matter for when to stop (None: all); `keep`: a folder for raw results.
+
+    Raises QuietError for whatever prevents it.
+    """
+    options = replace(config.arms, seed=seed)
+    with workspace(None, resumed=False) as folder:
+        target = folder / "results"
+        layouts = [_staged(options, config.layouts, number, folder, target, tell) for number in range(config.layouts)]
+        with session(external_options(options, layouts[0]), tell) as here:
+            layouts = [checked(staged, here, "") for staged in layouts]
+            runs = _Runs(config, layouts, here, target, keep)
+            orders, ended, seconds = _blocks(runs, options, config.threshold, tests, seldom(show))
+    return runs.session(orders, layouts[0].not_copied, ended, seconds)
+
+
+def _staged(
+    options: AbOptions, layouts: int, number: int, folder: Path, target: Path, tell: Callable[[str], None]
+) -> StagedArms:
+    """The arms in one layout, from 0."""
+    place = folder / f"layout{number}"
+    place.mkdir()
+    seeded = replace(options, build=options.build.replace(SEED, str(options.seed * layouts + number)))
+    return _with_target(stage(seeded, place, tell), target, options.shell)
+
+
+def _with_target(staged: StagedArms, target: Path, shell: bool) -> StagedArms:
+    path = shlex.quote(str(target)) if shell else str(target)
+    commands = (
+        replace(each, argv=tuple(word.replace(RESULTS, path) for word in each.argv)) for each in staged.commands
+    )
+    return replace(staged, commands=tuple(commands))
+
+
+class _Runs:
+    """Executes arms and collects the values of each test, a row for each block."""
+
+    def __init__(
+        self,
+        config: GateConfig,
+        layouts: Sequence[StagedArms],
+        here: CommandSession,
+        target: Path,
+        keep: Path | None,
+    ) -> None:
+        self._config, self._here, self._target, self._keep = config, here, target, keep
+        self._layouts = [[CommandSeries(command) for command in staged.commands] for staged in layouts]
+        self.blocks: list[list[Values]] = []
+
+    def warm(self) -> None:
+        """A run of each program that does not count."""
+        for layout in self._layouts:
+            for arm, series in enumerate(layout):
+                self._run(arm, series)
+
+    def block(self, order: tuple[int, ...]) -> None:
+        """One run of each arm, in the next layout."""
+        layout = self._layouts[len(self.blocks) % len(self._layouts)]
+        rows: dict[int, Values] = {arm: self._run(arm, layout[arm]) for arm in order}
+        self.blocks.append([rows[arm] for arm in range(len(order))])
+
+    def _run(self, arm: int, series: CommandSeries) -> Values:
+        if self._target.is_dir():
+            shutil.rmtree(self._target)
+        self._target.unlink(missing_ok=True)
+        trial = self._here.runner.run(series)
+        if not self._config.reads_results:
+            return {WALL: (WALL_UNIT, float(trial.value))}
+        if not self._target.exists():
+            raise UsageError(f"{ARMS[arm]}: wrote no results: its command has to write the file {RESULTS} stands for")
+        values = {
+            each.name: (each.unit, float(median(value for process in each.processes for value in process)))
+            for each in read(self._target)
+        }
+        if self._keep:
+            self._save(arm)
+        return values
+
+    def _save(self, arm: int) -> None:
+        assert self._keep
+        folder = self._keep / ARMS[arm].replace(" ", "-").replace("(", "").replace(")", "")
+        folder.mkdir(parents=True, exist_ok=True)
+        name = folder / f"{len(list(folder.iterdir())):05}"
+        if self._target.is_dir():
+            shutil.copytree(self._target, name)
+        else:
+            shutil.copyfile(self._target, name)
+
+    def usable(self) -> tuple[list[SessionTest], dict[str, str]]:
+        """The tests that every run has with one unit and values above 0; and why others are not."""
+        every = [run for block in self.blocks for run in block]
+        tests, left_out = list[SessionTest](), dict[str, str]()
+        for name in dict.fromkeys(name for run in every for name in run):
+            units = {run[name][0] for run in every if name in run}
+            if any(name not in run for run in every):
+                if all(name in run for block in self.blocks for run in (block[0], block[2])):
+                    left_out[name] = "not in every run of the copy"
+                elif not self._only_in(name):
+                    left_out[name] = "not in every run"
+            elif len(units) > 1:
+                left_out[name] = f"in several units: {', '.join(sorted(units))}"
+            elif any(run[name][1] <= 0 for run in every):
+                left_out[name] = "a value of 0 or below; ratios need values above 0"
+            else:
+                values = tuple(tuple(run[name][1] for run in block) for block in self.blocks)
+                tests.append(SessionTest(name, units.pop(), values))
+        return tests, left_out
+
+    def _only_in(self, name: str) -> str:
+        old = any(name in block[0] for block in self.blocks)
+        new = any(name in block[2] for block in self.blocks)
+        return "" if old == new else "old" if old else "new"
+
+    def session(self, orders: list[tuple[int, ...]], not_copied: str, ended: str, seconds: float) -> GateSession:
+        """All of it."""
+        tests, left_out = self.usable()
+        names = dict.fromkeys(name for block in self.blocks for run in block for name in run)
+        return GateSession(
+            tests=tuple(tests),
+            orders=tuple(orders),
+            left_out=left_out,
+            only_in_old=tuple(name for name in names if self._only_in(name) == "old"),
+            only_in_new=tuple(name for name in names if self._only_in(name) == "new"),
+            not_copied=not_copied,
+            ended=ended,
+            seconds=seconds,
+        )
+
+
+def _blocks(
+    runs: _Runs, options: AbOptions, threshold: float, tests: frozenset[str] | None, show: Show
+) -> tuple[list[tuple[int, ...]], str, float]:
+    """Measure until the rule ends it: the orders, why, and the seconds that it took."""
+    rule = replace(options.rule, effect=log1p(threshold))
+    runs.warm()
+    begin, look, orders = time.monotonic(), rule.first_look, list[tuple[int, ...]]()
+    while not orders or not (why := rule.over(len(orders), time.monotonic() - begin)):
+        if len(orders) == look:
+            look = rule.next_look(look)
+            mine = [each for each in runs.usable()[0] if tests is None or each.name in tests]
+            if mine and all(rule.enough(detectable(each.values, orders)) for each in mine):
+                why = EFFECT
+                break
+        order = order_of(len(orders), len(ARMS), options.seed)
+        runs.block(order)
+        orders.append(order)
+        show("blocks", len(orders), options.blocks or max(len(orders), look))
+    return orders, why, time.monotonic() - begin

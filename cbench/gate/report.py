@@ -1,0 +1,108 @@
+"""A gate's result as lines of text, as Markdown for a pull request, and as JUnit XML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from cbench.compare.markdown import code_span, plain_text
+from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, REGRESSION, JudgedTest
+from cbench.gate.result import GateResult
+from quiet import printable
+
+SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
+
+
+def sentence(test: JudgedTest) -> str:
+    """What is known of a test, without its name."""
+    if test.outcome == CANNOT_JUDGE or test.interval_pct is None:
+        return f"cannot judge: {test.blocks} blocks are too few; raise budget_s"
+    low, high = test.interval_pct
+    span = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
+    floor = f"old differs from its own copy by at most {test.floor_pct:.2g} %"
+    if test.outcome == NOT_CONFIRMED:
+        return f"suspected in the first session, not confirmed in the second: {span}; {floor}"
+    return f"{span}; {floor}"
+
+
+def power(result: GateResult) -> str:
+    """Which slowdowns would have been shown, over all tests."""
+    known = [test.detectable_pct for test in result.tests if test.detectable_pct is not None]
+    if not known:
+        return ""
+    enough = sum(each <= result.threshold_pct for each in known)
+    line = f"a slowdown of {result.threshold_pct:g} % would have been found in {enough} of {len(result.tests)} tests"
+    return line if enough == len(result.tests) else f"{line}, in all of them one of {max(known):.2g} %"
+
+
+def lines(result: GateResult) -> list[str]:
+    """The text: the summary, what is not simply passed, and what could have been found."""
+    rows = [f"**{result.counted}**"]
+    rows += [f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in _shown(result)]
+    rows += [f"  not judged: {printable(name)}: {why}" for name, why in result.left_out.items()]
+    rows += [f"  only in old: {printable(name)}" for name in result.only_in_old]
+    rows += [f"  only in new: {printable(name)}" for name in result.only_in_new]
+    rows += [f"  {text}" for text in (power(result),) if text]
+    for number, each in enumerate(result.sessions, 1):
+        copied = f"; the copy is old itself: {each.not_copied}" if each.not_copied else ""
+        rows.append(f"  session {number}: {each.blocks} blocks in {each.seconds:.3g} s, ended by {each.ended}{copied}")
+    return rows
+
+
+def markdown(result: GateResult) -> str:
+    """GitHub-flavored Markdown, regressions first, all passed tests folded."""
+    shown = _shown(result)
+    passed = [test for test in result.tests if test not in shown]
+    rows = [f"**cbench gate: {plain_text(result.counted)}**", ""]
+    rows += [*_table(shown), ""] if shown else []
+    rows += [f"{plain_text(power(result))}.", ""] if power(result) else []
+    others = [f"- not judged: {code_span(name)}: {plain_text(why)}" for name, why in result.left_out.items()]
+    others += [f"- only in old: {code_span(name)}" for name in result.only_in_old]
+    others += [f"- only in new: {code_span(name)}" for name in result.only_in_new]
+    if passed or others:
+        rows += ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
+        rows += [*_table(passed), ""] if passed else []
+        rows += [*others, ""] if others else []
+        rows += ["</details>", ""]
+    return "\n".join(rows)
+
+
+def junit(result: GateResult) -> str:
+    """JUnit XML: a regression is a failure, a test that cannot be judged is skipped."""
+    skipped = sum(test.outcome == CANNOT_JUDGE for test in result.tests) + len(result.left_out)
+    root = ElementTree.Element(
+        "testsuite",
+        name="cbench gate",
+        tests=str(len(result.tests) + len(result.left_out)),
+        failures=str(len(result.regressions)),
+        errors="0",
+        skipped=str(skipped),
+        time=f"{sum(each.seconds for each in result.sessions):.3f}",
+    )
+    for test in result.tests:
+        case = ElementTree.SubElement(root, "testcase", classname="cbench.gate", name=printable(test.name))
+        if test.outcome == REGRESSION:
+            ElementTree.SubElement(case, "failure", message=f"regression: {sentence(test)}")
+        elif test.outcome == CANNOT_JUDGE:
+            ElementTree.SubElement(case, "skipped", message=sentence(test))
+    for name, why in result.left_out.items():
+        case = ElementTree.SubElement(root, "testcase", classname="cbench.gate", name=printable(name))
+        ElementTree.SubElement(case, "skipped", message=why)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _shown(result: GateResult) -> list[JudgedTest]:
+    return [test for test in result.tests if test.outcome in SHOWN]
+
+
+def _table(tests: Sequence[JudgedTest]) -> list[str]:
+    rows = [
+        "| test | outcome | change | interval | noise floor | blocks |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for test in tests:
+        interval = "" if test.interval_pct is None else "{:+.3g} to {:+.3g} %".format(*test.interval_pct)
+        cells = (code_span(test.name), test.outcome, f"{test.delta_pct:+.3g} %", interval, f"{test.floor_pct:.2g} %")
+        rows.append(f"| {' | '.join(cells)} | {test.blocks} |")
+    return rows

@@ -1,0 +1,124 @@
+"""The result of a gate as frozen values: `--json`, the text, Markdown and JUnit show these."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cbench.ab.analyze import ALPHA
+from cbench.external.measure import Show
+from cbench.gate.config import GateConfig
+from cbench.gate.judge import (
+    CANNOT_JUDGE,
+    IMPROVEMENT,
+    NOT_CONFIRMED,
+    PASSED,
+    REGRESSION,
+    SUSPECTED,
+    JudgedTest,
+    alpha_of,
+    judge,
+)
+from cbench.gate.measure import GateSession, measure
+from cbench.study.host_check import inside_profile
+from quiet import UsageError
+
+GREEN, RED, NOT_JUDGED = 0, 1, 2
+ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, PASSED)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """How a session was measured; `ended`: blocks, effect (it can find the threshold) or budget."""
+
+    blocks: int
+    seconds: float
+    ended: str
+    seed: int
+    not_copied: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """`tests`: regressions first. `left_out`: by test why it cannot be judged; all percentages as in JudgedTest."""
+
+    threshold_pct: float
+    alpha: float
+    tests: tuple[JudgedTest, ...]
+    left_out: Mapping[str, str]
+    only_in_old: tuple[str, ...]
+    only_in_new: tuple[str, ...]
+    sessions: tuple[SessionFacts, ...]
+    regressions: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 green, 1 with a regression, 2 where not one test could be judged."""
+        if self.regressions:
+            return RED
+        return GREEN if any(test.outcome != CANNOT_JUDGE for test in self.tests) else NOT_JUDGED
+
+    @property
+    def counted(self) -> str:
+        """The summary in one line."""
+        size = len(self.tests)
+        counts = [(outcome, sum(test.outcome == outcome for test in self.tests)) for outcome in ORDER]
+        words = {REGRESSION: "regression", IMPROVEMENT: "improvement"}
+        parts = [
+            f"{count} {words[outcome] + ('s' if count > 1 else '') if outcome in words else outcome}"
+            for outcome, count in counts
+            if count
+        ]
+        head = {GREEN: "green", RED: "red", NOT_JUDGED: "cannot judge"}[self.exit_code]
+        return f"{head}: {size} test{'' if size == 1 else 's'}: {', '.join(parts) or 'none in every run'}"
+
+
+def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
+    """Measure and judge; a second session for what the first one suspects. Raises QuietError."""
+    if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
+        raise UsageError(f"--artifacts {artifacts}: is there already; choose a new or empty folder")
+    inside_profile(config.arms.profile, ",".join(config.arms.cpus), sys.argv[1:])
+    seed = config.arms.seed
+    first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
+    alpha = ALPHA if config.confirm else alpha_of(len(first.tests))
+    judged = {test.name: test for test in judge(first, 1, None, alpha, config.threshold)}
+    facts = [_facts(first, seed)]
+    suspects = frozenset(test.name for test in judged.values() if test.outcome == SUSPECTED)
+    if config.confirm and suspects:
+        tell(f"{len(suspects)} suspected: measuring a second session to confirm or clear")
+        second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
+        facts.append(_facts(second, seed + 1))
+        again = judge(second, 2, suspects, alpha_of(len(suspects)), config.threshold)
+        judged |= {test.name: _confirmed(test) for test in again}
+        first = replace(first, left_out={**first.left_out, **second.left_out})
+    elif suspects:
+        judged |= {name: replace(judged[name], outcome=REGRESSION) for name in suspects}
+    every = {
+        name: replace(test, outcome=NOT_CONFIRMED) if test.outcome == SUSPECTED else test
+        for name, test in judged.items()
+    }
+    tests = sorted(every.values(), key=lambda test: (ORDER.index(test.outcome), -test.delta_pct))
+    return GateResult(
+        threshold_pct=100 * config.threshold,
+        alpha=ALPHA,
+        tests=tuple(tests),
+        left_out=first.left_out,
+        only_in_old=first.only_in_old,
+        only_in_new=first.only_in_new,
+        sessions=tuple(facts),
+        regressions=tuple(test.name for test in tests if test.outcome == REGRESSION),
+    )
+
+
+def _confirmed(test: JudgedTest) -> JudgedTest:
+    return replace(test, outcome=REGRESSION if test.outcome == SUSPECTED else NOT_CONFIRMED)
+
+
+def _facts(session: GateSession, seed: int) -> SessionFacts:
+    return SessionFacts(len(session.orders), session.seconds, session.ended, seed, session.not_copied)
+
+
+def _folder(artifacts: Path | None, number: int) -> Path | None:
+    return artifacts / f"session{number}" if artifacts else None

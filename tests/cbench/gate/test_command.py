@@ -1,0 +1,132 @@
+"""`cbench gate` as CI runs it, on a suite whose times are drawn, so that no busy machine changes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests import CHECKOUT
+from tests.cbench.running import cbench, error_line
+
+SUITE = """
+import random, sys
+path, slower = sys.argv[1], float(sys.argv[2])
+with open(path, "w") as file:
+    for test in range(3):
+        for _ in range(3):
+            value = 1000 * (test + 1) * (slower if test == 1 else 1) * random.gauss(1, 0.001)
+            print(f"BenchmarkT{test} 100 {value:.4f} ns/op", file=file)
+"""
+COMMAND = f"{sys.executable} -S suite.py {{results}} 1.0"
+SLOWER = f"{sys.executable} -S suite.py {{results}} 1.05"
+
+
+def gate(folder: Path, *options: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    (folder / "suite.py").write_text(SUITE)
+    written = text or f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n"
+    (folder / "gate.toml").write_text(written)
+    return cbench("gate", str(folder / "gate.toml"), *options)
+
+
+@pytest.mark.slow
+def test_identical_code_is_green_and_a_slowdown_red_with_every_report(tmp_path: Path) -> None:
+    done = gate(tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [test["outcome"] for test in json.loads(done.stdout)["tests"]] == ["passed"] * 3
+    reports = ("--markdown", str(tmp_path / "m.md"), "--junit", str(tmp_path / "j.xml"))
+    done = gate(tmp_path, "--new", SLOWER, *reports, "--artifacts", str(tmp_path / "runs"))
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("red: 3 tests: 1 regression, 2 passed\n  regression: BenchmarkT1: +")
+    assert "| `BenchmarkT1` | regression |" in (tmp_path / "m.md").read_text()
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["BenchmarkT1"]
+    runs = tmp_path / "runs"
+    assert sorted(each.name for each in runs.iterdir()) == ["session1", "session2"]
+    compared = cbench("compare", str(runs / "session1" / "old"), str(runs / "session1" / "new"), "--json")
+    assert json.loads(compared.stdout)["regressions"] == ["BenchmarkT1"]
+
+
+@pytest.mark.slow
+def test_revisions_are_built_and_compared_and_the_repository_stays_as_it_is(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        own = ("-c", "user.name=t", "-c", "user.email=t@t", "-C", str(tmp_path))
+        return subprocess.run(["git", *own, *words], check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    (tmp_path / "suite.py").write_text(SUITE)
+    (tmp_path / "factor").write_text("1.0")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    (tmp_path / "factor").write_text("1.05")
+    git("commit", "-qam", "two")
+    before = git("status", "--porcelain", "--branch"), git("worktree", "list")
+    run = f"{sys.executable} -S built.py {{results}}"
+    build = "{ echo import sys; echo \"sys.argv.append('$(cat factor)')\"; cat suite.py; } >built.py"
+    file = tmp_path / "gate.toml"
+    file.write_text(f"old = 'HEAD~1'\nnew = 'HEAD'\nrun = '{run}'\nbuild = '''{build}'''\nblocks = 12\n")
+    done = cbench("gate", str(file))
+    assert done.returncode == 1, done.stderr
+    assert "regression: BenchmarkT1" in done.stdout
+    file.write_text(file.read_text().replace("echo import sys;", "echo import sys; echo \\# {seed};") + "layouts = 2\n")
+    done = cbench("gate", str(file))
+    assert done.returncode == 1, done.stderr
+    assert "regression: BenchmarkT1" in done.stdout
+    file.unlink()
+    assert (git("status", "--porcelain", "--branch"), git("worktree", "list")) == before
+
+
+@pytest.mark.slow
+def test_the_script_for_ci_ends_as_the_gate_does_and_adds_the_summary(tmp_path: Path) -> None:
+    gate(tmp_path, text=f"old = '{COMMAND}'\nnew = '{SLOWER}'\nblocks = 2\n")
+    program = tmp_path / "bin" / "cbench"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cbench "$@"\n')
+    program.chmod(0o755)
+    env = {
+        **os.environ,
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        "PYTHONPATH": str(CHECKOUT),
+    }
+    done = subprocess.run(
+        [CHECKOUT / "contrib/gate.sh", "gate.toml"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr  # two blocks cannot judge
+    assert "cannot judge" in (tmp_path / "summary.md").read_text()
+    assert (tmp_path / "gate-results" / "gate.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("new = 'x'\n", "gate.toml: old: is missing"),
+        ("old = 'true'\nnew = 'true'\nthreshold = '3'\n", "gate.toml:3: threshold: "),
+        ("old = 'true'\nnew = 'true'\nbuild = 'make'\n", "gate.toml:3: build: is for git revisions"),
+        ("old = 'true {results}'\nnew = 'true'\n", "gate.toml:2: new: has no {results}, the other arm has"),
+        ("old = 'true'\nnew = 'true'\nlayouts = 3\n", "gate.toml:3: layouts: needs {seed} in `build`"),
+        ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
+        ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: from 0.1"),
+        ("old = 'no-such-program'\nnew = 'true'\n", "no-such-program"),
+        ("old = 'true {results}'\nnew = 'true {results}'\nbudget_s = 1\n", "old: wrote no results"),
+    ],
+)
+def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: str) -> None:
+    done = gate(tmp_path, text=text)
+    assert done.returncode == 2
+    assert says in error_line(done)
+
+
+def test_a_missing_file_and_a_full_folder_are_refused(tmp_path: Path) -> None:
+    done = cbench("gate", str(tmp_path / "none.toml"))
+    assert done.returncode == 2
+    assert "no such file; docs/gate.md has an example" in error_line(done)
+    done = gate(tmp_path, "--artifacts", str(tmp_path))
+    assert done.returncode == 2
+    assert "choose a new or empty folder" in error_line(done)
