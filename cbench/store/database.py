@@ -12,7 +12,7 @@ from types import ModuleType, TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from cbench.store.schema import APPLICATION_ID, STEPS, VERSION
-from quiet import QuietError, UsageError, raised_at
+from quiet import QuietError, UsageError, one_line, raised_at
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def reason(error: sqlite3.Error) -> str:
     for start, words in REASONS.items():
         if name.startswith(start):
             return f"{words} [{name}]"
-    return f"{error} [{name}]" if name else str(error)
+    return one_line(f"{error} [{name}]" if name else str(error))
 
 
 @contextlib.contextmanager
@@ -68,11 +68,11 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         said = "" if isinstance(error, sqlite3.Error | ValueError) else f"{type(error).__name__}: "
-        raise QuietError(f"{os.fspath(path)}: damaged: {said}{error}") from None
+        raise QuietError(f"{os.fspath(path)}: damaged: {said}{one_line(str(error))}") from None
     except _UNEXPECTED as error:
         if isinstance(error, AttributeError) and _is_ours(error.obj):
             raise
-        what = f"{type(error).__name__}: {error} at {raised_at(error)}"
+        what = f"{type(error).__name__}: {one_line(str(error))} at {raised_at(error)}"
         raise QuietError(f"{os.fspath(path)}: damaged, or read by a defect of cbench: {what}") from error
 
 
@@ -222,7 +222,7 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
             raise UsageError(f"{path}: not a store of cbench; choose another name") from None
         raise
     except UnicodeDecodeError as error:  # SQLite's message quotes the schema
-        raise QuietError(f"{path}: damaged: {error}") from None
+        raise QuietError(f"{path}: damaged: {one_line(str(error))}") from None
     if application == 0 and version == 0 and tables == 0:
         return 0
     if application != APPLICATION_ID:

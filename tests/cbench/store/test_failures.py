@@ -121,6 +121,16 @@ def test_kill_9_in_the_middle_keeps_everything_that_was_stored(seed: int, tmp_pa
     assert len(read(path)) == 2
 
 
+def test_damaged_text_that_sqlite_quotes_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    stored(path, [[42]])
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE run SET host = CAST(x'0A1880' AS TEXT)")
+    with pytest.raises(QuietError, match="Could not decode") as caught:
+        read(path)
+    assert str(caught.value).isprintable()
+
+
 def test_a_store_that_another_process_holds_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cbench.store.database.WAIT_S", 0.1)
     path = stored(tmp_path / "s.db", [[1]])
