@@ -8,9 +8,8 @@ from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, WITHIN_FLOOR
 from cbench.ab.result import AbResult, ArmComparison, OrderEffect
 from cbench.console import table_console
 from cbench.external.result import CommandResult
-from cbench.external.table import duration
+from cbench.external.table import disturbed_line, duration
 
-MOST_CAUSES = 4
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
 """With so many times the blocks, it is better to make the host quieter."""
@@ -30,7 +29,7 @@ def lines(report: AbResult) -> list[str]:
     found += [_arm(each) for at, each in enumerate(report.arms) if at != 1]
     found.append(_floor(report))
     found += _order(report)
-    found.append(_disturbed(report))
+    found.append(disturbed_line(report.polluted, report.blocks * len(report.arms), report.causes))
     found += _next(report)
     return found
 
@@ -84,14 +83,6 @@ def _order(report: AbResult) -> list[str]:
 def _effect(effect: OrderEffect) -> str:
     p = f"p = {effect.p:.2g}" if effect.p >= SMALLEST_P else f"p < {SMALLEST_P:.4f}"
     return f"{percent(abs(1 - effect.ratio))} {'slower' if effect.ratio >= 1 else 'faster'} ({p})"
-
-
-def _disturbed(report: AbResult) -> str:
-    trials = report.blocks * len(report.arms)
-    if not report.polluted:
-        return f"disturbed: none of {trials:,} trials"
-    causes = ", ".join(f"{row.cause} {row.trials:,}" for row in report.causes[:MOST_CAUSES])
-    return f"disturbed: {report.polluted:,} of {trials:,} trials ({causes})"
 
 
 def _next(report: AbResult) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.markup import escape
 
 from cbench.console import table_console
 from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
+from cbench.measure.result import CauseCount
 
 BARS = "▁▂▃▄▅▆▇█"
 BINS = 40
@@ -47,7 +50,7 @@ def command_lines(result: CommandResult) -> list[str]:
     beside += [f"{name} {row.median:,.0f}" for name, row in result.counts.items() if name.startswith("cycles")]
     lines.append(", ".join(beside))
     lines.append(histogram(result.trials))
-    lines.append(_disturbed(result))
+    lines.append(disturbed_line(len(result.polluted), len(result.trials), result.causes))
     if result.clean and result.polluted and result.undisturbed:
         lines.append(f"undisturbed: {_estimated(result.undisturbed)}")
     lines += _interrupts(result)
@@ -55,12 +58,12 @@ def command_lines(result: CommandResult) -> list[str]:
     return lines
 
 
-def _disturbed(result: CommandResult) -> str:
-    count, polluted = len(result.trials), len(result.polluted)
+def disturbed_line(polluted: int, trials: int, causes: Sequence[CauseCount]) -> str:
+    """How many trials something came between, and what."""
     if not polluted:
-        return f"disturbed: none of {count:,} {_plural(count, 'trial')}"
-    causes = ", ".join(f"{row.cause} {row.trials:,}" for row in result.causes[:MOST_CAUSES])
-    return f"disturbed: {polluted:,} of {count:,} {_plural(count, 'trial')} ({causes})"
+        return f"disturbed: none of {trials:,} {_plural(trials, 'trial')}"
+    shown = ", ".join(f"{row.cause} {row.trials:,}" for row in causes[:MOST_CAUSES])
+    return f"disturbed: {polluted:,} of {trials:,} {_plural(trials, 'trial')} ({shown})"
 
 
 def _interrupts(result: CommandResult) -> list[str]:

@@ -20,6 +20,7 @@ from cbench.ab.workspace import workspace
 from cbench.external.measure import CommandSeries, CommandSession, Show, seldom, session
 from cbench.formats.registry import read
 from cbench.gate.config import RESULTS, SEED, GateConfig
+from cbench.model import Trial
 from quiet import UsageError
 
 WALL, WALL_UNIT = "wall time", "ns"
@@ -42,6 +43,7 @@ class GateSession:
     """`orders`: by block the arms in the order in which they ran. `left_out`: by test why it cannot be judged.
 
     `only_in_old`, `only_in_new`: tests. `not_copied`: why the copy is old itself. `ended`: blocks, effect or budget.
+    `trials`: every run of the blocks, with what disturbed it.
     """
 
     tests: tuple[SessionTest, ...]
@@ -52,6 +54,7 @@ class GateSession:
     not_copied: str
     ended: str
     seconds: float
+    trials: tuple[Trial, ...] = ()
 
 
 def measure(
@@ -109,12 +112,14 @@ class _Runs:
         self._config, self._here, self._target, self._keep = config, here, target, keep
         self._layouts = [[CommandSeries(command) for command in staged.commands] for staged in layouts]
         self.blocks: list[list[Values]] = []
+        self.trials: list[Trial] = []
 
     def warm(self) -> None:
         """A run of each program that does not count."""
         for layout in self._layouts:
             for arm, series in enumerate(layout):
                 self._run(arm, series)
+        self.trials.clear()
 
     def block(self, order: tuple[int, ...]) -> None:
         """One run of each arm, in the next layout."""
@@ -127,6 +132,7 @@ class _Runs:
             shutil.rmtree(self._target)
         self._target.unlink(missing_ok=True)
         trial = self._here.runner.run(series)
+        self.trials.append(trial)
         if not self._config.reads_results:
             return {WALL: (WALL_UNIT, float(trial.value))}
         if not self._target.exists():
@@ -187,6 +193,7 @@ class _Runs:
             not_copied=not_copied,
             ended=ended,
             seconds=seconds,
+            trials=tuple(self.trials),
         )
 
 

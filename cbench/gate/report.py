@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from cbench.compare.markdown import code_span, plain_text
+from cbench.external.table import disturbed_line
 from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, REGRESSION, JudgedTest
 from cbench.gate.result import GateResult
 from quiet import printable
@@ -46,6 +47,7 @@ def lines(result: GateResult) -> list[str]:
     for number, each in enumerate(result.sessions, 1):
         copied = f"; the copy is old itself: {each.not_copied}" if each.not_copied else ""
         rows.append(f"  session {number}: {each.blocks} blocks in {each.seconds:.3g} s, ended by {each.ended}{copied}")
+        rows.append(f"    {disturbed_line(each.polluted, each.runs, each.causes)}")
     return rows
 
 
@@ -59,6 +61,10 @@ def markdown(result: GateResult) -> str:
     others = [f"- not judged: {code_span(name)}: {plain_text(why)}" for name, why in result.left_out.items()]
     others += [f"- only in old: {code_span(name)}" for name in result.only_in_old]
     others += [f"- only in new: {code_span(name)}" for name in result.only_in_new]
+    others += [
+        f"- session {number}: {plain_text(disturbed_line(each.polluted, each.runs, each.causes))}"
+        for number, each in enumerate(result.sessions, 1)
+    ]
     if passed or others:
         rows += ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
         rows += [*_table(passed), ""] if passed else []

@@ -22,6 +22,7 @@ from cbench.gate.judge import (
     judge,
 )
 from cbench.gate.measure import GateSession, measure
+from cbench.measure.result import CauseCount, cause_counts
 from cbench.study.host_check import inside_profile
 from quiet import UsageError
 
@@ -31,13 +32,19 @@ ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, PASSED)
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """How a session was measured; `ended`: blocks, effect (it can find the threshold) or budget."""
+    """How a session was measured; `ended`: blocks, effect (it can find the threshold) or budget.
+
+    `runs`: of all arms; `polluted`: those that something disturbed, `causes`: what.
+    """
 
     blocks: int
     seconds: float
     ended: str
     seed: int
     not_copied: str
+    runs: int
+    polluted: int
+    causes: tuple[CauseCount, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,17 @@ def _confirmed(test: JudgedTest) -> JudgedTest:
 
 
 def _facts(session: GateSession, seed: int) -> SessionFacts:
-    return SessionFacts(len(session.orders), session.seconds, session.ended, seed, session.not_copied)
+    trials = session.trials
+    return SessionFacts(
+        blocks=len(session.orders),
+        seconds=session.seconds,
+        ended=session.ended,
+        seed=seed,
+        not_copied=session.not_copied,
+        runs=len(trials),
+        polluted=sum(trial.polluted for trial in trials),
+        causes=cause_counts(trials),
+    )
 
 
 def _folder(artifacts: Path | None, number: int) -> Path | None:

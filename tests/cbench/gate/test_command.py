@@ -38,11 +38,16 @@ def gate(folder: Path, *options: str, text: str = "") -> subprocess.CompletedPro
 def test_identical_code_is_green_and_a_slowdown_red_with_every_report(tmp_path: Path) -> None:
     done = gate(tmp_path, "--json")
     assert done.returncode == 0, done.stderr
-    assert [test["outcome"] for test in json.loads(done.stdout)["tests"]] == ["passed"] * 3
+    content = json.loads(done.stdout)
+    assert [test["outcome"] for test in content["tests"]] == ["passed"] * 3
+    (session,) = content["sessions"]
+    assert session["runs"] == 3 * session["blocks"]
+    assert bool(session["causes"]) == (session["polluted"] > 0)
     reports = ("--markdown", str(tmp_path / "m.md"), "--junit", str(tmp_path / "j.xml"))
     done = gate(tmp_path, "--new", SLOWER, *reports, "--artifacts", str(tmp_path / "runs"))
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("red: 3 tests: 1 regression, 2 passed\n  regression: BenchmarkT1: +")
+    assert done.stdout.count("\n    disturbed: ") == 2
     assert "| `BenchmarkT1` | regression |" in (tmp_path / "m.md").read_text()
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
