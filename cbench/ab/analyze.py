@@ -71,7 +71,7 @@ class OrderShift:
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that these `blocks` would have shown with probability POWER."""
+    """`effect`: the log ratio that these `blocks` would have shown with the requested probability."""
 
     effect: float
     blocks: int
@@ -107,8 +107,9 @@ class BlockAnalysis:
         return self.floor > max(abs(self.copy.low), abs(self.copy.high))
 
 
-def analyze(times: Rows, orders: Orders, alpha: float = ALPHA) -> BlockAnalysis:
-    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons."""
+def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER) -> BlockAnalysis:
+    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons;
+    `power`: with which the detectable effect would have been shown."""
     level, position = _without_position(times, orders)
     copy = against(level, 1, FLOOR_ALPHA)
     predecessor = predecessor_effect(level, orders)
@@ -120,16 +121,16 @@ def analyze(times: Rows, orders: Orders, alpha: float = ALPHA) -> BlockAnalysis:
         copy=copy,
         floor=floor,
         arms=tuple(ArmShift(arm, each, _outcome(each, floor, copy)) for arm, each in enumerate(shifts, 2)),
-        detectable=_detectable(shifts, copy, len(level)),
+        detectable=_detectable(shifts, copy, len(level), power),
         position=position,
         predecessor=predecessor,
     )
 
 
-def detectable(times: Rows, orders: Orders) -> SmallestEffect | None:
+def detectable(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER) -> SmallestEffect | None:
     """By the widths of the intervals alone; None with too few blocks for intervals."""
     level, _ = _without_position(times, orders)
-    return _detectable(_shifts(level), against(level, 1, FLOOR_ALPHA), len(level))
+    return _detectable(_shifts(level, alpha), against(level, 1, FLOOR_ALPHA), len(level), power)
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
@@ -172,7 +173,7 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
     return WITHIN_FLOOR if each.low > 0 or each.high < 0 else NOTHING
 
 
-def _detectable(shifts: Sequence[Shift], copy: Shift, blocks: int) -> SmallestEffect | None:
+def _detectable(shifts: Sequence[Shift], copy: Shift, blocks: int, power: float) -> SmallestEffect | None:
     """An effect is found where its estimate, less its half interval, is above the floor, which is half an interval and
     the distance of A' from A; that is on average sqrt(2/pi) standard errors where nothing differs."""
     if not copy.attained or not all(each.attained for each in shifts):
@@ -181,7 +182,7 @@ def _detectable(shifts: Sequence[Shift], copy: Shift, blocks: int) -> SmallestEf
     widest = max(shifts, key=lambda each: each.half_width)
     error = widest.half_width / quantile((1 + widest.level) / 2)
     floor = copy.half_width * (1 + sqrt(0.6366) / quantile((1 + copy.level) / 2))
-    return SmallestEffect(widest.half_width + floor + quantile(POWER) * error, blocks)
+    return SmallestEffect(widest.half_width + floor + quantile(power) * error, blocks)
 
 
 def _residuals(logs: Rows) -> list[list[float]]:

@@ -10,6 +10,7 @@ from cbench.ab.options import AbOptions, Arm, check
 from cbench.ab.revisions import commit_of, repository_of
 from cbench.compare.result import share
 from cbench.external.options import MOST_SECONDS
+from cbench.gate.rule import GateRule
 from cbench.study.config import profile_of, text_of, whole_of
 from cbench.study.toml_table import TomlTable
 from quiet import UsageError
@@ -22,15 +23,14 @@ THRESHOLD, BUDGET_S = "1%", 300.0
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
-    """`arms`: old and new, and how they run; `threshold`: as a share; `confirm`: whether red needs a second session.
+    """`arms`: old and new, and how they run.
 
     `layouts`: builds of each revision, each with another SEED.
     """
 
     path: Path
     arms: AbOptions
-    threshold: float
-    confirm: bool
+    rule: GateRule
     layouts: int = 1
 
     @property
@@ -84,7 +84,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
         repository, prefix = repository_of(base.folder)
         base = replace(base, repository=repository, prefix=prefix)
         arms = [Arm(name, run, _commit(repository, table, name, text or "")) for name, text in texts.items()]
-    config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), threshold, confirm, layouts)
+    config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm), layouts)
     without = [arm.name for arm in config.arms.arms if RESULTS not in arm.text]
     if config.reads_results and without:
         raise table.error(without[0], f"has no {RESULTS}, the other arm has: both write results, or none does")

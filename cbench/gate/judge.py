@@ -12,9 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import exp, expm1, log1p
 
-from cbench.ab.analyze import ALPHA, FASTER, SLOWER, TOO_FEW, analyze
+from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, analyze
 from cbench.compare.suite import is_rate
 from cbench.gate.measure import GateSession, SessionTest
+from cbench.gate.rule import GateRule, together
 
 REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
@@ -27,7 +28,7 @@ class JudgedTest:
 
     `delta_pct`: by how much new is worse, a rate by its inverse; `interval_pct` None: too few blocks for its level.
     `floor_pct`: by how much old may differ from its own copy. `detectable_pct`: the smallest regression that these
-    blocks would have shown with probability 0.8, None where that is not known. `session`: 1 or 2.
+    blocks would have shown with the probability of the rule, None where that is not known. `session`: 1 or 2.
     """
 
     name: str
@@ -42,33 +43,31 @@ class JudgedTest:
     session: int
 
 
-def judge(
-    session: GateSession, number: int, names: Collection[str] | None, alpha: float, threshold: float
-) -> list[JudgedTest]:
-    """The tests of a session, each at `alpha`; improvements at ALPHA together. `names`: only these."""
-    mine = [test for test in session.tests if names is None or test.name in names]
-    return [_judged(test, session.orders, number, alpha, alpha_of(len(mine)), threshold) for test in mine]
+def judge(session: GateSession, rule: GateRule, suspects: Collection[str] | None = None) -> list[JudgedTest]:
+    """The tests of the first session, or the `suspects` in the second; improvements at ALPHA together."""
+    mine = [test for test in session.tests if suspects is None or test.name in suspects]
+    return [_judged(test, session.orders, rule, len(mine), suspects is not None) for test in mine]
 
 
 def _judged(
     test: SessionTest,
     orders: Sequence[Sequence[int]],
-    number: int,
-    alpha: float,
-    improvement_alpha: float,
-    threshold: float,
+    rule: GateRule,
+    tests: int,
+    again: bool,
 ) -> JudgedTest:
     rate = is_rate(test.unit)
     values = [[1 / value for value in row] for row in test.values] if rate else test.values
-    analysis = analyze(values, orders, alpha)
+    analysis = analyze(values, orders, rule.alpha(tests, again), rule.power)
     arm = analysis.arms[NEW_ARM]
     smallest = analysis.detectable.effect if analysis.detectable else None
     if arm.outcome == TOO_FEW:
         outcome = CANNOT_JUDGE
-    elif arm.outcome == SLOWER and arm.shift.value > log1p(threshold):
+    elif arm.outcome == SLOWER and arm.shift.high >= log1p(rule.threshold):
         outcome = SUSPECTED
     else:
-        improved = arm.outcome == FASTER and analyze(values, orders, improvement_alpha).arms[NEW_ARM].outcome == FASTER
+        strict = analyze(values, orders, together(tests)).arms[NEW_ARM] if arm.outcome == FASTER else arm
+        improved = strict.outcome == FASTER
         outcome = IMPROVEMENT if improved else PASSED
     return JudgedTest(
         name=test.name,
@@ -80,10 +79,5 @@ def _judged(
         floor_pct=100 * expm1(analysis.floor),
         detectable_pct=None if smallest is None else 100 * (exp(smallest) - 1),
         blocks=analysis.blocks,
-        session=number,
+        session=2 if again else 1,
     )
-
-
-def alpha_of(tests: int) -> float:
-    """Of each of so many tests, for all of them together."""
-    return ALPHA / max(tests, 1)

@@ -20,6 +20,7 @@ from cbench.ab.workspace import workspace
 from cbench.external.measure import CommandSeries, CommandSession, Show, seldom, session
 from cbench.formats.registry import read
 from cbench.gate.config import RESULTS, SEED, GateConfig
+from cbench.gate.rule import GateRule
 from cbench.model import Trial
 from quiet import UsageError
 
@@ -76,7 +77,7 @@ def measure(
         with session(external_options(options, layouts[0]), tell) as here:
             layouts = [checked(staged, here, "") for staged in layouts]
             runs = _Runs(config, layouts, here, target, keep)
-            orders, ended, seconds = _blocks(runs, options, config.threshold, tests, seldom(show))
+            orders, ended, seconds = _blocks(runs, options, config.rule, tests, seldom(show))
     return runs.session(orders, layouts[0].not_copied, ended, seconds)
 
 
@@ -198,17 +199,18 @@ class _Runs:
 
 
 def _blocks(
-    runs: _Runs, options: AbOptions, threshold: float, tests: frozenset[str] | None, show: Show
+    runs: _Runs, options: AbOptions, gate: GateRule, tests: frozenset[str] | None, show: Show
 ) -> tuple[list[tuple[int, ...]], str, float]:
     """Measure until the rule ends it: the orders, why, and the seconds that it took."""
-    rule = replace(options.rule, effect=log1p(threshold))
+    rule = replace(options.rule, effect=log1p(gate.threshold))
     runs.warm()
     begin, look, orders = time.monotonic(), rule.first_look, list[tuple[int, ...]]()
     while not orders or not (why := rule.over(len(orders), time.monotonic() - begin)):
         if len(orders) == look:
             look = rule.next_look(look)
             mine = [each for each in runs.usable()[0] if tests is None or each.name in tests]
-            if mine and all(rule.enough(detectable(each.values, orders)) for each in mine):
+            alpha = gate.alpha(len(mine), again=tests is not None)
+            if mine and all(rule.enough(detectable(each.values, orders, alpha, gate.power)) for each in mine):
                 why = EFFECT
                 break
         order = order_of(len(orders), len(ARMS), options.seed)

@@ -18,7 +18,6 @@ from cbench.gate.judge import (
     REGRESSION,
     SUSPECTED,
     JudgedTest,
-    alpha_of,
     judge,
 )
 from cbench.gate.measure import GateSession, measure
@@ -89,15 +88,14 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     inside_profile(config.arms.profile, ",".join(config.arms.cpus), sys.argv[1:])
     seed = config.arms.seed
     first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
-    alpha = ALPHA if config.confirm else alpha_of(len(first.tests))
-    judged = {test.name: test for test in judge(first, 1, None, alpha, config.threshold)}
+    judged = {test.name: test for test in judge(first, config.rule)}
     facts = [_facts(first, seed)]
     suspects = frozenset(test.name for test in judged.values() if test.outcome == SUSPECTED)
-    if config.confirm and suspects:
+    if config.rule.confirm and suspects:
         tell(f"{len(suspects)} suspected: measuring a second session to confirm or clear")
         second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
         facts.append(_facts(second, seed + 1))
-        again = judge(second, 2, suspects, alpha_of(len(suspects)), config.threshold)
+        again = judge(second, config.rule, suspects)
         judged |= {test.name: _confirmed(test) for test in again}
         first = replace(first, left_out={**first.left_out, **second.left_out})
     elif suspects:
@@ -108,7 +106,7 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     }
     tests = sorted(every.values(), key=lambda test: (ORDER.index(test.outcome), -test.delta_pct))
     return GateResult(
-        threshold_pct=100 * config.threshold,
+        threshold_pct=100 * config.rule.threshold,
         alpha=ALPHA,
         tests=tuple(tests),
         left_out=first.left_out,

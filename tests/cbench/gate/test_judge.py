@@ -6,77 +6,62 @@ import random
 
 import pytest
 
-from cbench.ab.analyze import ALPHA
-from cbench.ab.design import order_of
-from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, PASSED, SUSPECTED, alpha_of, judge
-from cbench.gate.measure import GateSession, SessionTest
+from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, PASSED, SUSPECTED, judge
+from tests.cbench.gate.simulated import RULE, SimulatedGate
 
-TESTS = 20
+FIXED = SimulatedGate(blocks=24)
 
 
-def simulated(
-    seed: int, blocks: int = 24, slower: float = 0.0, noise: float = 0.005, second: float = 0.0, unit: str = "ns"
-) -> GateSession:
-    """Identical arms but for test 7; every block drifts, the second position is slower by `second`."""
-    dice = random.Random(seed)
-    orders = [order_of(block, 3, seed) for block in range(blocks)]
-    tests = []
-    for number in range(TESTS):
-        rows = []
-        for block, order in enumerate(orders):
-            drift = 1 + 0.001 * block
-            row = [0.0] * 3
-            for position, arm in enumerate(order):
-                work = 1 + slower * (arm == 2 and number == 7)
-                value = 1000 * work * drift * (1 + second * (position == 1)) * (1 + dice.gauss(0, noise))
-                row[arm] = 1e9 / value if unit == "ops/s" else value
-            rows.append(tuple(row))
-        tests.append(SessionTest(f"test {number}", unit, tuple(rows)))
-    return GateSession(tuple(tests), tuple(orders), {}, (), (), "", "blocks", 1.0)
+def quiet(draw: random.Random) -> float:
+    return draw.gauss(0, 0.0005)
 
 
-def suspects(session: GateSession, alpha: float = ALPHA, names: frozenset[str] | None = None) -> frozenset[str]:
-    found = judge(session, 1, names, alpha, 0.01)
-    return frozenset(test.name for test in found if test.outcome == SUSPECTED)
-
-
-def red(seed: int, second: float = 0.0, slower: float = 0.0, noise: float = 0.005) -> frozenset[str]:
-    first = suspects(simulated(seed, second=second, slower=slower, noise=noise))
-    again = simulated(seed + 10_000, second=second, slower=slower, noise=noise)
-    return suspects(again, alpha_of(len(first)), first) if first else first
+def noisy(draw: random.Random) -> float:
+    return draw.gauss(0, 0.04)
 
 
 def test_identical_code_stays_green_also_where_the_second_position_is_slower() -> None:
-    assert [seed for seed in range(20) if red(seed, second=0.03)] == []
+    gate = SimulatedGate(blocks=24, second=0.03)
+    assert [number for number in range(20) if gate.red(number)] == []
 
 
 def test_identical_code_stays_green_where_the_noise_is_larger_than_the_threshold() -> None:
-    assert sum(bool(red(seed, noise=0.04)) for seed in range(40)) <= 4  # 2 are expected at the very most
+    gate = SimulatedGate(blocks=24, noise=noisy)
+    assert sum(bool(gate.red(number)) for number in range(40)) <= 4  # 2 are expected at the very most
 
 
-def test_a_planted_slowdown_is_found_and_no_other_test_is_blamed() -> None:
-    found = [red(seed, slower=0.02) for seed in range(10)]
+def test_a_planted_slowdown_by_the_threshold_itself_is_found_and_no_other_test_is_blamed() -> None:
+    found = [SimulatedGate(slower=0.01).red(number) for number in range(20)]
     assert all(each <= {"test 7"} for each in found)
-    assert sum(each == {"test 7"} for each in found) >= 9
+    assert sum(each == {"test 7"} for each in found) >= 14
 
 
 def test_a_rate_that_falls_is_a_slowdown() -> None:
-    assert "test 7" in suspects(simulated(1, slower=0.03, unit="ops/s"))
+    gate = SimulatedGate(blocks=24, slower=0.03, unit="ops/s")
+    assert "test 7" in gate.suspects(gate.session(1))
 
 
 def test_what_is_faster_is_an_improvement_and_no_regression() -> None:
-    outcomes = {test.name: test.outcome for test in judge(simulated(3, slower=-0.03), 1, None, ALPHA, 0.01)}
+    session = SimulatedGate(blocks=24, slower=-0.03).session(3)
+    outcomes = {test.name: test.outcome for test in judge(session, RULE)}
     assert outcomes["test 7"] == IMPROVEMENT
     assert set(outcomes.values()) <= {IMPROVEMENT, PASSED}
 
 
-def test_a_slowdown_below_the_threshold_passes() -> None:
-    (judged,) = judge(simulated(4, slower=0.005, noise=0.0005), 1, {"test 7"}, ALPHA, 0.01)
+def test_a_slowdown_that_is_shown_to_be_below_the_threshold_passes() -> None:
+    (judged,) = judge(SimulatedGate(blocks=24, slower=0.005, noise=quiet).session(4), RULE, {"test 7"})
     assert judged.outcome == PASSED
     assert judged.delta_pct == pytest.approx(0.5, abs=0.1)
 
 
+def test_a_slowdown_that_may_be_as_large_as_the_threshold_is_suspected() -> None:
+    (judged,) = judge(SimulatedGate(blocks=24, slower=0.0099, noise=quiet).session(4), RULE, {"test 7"})
+    assert judged.interval_pct
+    assert judged.interval_pct[0] < judged.delta_pct < 1.0 < judged.interval_pct[1]
+    assert judged.outcome == SUSPECTED
+
+
 def test_too_few_blocks_cannot_judge() -> None:
-    (judged, *_) = judge(simulated(5, blocks=3), 1, None, ALPHA, 0.01)
+    (judged, *_) = judge(SimulatedGate(blocks=3).session(5), RULE)
     assert judged.outcome == CANNOT_JUDGE
     assert judged.interval_pct is None

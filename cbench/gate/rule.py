@@ -1,0 +1,29 @@
+"""When a test of a gate is a regression: the error rates and the power of its sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cbench.ab.analyze import ALPHA, POWER
+
+
+@dataclass(frozen=True, slots=True)
+class GateRule:
+    """`threshold`: the slowdown that is to be found, as a share; `confirm`: whether red needs a second session."""
+
+    threshold: float
+    confirm: bool = True
+
+    @property
+    def power(self) -> float:
+        """Of each session, so that all that are needed find a slowdown by the threshold with POWER."""
+        return POWER**0.5 if self.confirm else POWER
+
+    def alpha(self, tests: int, again: bool) -> float:
+        """Of each of so many tests in the first session, or of so many suspects that are measured `again`."""
+        return ALPHA if self.confirm and not again else together(tests)
+
+
+def together(tests: int) -> float:
+    """Of each of so many tests, for ALPHA of all of them (Bonferroni)."""
+    return ALPHA / max(tests, 1)
