@@ -17,7 +17,7 @@ SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
 def sentence(test: JudgedTest) -> str:
     """What is known of a test, without its name."""
     if test.outcome == CANNOT_JUDGE or test.interval_pct is None:
-        return f"cannot judge: {test.blocks} blocks are too few; raise budget_s"
+        return f"{test.blocks} blocks are too few; raise budget_s"
     low, high = test.interval_pct
     span = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
     floor = f"old differs from its own copy by at most {test.floor_pct:.2g} %"
