@@ -8,7 +8,7 @@ how its tests were chosen, so the chance of any false regression is at most ALPH
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import exp, expm1, log1p
 
@@ -27,7 +27,8 @@ class JudgedTest:
 
     `delta_pct`: by how much new is worse, a rate by its inverse; `interval_pct` None: too few blocks for its level.
     `floor_pct`: by how much old may differ from its own copy. `detectable_pct`: the smallest regression that these
-    blocks would have shown with probability 0.8, None where that is not known. `session`: 1 or 2.
+    blocks would have shown with probability 0.8, None where that is not known. `layouts`: builds that they measured.
+    `session`: 1 or 2.
     """
 
     name: str
@@ -39,6 +40,7 @@ class JudgedTest:
     floor_pct: float
     detectable_pct: float | None
     blocks: int
+    layouts: int
     session: int
 
 
@@ -47,12 +49,12 @@ def judge(
 ) -> list[JudgedTest]:
     """The tests of a session, each at `alpha`; improvements at ALPHA together. `names`: only these."""
     mine = [test for test in session.tests if names is None or test.name in names]
-    return [_judged(test, session.orders, number, alpha, alpha_of(len(mine)), threshold) for test in mine]
+    return [_judged(test, session, number, alpha, alpha_of(len(mine)), threshold) for test in mine]
 
 
 def _judged(
     test: SessionTest,
-    orders: Sequence[Sequence[int]],
+    session: GateSession,
     number: int,
     alpha: float,
     improvement_alpha: float,
@@ -60,7 +62,8 @@ def _judged(
 ) -> JudgedTest:
     rate = is_rate(test.unit)
     values = [[1 / value for value in row] for row in test.values] if rate else test.values
-    analysis = analyze(values, orders, alpha)
+    orders, layouts = session.orders, session.layouts
+    analysis = analyze(values, orders, alpha, layouts)
     arm = analysis.arms[NEW_ARM]
     smallest = analysis.detectable.effect if analysis.detectable else None
     if arm.outcome == TOO_FEW:
@@ -68,8 +71,8 @@ def _judged(
     elif arm.outcome == SLOWER and arm.shift.value > log1p(threshold):
         outcome = SUSPECTED
     else:
-        improved = arm.outcome == FASTER and analyze(values, orders, improvement_alpha).arms[NEW_ARM].outcome == FASTER
-        outcome = IMPROVEMENT if improved else PASSED
+        strict = analyze(values, orders, improvement_alpha, layouts) if arm.outcome == FASTER else None
+        outcome = IMPROVEMENT if strict and strict.arms[NEW_ARM].outcome == FASTER else PASSED
     return JudgedTest(
         name=test.name,
         unit=test.unit,
@@ -80,6 +83,7 @@ def _judged(
         floor_pct=100 * expm1(analysis.floor),
         detectable_pct=None if smallest is None else 100 * (exp(smallest) - 1),
         blocks=analysis.blocks,
+        layouts=layouts,
         session=number,
     )
 

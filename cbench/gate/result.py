@@ -34,6 +34,7 @@ class SessionFacts:
     """How a session was measured; `ended`: blocks, effect (it can find the threshold) or budget."""
 
     blocks: int
+    layouts: int
     seconds: float
     ended: str
     seed: int
@@ -113,11 +114,13 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    return replace(test, outcome=REGRESSION if test.outcome == SUSPECTED else NOT_CONFIRMED)
+    """By the second session: what it cannot judge is neither confirmed nor cleared."""
+    confirmed = {SUSPECTED: REGRESSION, CANNOT_JUDGE: CANNOT_JUDGE}
+    return replace(test, outcome=confirmed.get(test.outcome, NOT_CONFIRMED))
 
 
 def _facts(session: GateSession, seed: int) -> SessionFacts:
-    return SessionFacts(len(session.orders), session.seconds, session.ended, seed, session.not_copied)
+    return SessionFacts(len(session.orders), session.layouts, session.seconds, session.ended, seed, session.not_copied)
 
 
 def _folder(artifacts: Path | None, number: int) -> Path | None:
