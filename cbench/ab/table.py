@@ -113,7 +113,7 @@ def _next(report: AbResult) -> list[str]:
         return [f"{line}, or a quieter host: --profile bench" if blocks > MANY_TIMES * report.blocks else line]
     if report.layouts_needed:
         if report.layouts_needed > MOST_LAYOUTS:
-            return [f"to find {wanted} takes more than {MOST_LAYOUTS} layouts, or a quieter host: --profile bench"]
+            return [f"to find {wanted} takes more than {MOST_LAYOUTS} layouts, the most that can be built"]
         layouts, seconds = about(report.layouts_needed), about(report.budget_needed_s or 0)
         return [f"to find {wanted} takes about {layouts} layouts: --layouts {layouts} --budget {seconds}"]
     if report.floor.bound >= report.effect:
