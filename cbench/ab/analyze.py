@@ -11,6 +11,10 @@ Where positions matter, their median effects are taken out before arms are compa
 position equally often, so that this removes noise and moves no estimate. An arm that changes what runs after it never
 runs after itself in a block, so such an effect, where it is shown, may look like a difference: the floor is raised to
 it.
+
+Where each block measures one of several builds of every arm, blocks of one build share its layout and are no
+independent differences. The unit is then the layout: the Hodges-Lehmann center of its blocks' differences. The same
+program in two layouts that are drawn alike is as likely faster as slower, so that the level holds over layouts.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from itertools import pairwise
 from math import expm1, log, sqrt
 from statistics import NormalDist, fmean, median
 
-from cbench.ab.stats import Shift, ranked, shift
+from cbench.ab.stats import Shift, center, fewest, ranked, shift
 from cbench.stats.distributions import chi2_sf, student_p
 
 ALPHA = 0.05
@@ -71,30 +75,36 @@ class OrderShift:
 
 @dataclass(frozen=True, slots=True)
 class SmallestEffect:
-    """`effect`: the log ratio that these `blocks` would have shown with the requested probability."""
+    """`effect`: the log ratio that so many `units`, blocks or layouts, would have shown with some probability."""
 
     effect: float
-    blocks: int
+    units: int
 
-    def blocks_for(self, wanted: float) -> int:
-        """How many blocks would show `wanted`: widths shrink with the square root of their number."""
-        return max(self.blocks + 1, round(self.blocks * (self.effect / wanted) ** 2))
+    def units_for(self, wanted: float) -> int:
+        """How many units would show `wanted`: widths shrink with the square root of their number."""
+        return max(self.units + 1, round(self.units * (self.effect / wanted) ** 2))
 
 
 @dataclass(frozen=True, slots=True)
 class BlockAnalysis:
     """All answers. `floor`: the log ratio by which A may differ from itself; `copy`: A' against A.
 
-    `position` and `predecessor` None: too few blocks.
+    `layouts`: of each arm; 1 where builds do not vary. `position` and `predecessor` None: too few blocks.
     """
 
     blocks: int
+    layouts: int
     copy: Shift
     floor: float
     arms: tuple[ArmShift, ...]
     detectable: SmallestEffect | None
     position: OrderShift | None
     predecessor: OrderShift | None
+
+    @property
+    def units(self) -> int:
+        """How many differences are independent: layouts, or blocks where builds do not vary."""
+        return self.layouts if self.layouts > 1 else self.blocks
 
     @property
     def unlike_itself(self) -> float:
@@ -107,30 +117,41 @@ class BlockAnalysis:
         return self.floor > max(abs(self.copy.low), abs(self.copy.high))
 
 
-def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER) -> BlockAnalysis:
-    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons;
-    `power`: with which the detectable effect would have been shown."""
+def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1) -> BlockAnalysis:
+    """Times above 0 of at least one block of three or more arms. ValueError for others. `alpha`: of all comparisons.
+
+    `power`: with which the detectable effect would have been shown; `layouts`: builds that the blocks take in turn.
+    """
     level, position = _without_position(times, orders)
-    copy = against(level, 1, FLOOR_ALPHA)
+    copy = against(level, 1, FLOOR_ALPHA, layouts)
     predecessor = predecessor_effect(level, orders)
     carried = abs(predecessor.shift) if predecessor and predecessor.named else 0.0
     floor = max(abs(copy.low), abs(copy.high), carried)
-    shifts = _shifts(level, alpha)
+    shifts = _shifts(level, alpha, layouts)
     return BlockAnalysis(
         blocks=len(level),
+        layouts=min(layouts, len(level)),
         copy=copy,
         floor=floor,
         arms=tuple(ArmShift(arm, each, _outcome(each, floor, copy)) for arm, each in enumerate(shifts, 2)),
-        detectable=_detectable(shifts, copy, len(level), power),
+        detectable=_detectable(shifts, copy, _units(level, layouts), power),
         position=position,
         predecessor=predecessor,
     )
 
 
-def detectable(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER) -> SmallestEffect | None:
-    """By the widths of the intervals alone; None with too few blocks for intervals."""
+def detectable(
+    times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1
+) -> SmallestEffect | None:
+    """By the widths of the intervals alone; None with too few blocks or layouts for intervals."""
     level, _ = _without_position(times, orders)
-    return _detectable(_shifts(level, alpha), against(level, 1, FLOOR_ALPHA), len(level), power)
+    copy = against(level, 1, FLOOR_ALPHA, layouts)
+    return _detectable(_shifts(level, alpha, layouts), copy, _units(level, layouts), power)
+
+
+def fewest_layouts(arms: int) -> int:
+    """How many layouts can show a difference of any of so many arms, with A and A' among them."""
+    return max(fewest(FLOOR_ALPHA), fewest(_each(ALPHA, arms)))
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
@@ -152,15 +173,28 @@ def _too_few(rows: Rows) -> bool:
     return len(rows) < 2 * len(rows[0])
 
 
-def against(logs: Rows, arm: int, alpha: float) -> Shift:
-    """An arm against A within blocks."""
-    return shift([row[arm] - row[0] for row in logs], alpha)
+def against(logs: Rows, arm: int, alpha: float, layouts: int = 1) -> Shift:
+    """An arm against A within blocks, or within layouts where there are several."""
+    differences = [row[arm] - row[0] for row in logs]
+    if layouts > 1:
+        differences = [center(differences[number::layouts]) for number in range(_units(logs, layouts))]
+    return shift(differences, alpha)
 
 
-def _shifts(logs: Rows, alpha: float = ALPHA) -> list[Shift]:
-    """Of every other arm; their levels are such that all of them hold at 1 - `alpha` together (Bonferroni)."""
-    others = range(2, len(logs[0]))
-    return [against(logs, arm, alpha / len(others)) for arm in others]
+def _units(logs: Rows, layouts: int) -> int:
+    """How many differences are independent."""
+    return min(layouts, len(logs)) if layouts > 1 else len(logs)
+
+
+def _shifts(logs: Rows, alpha: float, layouts: int) -> list[Shift]:
+    """Of every other arm; their levels are such that all of them hold at 1 - `alpha` together."""
+    arms = len(logs[0])
+    return [against(logs, arm, _each(alpha, arms), layouts) for arm in range(2, arms)]
+
+
+def _each(alpha: float, arms: int) -> float:
+    """Of each comparison with A (Bonferroni)."""
+    return alpha / (arms - 2)
 
 
 def _outcome(each: Shift, floor: float, copy: Shift) -> str:
@@ -173,7 +207,7 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
     return WITHIN_FLOOR if each.low > 0 or each.high < 0 else NOTHING
 
 
-def _detectable(shifts: Sequence[Shift], copy: Shift, blocks: int, power: float) -> SmallestEffect | None:
+def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) -> SmallestEffect | None:
     """An effect is found where its estimate, less its half interval, is above the floor, which is half an interval and
     the distance of A' from A; that is on average sqrt(2/pi) standard errors where nothing differs."""
     if not copy.attained or not all(each.attained for each in shifts):
@@ -182,7 +216,7 @@ def _detectable(shifts: Sequence[Shift], copy: Shift, blocks: int, power: float)
     widest = max(shifts, key=lambda each: each.half_width)
     error = widest.half_width / quantile((1 + widest.level) / 2)
     floor = copy.half_width * (1 + sqrt(0.6366) / quantile((1 + copy.level) / 2))
-    return SmallestEffect(widest.half_width + floor + quantile(power) * error, blocks)
+    return SmallestEffect(widest.half_width + floor + quantile(power) * error, units)
 
 
 def _residuals(logs: Rows) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""From arms to programs that can be executed: found, built from revisions, and A copied.
+"""From arms to programs that can be executed: found, built, and A copied.
 
 A' is a copy of A's executable: another inode, so that its pages lie elsewhere in the page cache, under a path of the
 same length. A hard link would share the pages. T. Mytkowicz et al., "Producing wrong data without doing anything
@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbench.ab import revisions
+from cbench.ab.layouts import PROGRAM, build_program, draw, placeholder
 from cbench.ab.options import COPY, AbOptions, Arm
+from cbench.external.measure import Show
 from cbench.external.options import SHELL, ExternalCommand, program, split_command
 from quiet import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class StagedArms:
-    """A, A' and the other arms as commands, with the SHA-256 of their executables. `not_copied`: why A' is A itself."""
+    """A, A' and the other arms in one layout, with the SHA-256 of their executables.
+
+    `not_copied`: why A' is A itself.
+    """
 
     commands: tuple[ExternalCommand, ...]
     digests: tuple[str, ...]
@@ -35,17 +41,57 @@ class StagedArms:
         return replace(self, commands=(first, replace(copy, path=first.path), *others), not_copied=why)
 
 
-def stage(options: AbOptions, folder: Path, tell: Callable[[str], None]) -> StagedArms:
-    """Build and copy into this folder. Raises UsageError where an arm has no program."""
-    built: dict[str, Path] = {}
-    for arm in options.arms:
-        if arm.revision and arm.revision not in built:
-            tell(f"{arm.name}: revision {arm.revision[:12]}{', building' if options.build else ''}")
-            where = folder / f"revision{len(built) + 1}"
-            built[arm.revision] = revisions.checked_out(
-                options.repository, arm.revision, options.build, options.prefix, where, os.environ
+def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
+    """The arms in each layout. Raises UsageError as stage() does, and for an arm that all layouts leave the same."""
+    layouts = []
+    for number in range(options.layouts):
+        if options.layouts > 1:
+            show(f"building {options.layouts} layouts", number, options.layouts)
+        place = folder / f"layout{number:03}"  # paths of all layouts are equally long
+        place.mkdir(exist_ok=True)
+        layouts.append(stage(options, place, _silent if number else tell, number))
+    first, _, *others = digests_of(layouts)
+    for arm, digests in zip(options.arms, (first, *others), strict=True):
+        if arm.is_program and len(set(digests)) < min(2, options.layouts):
+            raise UsageError(
+                f"{arm.name}: all {options.layouts} builds are the same program byte for byte: does --build use "
+                f"{placeholder(options.preset)}?"
             )
-    every = [_command(arm, options, built) for arm in options.arms]
+    return tuple(layouts)
+
+
+def digests_of(layouts: Sequence[StagedArms]) -> tuple[tuple[str, ...], ...]:
+    """By arm, A and A' first, those of its layouts."""
+    return tuple(zip(*(staged.digests for staged in layouts), strict=True))
+
+
+def _silent(_line: str) -> None:
+    """Only the first layout is announced."""
+
+
+def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:
+    """Build one layout, from 0, and copy into this folder. Raises UsageError where an arm has no program."""
+    layout = draw(options.preset, options.seed, number)
+    every, written = list[ExternalCommand](), list[str]()
+    announced = set[Path]()
+    for at, arm in enumerate(options.arms):
+        place = folder / (f"revision-{arm.revision[:12]}" if arm.revision else f"arm{at:02}")
+        target = place / "program"
+        build = layout.command(options.build, target, arm.name)
+        where = Path(options.folder)
+        if arm.revision:
+            if place not in announced:
+                tell(f"{arm.name}: revision {arm.revision[:12]}{', building' if build else ''}")
+            announced.add(place)
+            where = revisions.checked_out(options.repository, arm.revision, build, options.prefix, place, os.environ)
+        elif arm.is_program and not (place / revisions.BUILT).exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            build_program(build, f"{arm.name}, {layout.text}", options.folder, target)
+            (place / revisions.BUILT).touch()
+        command = _command(replace(arm, text=arm.text.replace(PROGRAM, shlex.quote(str(target)))), options, str(where))
+        every.append(command)
+        written.append(str(target) if arm.is_program else command.path)
     first = every[0]
     copy = replace(first, text=f"{first.text} {COPY}")
     why = "a shell runs it"
@@ -55,13 +101,12 @@ def stage(options: AbOptions, folder: Path, tell: Callable[[str], None]) -> Stag
         if not why:
             copy = replace(copy, path=str(target))
     commands = [first, copy, *every[1:]]
-    digests = tuple(_digest(each.path) for each in commands)
+    digests = tuple(_digest(path) for path in (written[0], copy.path, *written[1:]))
     longest = max(len(os.fsencode(each.path)) for each in commands)
     return StagedArms(tuple(replace(each, path=_of_length(each.path, longest)) for each in commands), digests, why)
 
 
-def _command(arm: Arm, options: AbOptions, built: dict[str, Path]) -> ExternalCommand:
-    folder = str(built[arm.revision]) if arm.revision else options.folder
+def _command(arm: Arm, options: AbOptions, folder: str) -> ExternalCommand:
     argv = split_command(arm.text, options.shell, arm.name)
     path = SHELL
     if not options.shell:

@@ -27,7 +27,7 @@ def ab_command(
         list[str] | None,
         typer.Option(metavar="NAME=REV", help="An arm built from a git revision, in a clone; repeatable."),
     ] = None,
-    build: Annotated[str, typer.Option(metavar="'CMD'", help="Shell command that builds a revision.")] = "",
+    build: Annotated[str, typer.Option(metavar="'CMD'", help="Shell command that builds an arm.")] = "",
     run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure in each revision or environment.")] = "",
     env_file: Annotated[
         list[str] | None,
@@ -40,7 +40,13 @@ def ab_command(
     blocks: Annotated[
         int | None, typer.Option(metavar="N", help="Measure N blocks, each with one run of every arm.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
+    layouts: Annotated[
+        int, typer.Option(metavar="N", help="Build each arm N times, with another {seed} each; blocks take turns.")
+    ] = 1,
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help="What {layout} in --build stands for: alignment, lld, mold, go.")
+    ] = "free",
+    seed: Annotated[int, typer.Option(help="Of the layouts and the random orders.")] = 1,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="Execute arms by /bin/sh, whose time is included.")] = False,
@@ -88,6 +94,8 @@ def ab_command(
                 budget=budget,
                 blocks=blocks,
                 seed=seed,
+                layouts=layouts,
+                preset=preset,
                 profile=profile,
                 cpus=tuple(cpu or []),
                 shell=shell,

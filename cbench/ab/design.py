@@ -39,18 +39,19 @@ def whole_squares(blocks: int, arms: int) -> int:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
     """`blocks` None: until the effect (a log ratio) can be found. `budget_s`: of measuring, `strict`: even if that
-    leaves fewer than FEWEST blocks."""
+    leaves fewer than FEWEST blocks. `layouts`: builds that the blocks take in turn."""
 
     arms: int
     effect: float
     budget_s: float
     strict: bool
     blocks: int | None = None
+    layouts: int = 1
 
     @property
     def first_look(self) -> int:
-        """The number of blocks at the first look."""
-        return whole_squares(FEWEST, self.arms)
+        """The number of blocks at the first look, with each layout among them."""
+        return whole_squares(max(FEWEST, self.layouts), self.arms)
 
     def next_look(self, blocks: int) -> int:
         """The number of blocks at the look after one with so many."""

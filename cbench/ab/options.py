@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cbench.ab.analyze import fewest_layouts
 from cbench.ab.design import StoppingRule
+from cbench.ab.layouts import FOR_ARMS, FREE, MOST_LAYOUTS, PROGRAM, placeholder
 from cbench.ab.revisions import commit_of, repository_of
 from cbench.external.options import MOST_SECONDS, SECONDS, split_command
 from quiet import UsageError
@@ -27,13 +29,19 @@ class Arm:
     revision: str = ""
     environment: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_program(self) -> bool:
+        """Whether the build command writes its executable to a path of ours."""
+        return PROGRAM in self.text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbOptions:
     """What to compare and for how long. The first arm is the one that others are compared with.
 
     `folder`: in which commands run; `repository`: of revisions, and `prefix`: the folder in it. `effect`: a share.
-    `budget` in s, None: as long as hyperfine takes. `blocks` None: until the effect can be found.
+    `budget` in s, None: as long as hyperfine takes. `blocks` None: until the effect can be found. `layouts`: builds of
+    each arm, which the blocks take in turn; `preset`: what is drawn for each.
     """
 
     arms: tuple[Arm, ...]
@@ -51,6 +59,8 @@ class AbOptions:
     budget: float | None = None
     blocks: int | None = None
     seed: int = 1
+    layouts: int = 1
+    preset: str = FREE
 
     @property
     def rule(self) -> StoppingRule:
@@ -62,6 +72,7 @@ class AbOptions:
             budget_s=budget,
             strict=self.budget is not None,
             blocks=self.blocks,
+            layouts=self.layouts,
         )
 
 
@@ -90,8 +101,8 @@ def ab_options(
         name, revision = _named(text, "--revision", "REV") if "=" in text else (text, text)
         found.append(Arm(name, run, commit_of(repository, revision)))
     found = _with_environments(found, environments, run)
-    if base.build and not revisions:
-        raise UsageError("--build is for revisions: name two with --revision NAME=REV")
+    if base.build and not any(arm.revision or arm.is_program for arm in found):
+        raise UsageError(f"--build is for revisions (--revision NAME=REV) and for arms with {PROGRAM} in their command")
     if run and not revisions and not environments:
         raise UsageError("--run is for --revision and --env-file; write commands after --, or as --arm NAME=CMD")
     options = replace(base, arms=tuple(found), repository=repository, prefix=prefix, effect=_share(effect))
@@ -120,6 +131,29 @@ def check(options: AbOptions) -> None:
         raise UsageError(f"--blocks {blocks}: from 1 to {MOST_BLOCKS:,}")
     if not 0.0001 <= options.effect <= 1:
         raise UsageError(f"--effect {100 * options.effect:g}%: from 0.01% to 100%")
+    _check_build(options)
+
+
+def _check_build(options: AbOptions) -> None:
+    if any(arm.is_program for arm in options.arms) and PROGRAM not in options.build:
+        raise UsageError(f"--build has no {PROGRAM}: the path of the executable that it has to write for each arm")
+    if options.preset not in FOR_ARMS:
+        raise UsageError(f"--preset {options.preset!r}: one of {', '.join(FOR_ARMS)}")
+    if options.layouts == 1:
+        return
+    fewest = fewest_layouts(len(options.arms) + 1)
+    if not fewest <= options.layouts <= MOST_LAYOUTS:
+        raise UsageError(
+            f"--layouts {options.layouts}: from {fewest}, below which no difference can be shown, to {MOST_LAYOUTS}"
+        )
+    if options.blocks is not None and options.blocks < options.layouts:
+        raise UsageError(f"--layouts {options.layouts}: more than --blocks {options.blocks}; a block has one layout")
+    for arm in options.arms:
+        if not arm.revision and not arm.is_program:
+            raise UsageError(f"--layouts: {arm.name} is not built; name a revision, or {PROGRAM} in its command")
+    wanted = placeholder(options.preset)
+    if wanted not in options.build:
+        raise UsageError(f"--build has no {wanted}: without it, all builds of preset {options.preset} are the same")
 
 
 def _numbered(words: Sequence[str]) -> list[str]:

@@ -66,9 +66,11 @@ class OrderEffect:
 class AbResult:
     """All that `cbench ab` measured. Arms: the baseline, its copy, then the others, as `cbench run -- CMD` has them.
 
-    `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have had to differ to be shown
-    with probability 0.8; `blocks_needed` and `budget_needed_s` for `effect`, None where it can be found already, or
-    where more blocks would not help. Times in ns, others as the names say.
+    `layouts`: builds of each arm that were measured, and `distinct_builds`: how many differ by their bytes, of the arm
+    with the fewest. `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have had to
+    differ to be shown with probability 0.8; `blocks_needed`, or `layouts_needed` with as many blocks each, and
+    `budget_needed_s` for `effect`, None where it can be found already, or where more would not help. Times in ns,
+    others as the names say.
     """
 
     counter: Counter
@@ -76,6 +78,8 @@ class AbResult:
     spawn: MedianEstimate | None
     baseline: str
     blocks: int
+    layouts: int
+    distinct_builds: int
     seconds: float
     ended: str
     effect: float
@@ -86,10 +90,16 @@ class AbResult:
     predecessor: OrderEffect | None
     detectable: float | None
     blocks_needed: int | None
+    layouts_needed: int | None
     budget_needed_s: int | None
     causes: tuple[CauseCount, ...]
     polluted: int
     arms: tuple[CommandResult, ...]
+
+    @property
+    def varied(self) -> bool:
+        """Whether differences are over layouts."""
+        return self.layouts > 1
 
     @property
     def differs(self) -> bool:
@@ -98,12 +108,20 @@ class AbResult:
 
 
 def ab_result(
-    measured: CommandsResult, options: AbOptions, analysis: BlockAnalysis, not_copied: str, ended: str, seconds: float
+    measured: CommandsResult,
+    options: AbOptions,
+    analysis: BlockAnalysis,
+    *,
+    not_copied: str,
+    distinct: int,
+    ended: str,
+    seconds: float,
 ) -> AbResult:
-    """All figures of a comparison, whose blocks took so many seconds."""
+    """All figures of a comparison, whose blocks took so many seconds. `distinct`: builds of each arm."""
     arms = tuple(replace(each, ratio=None) for each in measured.results)
     names = [each.workload for each in arms]
     needed = _needed(analysis, log1p(options.effect))
+    varied = options.layouts > 1
     position, predecessor = analysis.position, analysis.predecessor
     return AbResult(
         counter=measured.counter,
@@ -111,6 +129,8 @@ def ab_result(
         spawn=measured.spawn,
         baseline=names[0],
         blocks=analysis.blocks,
+        layouts=analysis.layouts,
+        distinct_builds=distinct,
         seconds=seconds,
         ended=ended,
         effect=options.effect,
@@ -128,8 +148,9 @@ def ab_result(
         position=_order(position, position.at + 1) if position else None,
         predecessor=_order(predecessor, names[predecessor.at]) if predecessor else None,
         detectable=expm1(analysis.detectable.effect) if analysis.detectable else None,
-        blocks_needed=needed,
-        budget_needed_s=None if needed is None else _round_up(needed * seconds / analysis.blocks),
+        blocks_needed=None if varied else needed,
+        layouts_needed=needed if varied else None,
+        budget_needed_s=None if needed is None else _round_up(needed * seconds / analysis.units),
         causes=_causes(arms),
         polluted=sum(len(each.polluted) for each in arms),
         arms=arms,
@@ -145,11 +166,11 @@ def _order(effect: OrderShift, at: int | str) -> OrderEffect:
 
 
 def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
-    """Blocks that would find the effect; None where these do, or where A differs from itself by more."""
+    """Blocks, or layouts, that would find the effect; None where these do, or where A differs from itself by more."""
     found = analysis.detectable
     if found is None or found.effect <= effect or analysis.unlike_itself >= effect or analysis.raised:
         return None
-    return found.blocks_for(effect)
+    return found.units_for(effect)
 
 
 def _round_up(seconds: float) -> int:

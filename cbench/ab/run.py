@@ -12,11 +12,11 @@ from pathlib import Path
 
 from cbench.ab import stored
 from cbench.ab.analyze import analyze, detectable
-from cbench.ab.arms import StagedArms, stage
+from cbench.ab.arms import StagedArms, digests_of, stage_layouts
 from cbench.ab.design import EFFECT, StoppingRule, order_of
 from cbench.ab.options import COPY, AbOptions
 from cbench.ab.result import AbResult, ab_result
-from cbench.ab.stored import BLOCK, POSITION, BlockKeeper, BlocksEnd, StoredBlocks
+from cbench.ab.stored import POSITION, BlockKeeper, BlocksEnd, StoredBlocks
 from cbench.ab.workspace import workspace
 from cbench.console import StoppedError
 from cbench.external.measure import CommandSeries, CommandSession, Measured, Show, seldom, session, warm
@@ -56,24 +56,30 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
     with alone, workspace(path, resumed) as folder:
         if resumed and path:
             before = stored.read(path)  # which another process may have gone on with
-        staged = stage(before.options, folder, tell)
+        layouts = stage_layouts(before.options, folder, show, tell)
+        digests = digests_of(layouts)
         if resumed and path:
-            stored.unchanged(before, staged, path)
-        with session(external_options(before.options, staged), tell) as here:
-            staged = checked(staged, here, before.not_copied)
-            every = tuple(CommandSeries(command) for command in staged.commands)
+            stored.unchanged(before, layouts[0].commands, digests, path)
+        with session(external_options(before.options, layouts[0]), tell) as here:
+            layouts = checked(layouts, here, before.not_copied)
+            programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
+            every = programs[0]  # which keeps the trials of all layouts
             begin = time.monotonic()
             for series in every:
-                warm(series, here.runner, external_options(before.options, staged), seldom(show))
+                warm(series, here.runner, external_options(before.options, layouts[0]), seldom(show))
+            for others in programs[1:]:
+                for series in others:
+                    here.runner.run(series)
             for series, trials in zip(every, before.trials, strict=True):
                 series.trials.extend(trials)
+            before = replace(before, digests=digests, not_copied=layouts[0].not_copied)
             with _kept(path, here, tell) as keeper:
-                keeper.begin(every, here, staged, before)
+                keeper.begin(every, here, before)
                 rule = before.options.rule
                 rule = replace(rule, budget_s=rule.budget_s - (time.monotonic() - begin))
-                end = _blocks(every, here, rule, before.options, keeper, seldom(show))
+                end = _blocks(programs, here, rule, before.options, keeper, seldom(show))
                 keeper.finish(end)
-            return _result(commands_result(here.measured(every)), every, replace(before, end=end), staged.not_copied)
+            return _result(commands_result(here.measured(every)), every, replace(before, end=end))
 
 
 def _again(before: StoredBlocks) -> AbResult:
@@ -85,15 +91,21 @@ def _again(before: StoredBlocks) -> AbResult:
         for (name, words), trials in zip(_named(before.options), before.trials, strict=True)
     )
     measured = Measured(every, here.counter, here.cpus, here.pinned, parse_cpus(here.host.isolated_cpus), (), "")
-    return _result(replace(commands_result(measured), host=here.host), every, before, before.not_copied)
+    return _result(replace(commands_result(measured), host=here.host), every, before)
 
 
-def _result(
-    measured: CommandsResult, every: Sequence[CommandSeries], blocks: StoredBlocks, not_copied: str
-) -> AbResult:
+def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: StoredBlocks) -> AbResult:
     assert blocks.end is not None
-    analysis = analyze(*_rows(every))
-    return ab_result(measured, blocks.options, analysis, not_copied, blocks.end.why, blocks.end.seconds)
+    analysis = analyze(*_rows(every), layouts=blocks.options.layouts)
+    return ab_result(
+        measured,
+        blocks.options,
+        analysis,
+        not_copied=blocks.not_copied,
+        distinct=min(len(set(digests)) for arm, digests in enumerate(blocks.digests) if arm != 1),
+        ended=blocks.end.why,
+        seconds=blocks.end.seconds,
+    )
 
 
 def _named(options: AbOptions) -> list[tuple[str, list[str]]]:
@@ -140,31 +152,34 @@ def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
     )
 
 
-def checked(staged: StagedArms, here: CommandSession, not_copied: str) -> StagedArms:
-    """With A itself in the place of a copy that does not do the same. Raises UsageError where A fails.
+def checked(layouts: Sequence[StagedArms], here: CommandSession, not_copied: str) -> tuple[StagedArms, ...]:
+    """With A itself in the place of copies, in all layouts, where the first does not do the same as A.
 
     A copy may lack the files beside it, or lie where nothing may be executed. `not_copied`: why there was none before.
+    Raises UsageError where A fails.
     """
-    if not_copied or staged.not_copied:
-        return staged.without_copy(not_copied or staged.not_copied)
-    first, copy = (CommandSeries(command) for command in staged.commands[:2])
-    code = here.runner.run(first).output
-    try:
-        same = here.runner.run(copy).output == code
-    except (UsageError, Refused):
-        same = False
-    return staged if same else staged.without_copy("a copy in another folder does not work")
+    why = not_copied or next((staged.not_copied for staged in layouts if staged.not_copied), "")
+    if not why:
+        first, copy = (CommandSeries(command) for command in layouts[0].commands[:2])
+        code = here.runner.run(first).output
+        try:
+            same = here.runner.run(copy).output == code
+        except (UsageError, Refused):
+            same = False
+        why = "" if same else "a copy in another folder does not work"
+    return tuple(staged.without_copy(why) for staged in layouts) if why else tuple(layouts)
 
 
 def _blocks(
-    every: Sequence[CommandSeries],
+    programs: Sequence[Sequence[CommandSeries]],
     here: CommandSession,
     rule: StoppingRule,
     options: AbOptions,
     keeper: BlockKeeper,
     show: Show,
 ) -> BlocksEnd:
-    """Measure blocks until there are enough."""
+    """Measure blocks, each in the next layout, until there are enough."""
+    every = programs[0]
     done = len(every[0].trials)
     spent = sum(trial.value for series in every for trial in series.trials) / 1e9
     begin, look = time.monotonic() - spent, rule.first_look
@@ -173,13 +188,13 @@ def _blocks(
     while not done or not (why := rule.over(done, time.monotonic() - begin)):
         if done == look:
             look = rule.next_look(done)
-            if rule.enough(detectable(*_rows(every))):
+            if rule.enough(detectable(*_rows(every), layouts=options.layouts)):
                 return BlocksEnd(EFFECT, time.monotonic() - begin)
         order = order_of(done, len(every), options.seed)
         block: dict[int, Trial] = {}
         for position, arm in enumerate(order):
-            trial = here.runner.run(every[arm])
-            block[arm] = replace(trial, counts={**trial.counts, BLOCK: done, POSITION: position})
+            trial = here.runner.run(programs[done % options.layouts][arm])
+            block[arm] = replace(trial, counts={**trial.counts, **stored.place(done, position, options.layouts)})
         for arm, series in enumerate(every):
             series.trials.append(block[arm])
         keeper.add([block[arm] for arm in range(len(every))])

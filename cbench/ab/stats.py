@@ -48,8 +48,20 @@ def shift(differences: Sequence[float], alpha: float) -> Shift:
     every = _pairs(len(some))
     at = max(1, round(max(skip, 1) / _pairs(size) * every))
     ends = walsh(some, at), walsh(some, every + 1 - at)
-    middle = (walsh(some, (every + 1) // 2) + walsh(some, every // 2 + 1)) / 2
-    return Shift(middle, *ends, level, skip > 0)
+    return Shift(_middle(some), *ends, level, skip > 0)
+
+
+def center(differences: Sequence[float]) -> float:
+    """The estimate of shift() alone."""
+    return _middle(_thinned(sorted(differences)))
+
+
+def fewest(alpha: float) -> int:
+    """How many differences an interval at the level 1 - `alpha` takes."""
+    size = 1
+    while not interval_rank(size, alpha)[0]:
+        size += 1
+    return size
 
 
 def interval_rank(size: int, alpha: float) -> tuple[int, float]:
@@ -91,6 +103,12 @@ def ranked(values: Sequence[float]) -> list[float]:
             ranks[at] = (start + 1 + end) / 2
         start = end
     return ranks
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    """The median of the Walsh averages of sorted values."""
+    every = _pairs(len(ordered))
+    return (walsh(ordered, (every + 1) // 2) + walsh(ordered, every // 2 + 1)) / 2
 
 
 def _pairs(size: int) -> int:

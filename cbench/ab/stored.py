@@ -10,30 +10,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cbench.ab.arms import StagedArms
 from cbench.ab.options import AbOptions, Arm, check
 from cbench.external.measure import STORED_NS, CommandFacts, CommandSeries, CommandSession
-from cbench.external.options import MOST_SECONDS
+from cbench.external.options import MOST_SECONDS, ExternalCommand
 from cbench.machine.describe import HostFacts
 from cbench.model import Counter, Trial
 from cbench.store.database import reading
-from cbench.store.records import NO_CPU, StoredSeries
+from cbench.store.records import LAYOUT, NO_CPU, StoredSeries
 from cbench.store.store import Store
 from quiet import UsageError
 
 BLOCK, POSITION = "block", "position"
-"""Of each trial, from 0: these are stored among its counts."""
+"""Of each trial, from 0: these are stored among its counts, and LAYOUT where builds vary."""
 ENDED = "blocks_end"
 """The fact of a series after its last trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts(CommandFacts):
-    """What is stored of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its executable."""
+    """What is stored of an arm. `comparison`: the same in each run of one comparison; `sha256`: of its
+    executable, by layout."""
 
     comparison: str
     options: AbOptions
-    sha256: str
+    sha256: tuple[str, ...]
     not_copied: str
     cpus: tuple[int, ...]
     pinned: bool
@@ -61,13 +61,13 @@ class StoredSession:
 class StoredBlocks:
     """The blocks so far: the trials of each arm, A and A' first; nothing of an arm is known before its first run.
 
-    `end`: None where the measurement has not come to its end.
+    `digests`: of each arm, by layout. `end`: None where the measurement has not come to its end.
     """
 
     comparison: str
     options: AbOptions
     trials: tuple[tuple[Trial, ...], ...]
-    digests: tuple[str, ...] = ()
+    digests: tuple[tuple[str, ...], ...] = ()
     not_copied: str = ""
     end: BlocksEnd | None = None
     session: StoredSession | None = None
@@ -96,7 +96,7 @@ def read(path: Path) -> StoredBlocks:
         size = len(options.arms) + 1
         whole = [arms for arms in runs.values() if len(arms) == size]  # a kill may have come before the last arm began
         trials = [tuple(kept.trial for arms in whole for kept in arms[at].trials) for at in range(size)]
-        _check(trials)
+        _check(trials, options.layouts)
         end = last.facts.get(ENDED)
         if end and not (trials[0] and 0 < end["seconds"] <= MOST_SECONDS):
             raise ValueError("its end cannot be read")
@@ -110,7 +110,7 @@ def read(path: Path) -> StoredBlocks:
             comparison=comparison,
             options=options,
             trials=tuple(trials),
-            digests=tuple(str(each.facts["sha256"]) for each in (whole[-1] if whole else [])),
+            digests=tuple(tuple(map(str, each.facts["sha256"])) for each in (whole[-1] if whole else [])),
             not_copied=str(last.facts["not_copied"]),
             end=BlocksEnd(str(end["why"]), float(end["seconds"])) if last.ended_ns is not None and end else None,
             session=session,
@@ -128,11 +128,16 @@ def _options(facts: Mapping[str, Any]) -> AbOptions:
     return options
 
 
-def _check(trials: Sequence[Sequence[Trial]]) -> None:
+def place(block: int, position: int, layouts: int) -> dict[str, int]:
+    """What is stored of where a trial ran."""
+    return {BLOCK: block, POSITION: position, **({LAYOUT: block % layouts} if layouts > 1 else {})}
+
+
+def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
     """Raises ValueError where these are no whole blocks."""
     for number, block in enumerate(zip(*trials, strict=True)):
-        places = sorted(trial.counts[POSITION] for trial in block)
-        if places != list(range(len(trials))) or any(trial.counts[BLOCK] != number for trial in block):
+        ordered = sorted(block, key=lambda trial: trial.counts[POSITION])
+        if any(place(number, at, layouts).items() - trial.counts.items() for at, trial in enumerate(ordered)):
             raise ValueError(f"block {number} is not whole")
         if any(trial.value <= 0 for trial in block):
             raise ValueError(f"block {number} has a time of 0 ns")
@@ -146,14 +151,12 @@ class BlockKeeper:
         self._numbers: list[int] = []
         self._pending: list[tuple[Trial, ...]] = []
 
-    def begin(
-        self, every: Sequence[CommandSeries], here: CommandSession, staged: StagedArms, before: StoredBlocks
-    ) -> None:
+    def begin(self, every: Sequence[CommandSeries], here: CommandSession, before: StoredBlocks) -> None:
         """Before the first block of this run."""
         if not self._store:
             return
         cpu = min(here.cpus) if here.pinned and len(here.cpus) == 1 else NO_CPU
-        for series, digest in zip(every, staged.digests, strict=True):
+        for series, digest in zip(every, before.digests, strict=True):
             command = series.command
             facts = ArmFacts(
                 workload=command.text,
@@ -165,7 +168,7 @@ class BlockKeeper:
                 comparison=before.comparison,
                 options=before.options,
                 sha256=digest,
-                not_copied=staged.not_copied,
+                not_copied=before.not_copied,
                 cpus=tuple(sorted(here.cpus)),
                 pinned=here.pinned,
             )
@@ -191,8 +194,10 @@ class BlockKeeper:
                 self._store.finish(number, {ENDED: end})
 
 
-def unchanged(before: StoredBlocks, staged: StagedArms, path: Path) -> None:
-    """Raises UsageError where an arm is another program than before."""
-    for command, was, now in zip(staged.commands, before.digests, staged.digests, strict=False):
+def unchanged(
+    before: StoredBlocks, commands: Sequence[ExternalCommand], digests: Sequence[tuple[str, ...]], path: Path
+) -> None:
+    """Raises UsageError where an arm is another program than before, in any layout."""
+    for command, was, now in zip(commands, before.digests, digests, strict=False):
         if was != now:
             raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 
 from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, WITHIN_FLOOR
+from cbench.ab.layouts import MOST_LAYOUTS
 from cbench.ab.result import AbResult, ArmComparison, OrderEffect
 from cbench.console import table_console
 from cbench.external.result import CommandResult
@@ -27,6 +28,9 @@ def lines(report: AbResult) -> list[str]:
     """The sentences of a comparison."""
     found = [_compared(each, report) for each in report.comparisons]
     found += [_arm(each) for at, each in enumerate(report.arms) if at != 1]
+    if report.varied:
+        same = "" if report.distinct_builds >= report.layouts else f" ({report.distinct_builds} differ by their bytes)"
+        found.append(f"layouts: {report.layouts} builds of each arm{same}; the interval is over layouts")
     found.append(_floor(report))
     found += _order(report)
     found.append(disturbed_line(report.polluted, report.blocks * len(report.arms), report.causes))
@@ -35,7 +39,9 @@ def lines(report: AbResult) -> list[str]:
 
 
 def _compared(each: ArmComparison, report: AbResult) -> str:
-    blocks = f"{report.blocks:,} {'block' if report.blocks == 1 else 'blocks'} in {report.seconds:,.3g} s"
+    blocks = f"{report.blocks:,} {'block' if report.blocks == 1 else 'blocks'}"
+    blocks += f" of {report.layouts} layouts" if report.varied else ""
+    blocks += f" in {report.seconds:,.3g} s"
     if each.outcome == TOO_FEW or each.interval is None:
         return f"{each.arm}: too few blocks to compare it with {each.baseline} ({blocks})"
     low, high = each.interval
@@ -96,6 +102,11 @@ def _next(report: AbResult) -> list[str]:
         blocks, seconds = about(report.blocks_needed), about(report.budget_needed_s or 0)
         line = f"to find {wanted} takes about {blocks:,} blocks: --budget {seconds}"
         return [f"{line}, or a quieter host: --profile bench" if blocks > MANY_TIMES * report.blocks else line]
+    if report.layouts_needed:
+        if report.layouts_needed > MOST_LAYOUTS:
+            return [f"to find {wanted} takes more than {MOST_LAYOUTS} layouts, the most that can be built"]
+        layouts, seconds = about(report.layouts_needed), about(report.budget_needed_s or 0)
+        return [f"to find {wanted} takes about {layouts} layouts: --layouts {layouts} --budget {seconds}"]
     if report.floor.bound >= report.effect:
         return [f"{wanted} is below the noise floor; {quieter}"]
     return []

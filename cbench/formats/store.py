@@ -49,7 +49,7 @@ class StoreReader(ResultReader):
 def _of_group(group: Group) -> TestSample:
     """Of calibrated cycles the trials whose chains agree, where these are enough in some process."""
     host = group.series[0].run.host
-    processes, cannot_tell = [trials for series in group.series for trials in series.processes], ""
+    processes, cannot_tell = list(group.processes), ""
     if group.unit == CALIBRATED_UNIT:
         agreeing = [(trials, tuple(each for each in trials if kept(each.trial))) for trials in processes]
         enough = [some for trials, some in agreeing if some and len(some) >= needed(len(trials))]

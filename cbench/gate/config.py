@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cbench.ab.layouts import FREE, MOST_LAYOUTS, PROGRAM
 from cbench.ab.options import AbOptions, Arm, check
 from cbench.ab.revisions import commit_of, repository_of
 from cbench.compare.result import share
@@ -15,23 +17,18 @@ from cbench.study.config import profile_of, text_of, whole_of
 from cbench.study.toml_table import TomlTable
 from quiet import UsageError
 
-RESULTS, SEED = "{results}", "{seed}"
-MOST_LAYOUTS = 100
+RESULTS = "{results}"
 OLD, NEW = "old", "new"
 THRESHOLD, BUDGET_S = "1%", 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
-    """`arms`: old and new, and how they run.
-
-    `layouts`: builds of each revision, each with another SEED.
-    """
+    """`arms`: old and new, and how they run."""
 
     path: Path
     arms: AbOptions
     rule: GateRule
-    layouts: int = 1
 
     @property
     def reads_results(self) -> bool:
@@ -65,30 +62,34 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
         budget=table.number("budget_s", BUDGET_S, 0.1, MOST_SECONDS),
         seed=table.whole("seed", 1, 0, 2**63 - 1),
         blocks=table.whole("blocks", 1, 1, 1_000_000) if table.has("blocks") else None,
+        layouts=table.whole("layouts", 1, 1, MOST_LAYOUTS),
+        preset=table.text("preset", FREE),
     )
     try:
         threshold = share(table.text("threshold", THRESHOLD))
     except UsageError as error:
         raise table.error("threshold", str(error).partition(": ")[2]) from None
     confirm = table.flag("confirm", True)
-    layouts = table.whole("layouts", 1, 1, MOST_LAYOUTS)
-    if layouts > 1 and SEED not in build:
-        raise table.error("layouts", f"needs {SEED} in `build`: without it, all builds are the same")
     if profile is not None:
         table.text("profile", "")
     table.end()
-    if build and not run:
-        raise table.error("build", 'is for git revisions, which `run` measures: add run = "COMMAND"')
+    if build and not run and not any(PROGRAM in (text or "") for text in texts.values()):
+        raise table.error("build", f'is for git revisions, which `run` measures (run = "COMMAND"), and for {PROGRAM}')
     arms = [Arm(name, text or "") for name, text in texts.items()]
     if run:
         repository, prefix = repository_of(base.folder)
         base = replace(base, repository=repository, prefix=prefix)
         arms = [Arm(name, run, _commit(repository, table, name, text or "")) for name, text in texts.items()]
-    config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm), layouts)
+    config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm))
     without = [arm.name for arm in config.arms.arms if RESULTS not in arm.text]
     if config.reads_results and without:
         raise table.error(without[0], f"has no {RESULTS}, the other arm has: both write results, or none does")
-    check(config.arms)
+    try:
+        check(config.arms)
+    except UsageError as error:
+        if option := re.match(r"--(layouts|preset|build):? ", str(error)):
+            raise table.error(option[1], str(error)[option.end() :]) from None
+        raise
     return config
 
 

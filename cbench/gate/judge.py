@@ -8,7 +8,7 @@ how its tests were chosen, so the chance of any false regression is at most ALPH
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import exp, expm1, log1p
 
@@ -28,7 +28,8 @@ class JudgedTest:
 
     `delta_pct`: by how much new is worse, a rate by its inverse; `interval_pct` None: too few blocks for its level.
     `floor_pct`: by how much old may differ from its own copy. `detectable_pct`: the smallest regression that these
-    blocks would have shown with the probability of the rule, None where that is not known. `session`: 1 or 2.
+    blocks would have shown with the probability of the rule, None where that is not known. `layouts`: builds that they
+    measured. `session`: 1 or 2.
     """
 
     name: str
@@ -40,25 +41,27 @@ class JudgedTest:
     floor_pct: float
     detectable_pct: float | None
     blocks: int
+    layouts: int
     session: int
 
 
 def judge(session: GateSession, rule: GateRule, suspects: Collection[str] | None = None) -> list[JudgedTest]:
     """The tests of the first session, or the `suspects` in the second; improvements at ALPHA together."""
     mine = [test for test in session.tests if suspects is None or test.name in suspects]
-    return [_judged(test, session.orders, rule, len(mine), suspects is not None) for test in mine]
+    return [_judged(test, session, rule, len(mine), suspects is not None) for test in mine]
 
 
 def _judged(
     test: SessionTest,
-    orders: Sequence[Sequence[int]],
+    session: GateSession,
     rule: GateRule,
     tests: int,
     again: bool,
 ) -> JudgedTest:
     rate = is_rate(test.unit)
     values = [[1 / value for value in row] for row in test.values] if rate else test.values
-    analysis = analyze(values, orders, rule.alpha(tests, again), rule.power)
+    orders, layouts = session.orders, session.layouts
+    analysis = analyze(values, orders, rule.alpha(tests, again), rule.power, layouts)
     arm = analysis.arms[NEW_ARM]
     smallest = analysis.detectable.effect if analysis.detectable else None
     if arm.outcome == TOO_FEW:
@@ -66,9 +69,8 @@ def _judged(
     elif arm.outcome == SLOWER and arm.shift.high >= log1p(rule.threshold):
         outcome = SUSPECTED
     else:
-        strict = analyze(values, orders, together(tests)).arms[NEW_ARM] if arm.outcome == FASTER else arm
-        improved = strict.outcome == FASTER
-        outcome = IMPROVEMENT if improved else PASSED
+        strict = analyze(values, orders, together(tests), layouts=layouts) if arm.outcome == FASTER else None
+        outcome = IMPROVEMENT if strict and strict.arms[NEW_ARM].outcome == FASTER else PASSED
     return JudgedTest(
         name=test.name,
         unit=test.unit,
@@ -79,5 +81,6 @@ def _judged(
         floor_pct=100 * expm1(analysis.floor),
         detectable_pct=None if smallest is None else 100 * (exp(smallest) - 1),
         blocks=analysis.blocks,
+        layouts=layouts,
         session=2 if again else 1,
     )

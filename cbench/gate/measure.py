@@ -12,14 +12,14 @@ from pathlib import Path
 from statistics import median
 
 from cbench.ab.analyze import detectable
-from cbench.ab.arms import StagedArms, stage
+from cbench.ab.arms import StagedArms, stage_layouts
 from cbench.ab.design import EFFECT, order_of
 from cbench.ab.options import AbOptions
 from cbench.ab.run import checked, external_options
 from cbench.ab.workspace import workspace
 from cbench.external.measure import CommandSeries, CommandSession, Show, seldom, session
 from cbench.formats.registry import read
-from cbench.gate.config import RESULTS, SEED, GateConfig
+from cbench.gate.config import RESULTS, GateConfig
 from cbench.gate.rule import GateRule
 from cbench.model import Trial
 from quiet import UsageError
@@ -44,7 +44,8 @@ class GateSession:
     """`orders`: by block the arms in the order in which they ran. `left_out`: by test why it cannot be judged.
 
     `only_in_old`, `only_in_new`: tests. `not_copied`: why the copy is old itself. `ended`: blocks, effect or budget.
-    `trials`: every run of the blocks, with what disturbed it.
+    `trials`: every run of the blocks, with what disturbed it. `layouts`: builds of both arms that the blocks take in
+    turn.
     """
 
     tests: tuple[SessionTest, ...]
@@ -56,6 +57,7 @@ class GateSession:
     ended: str
     seconds: float
     trials: tuple[Trial, ...] = ()
+    layouts: int = 1
 
 
 def measure(
@@ -73,22 +75,12 @@ def measure(
     options = replace(config.arms, seed=seed)
     with workspace(None, resumed=False) as folder:
         target = folder / "results"
-        layouts = [_staged(options, config.layouts, number, folder, target, tell) for number in range(config.layouts)]
+        layouts = [_with_target(staged, target, options.shell) for staged in stage_layouts(options, folder, show, tell)]
         with session(external_options(options, layouts[0]), tell) as here:
-            layouts = [checked(staged, here, "") for staged in layouts]
+            layouts = [*checked(layouts, here, "")]
             runs = _Runs(config, layouts, here, target, keep)
             orders, ended, seconds = _blocks(runs, options, config.rule, tests, seldom(show))
     return runs.session(orders, layouts[0].not_copied, ended, seconds)
-
-
-def _staged(
-    options: AbOptions, layouts: int, number: int, folder: Path, target: Path, tell: Callable[[str], None]
-) -> StagedArms:
-    """The arms in one layout, from 0."""
-    place = folder / f"layout{number}"
-    place.mkdir()
-    seeded = replace(options, build=options.build.replace(SEED, str(options.seed * layouts + number)))
-    return _with_target(stage(seeded, place, tell), target, options.shell)
 
 
 def _with_target(staged: StagedArms, target: Path, shell: bool) -> StagedArms:
@@ -195,6 +187,7 @@ class _Runs:
             ended=ended,
             seconds=seconds,
             trials=tuple(self.trials),
+            layouts=min(len(self._layouts), len(self.blocks)),
         )
 
 
@@ -209,8 +202,9 @@ def _blocks(
         if len(orders) == look:
             look = rule.next_look(look)
             mine = [each for each in runs.usable()[0] if tests is None or each.name in tests]
-            alpha = gate.alpha(len(mine), again=tests is not None)
-            if mine and all(rule.enough(detectable(each.values, orders, alpha, gate.power)) for each in mine):
+            alpha, layouts = gate.alpha(len(mine), again=tests is not None), options.layouts
+            found = [detectable(each.values, orders, alpha, gate.power, layouts) for each in mine]
+            if found and all(rule.enough(each) for each in found):
                 why = EFFECT
                 break
         order = order_of(len(orders), len(ARMS), options.seed)

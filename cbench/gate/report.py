@@ -17,7 +17,8 @@ SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
 def sentence(test: JudgedTest) -> str:
     """What is known of a test, without its name."""
     if test.outcome == CANNOT_JUDGE or test.interval_pct is None:
-        return f"{test.blocks} blocks are too few; raise budget_s"
+        few = f"{test.blocks} blocks are too few; raise budget_s"
+        return few if test.layouts == 1 else f"{test.layouts} layouts are too few; raise layouts"
     low, high = test.interval_pct
     span = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
     floor = f"old differs from its own copy by at most {test.floor_pct:.2g} %"
@@ -45,8 +46,11 @@ def lines(result: GateResult) -> list[str]:
     rows += [f"  only in new: {printable(name)}" for name in result.only_in_new]
     rows += [f"  {text}" for text in (power(result),) if text]
     for number, each in enumerate(result.sessions, 1):
+        layouts = f" of {each.layouts} layouts" if each.layouts > 1 else ""
         copied = f"; the copy is old itself: {each.not_copied}" if each.not_copied else ""
-        rows.append(f"  session {number}: {each.blocks} blocks in {each.seconds:.3g} s, ended by {each.ended}{copied}")
+        rows.append(
+            f"  session {number}: {each.blocks} blocks{layouts} in {each.seconds:.3g} s, ended by {each.ended}{copied}"
+        )
         rows.append(f"    {disturbed_line(each.polluted, each.runs, each.causes)}")
     return rows
 

@@ -37,6 +37,7 @@ class SessionFacts:
     """
 
     blocks: int
+    layouts: int
     seconds: float
     ended: str
     seed: int
@@ -118,13 +119,16 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    return replace(test, outcome=REGRESSION if test.outcome == SUSPECTED else NOT_CONFIRMED)
+    """By the second session: what it cannot judge is neither confirmed nor cleared."""
+    confirmed = {SUSPECTED: REGRESSION, CANNOT_JUDGE: CANNOT_JUDGE}
+    return replace(test, outcome=confirmed.get(test.outcome, NOT_CONFIRMED))
 
 
 def _facts(session: GateSession, seed: int) -> SessionFacts:
     trials = session.trials
     return SessionFacts(
         blocks=len(session.orders),
+        layouts=session.layouts,
         seconds=session.seconds,
         ended=session.ended,
         seed=seed,

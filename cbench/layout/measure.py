@@ -10,16 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cbench.ab.layouts import ENVIRONMENT, PROGRAM, DrawnLayout, build_program, draw
 from cbench.ab.workspace import workspace
 from cbench.external.measure import CommandSeries, Show, seldom, session
 from cbench.external.options import ExternalCommand, ExternalOptions, program, split_command
-from cbench.layout.options import ENVIRONMENT, PROGRAM, DrawnLayout, LayoutOptions, draw
+from cbench.layout.options import LayoutOptions
 from cbench.model import Trial
 from cbench.stats.random_draws import Stream
-from cbench.study.process.run_command import CommandError, run_checked
-from quiet import UsageError
 
-BUILD_S = 24 * 3600.0
 FEWEST_BLOCKS = 5
 PADDING = "CBENCH_LAYOUT"
 
@@ -74,20 +72,15 @@ def _built(options: LayoutOptions, number: int, folder: Path, show: Show) -> tup
     place = folder / f"build{number:04}"
     place.mkdir()
     target = place / "program"
-    layout = draw(options, number, str(target))
-    if layout.build:
-        try:
-            run_checked(layout.build, os.getcwd(), os.environ, BUILD_S)
-        except CommandError as error:
-            raise UsageError(f"--build ({layout.text}): {error}") from None
-        if not os.access(target, os.X_OK):
-            raise UsageError(f"--build ({layout.text}): wrote no executable file {PROGRAM}")
+    layout = draw(options.preset, options.seed, number, options.objects)
+    if options.build:
+        build_program(layout.command(options.build, target), layout.text, os.getcwd(), target)
     text = (options.run or PROGRAM).replace(PROGRAM, shlex.quote(str(target)))
     argv = split_command(text, False, "--run")
     path = program(argv[0], os.environ.get("PATH"))
     environment = ((PADDING, "x" * layout.padding),) if options.preset == ENVIRONMENT else ()
     command = ExternalCommand(f"build {number}", path, tuple(argv), environment=environment)
-    return command, layout, _digest(target if layout.build else Path(path))
+    return command, layout, _digest(target if options.build else Path(path))
 
 
 def _digest(path: Path) -> str:

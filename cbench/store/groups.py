@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cbench.store.records import NO_CPU, StoredSeries
+from cbench.store.records import LAYOUT, NO_CPU, Stored, StoredSeries
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,17 @@ class Group:
     unit: str
     counter: str
     series: tuple[StoredSeries, ...]
+
+    @property
+    def processes(self) -> tuple[tuple[Stored, ...], ...]:
+        """The trials, process by process; those of one build together where builds vary: they share its layout."""
+        units: dict[object, list[Stored]] = {}
+        for series in self.series:
+            for at, trials in enumerate(series.processes):
+                layout = trials[0].counts.get(LAYOUT) if trials else None
+                key = (series.number, at) if layout is None else (LAYOUT, series.facts.get("comparison"), layout)
+                units.setdefault(key, []).extend(trials)
+        return tuple(map(tuple, units.values()))
 
 
 def grouped(series: Sequence[StoredSeries]) -> list[Group]:

@@ -11,6 +11,8 @@ from cbench.model import Trial
 
 EACH_TRIAL = "each trial"
 """The fact `processes` of a series of a command."""
+LAYOUT = "layout"
+"""The count of a trial: the number of the build that was measured, where one arm has several."""
 NO_CPU = -1
 """The CPU of a series that was not measured on a single one."""
 

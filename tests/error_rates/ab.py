@@ -65,6 +65,8 @@ ALIKE: dict[str, Simulated] = {
     "skewed (lognormal)": Simulated(noise=skewed),
     "the host drifts by 1 % from run to run": Simulated(drift=0.01),
     "the second position is 3 % slower": Simulated(second=0.03),
+    "6 layouts that differ by 3 %, 60 blocks": Simulated(layouts=6, layout=0.03, blocks=60),
+    "12 layouts that differ by 3 %, a block each": Simulated(layouts=12, layout=0.03, blocks=12),
 }
 
 RATES: tuple[Rate, ...] = (

@@ -37,6 +37,7 @@ RATES: tuple[Rate, ...] = (
     Rate(NULL, "noise of 1 %", red(SimulatedGate(noise=normal)), 0, 5),
     Rate(NULL, "heavy tails (Student's t, 2 degrees of freedom)", red(SimulatedGate(noise=heavy_tailed)), 0, 5),
     Rate(NULL, "skewed (lognormal)", red(SimulatedGate(noise=skewed)), 0, 5),
+    Rate(NULL, "20 layouts of each, which differ by 1 %", red(SimulatedGate(layout=0.01, layouts=20)), 0, 5, 0.3),
     Rate(POWER, "noise of 0.5 %", found(SimulatedGate(slower=0.01)), 80, 100, 0.3),
     Rate(POWER, "the second position is 3 % slower", found(SimulatedGate(slower=0.01, second=0.03)), 80, 100, 0.3),
     Rate(POWER, "noise of 1 %", found(SimulatedGate(slower=0.01, noise=normal)), 80, 100, 0.3),

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp
 
 import pytest
 
-from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, WITHIN_FLOOR, BlockAnalysis, analyze, detectable
+from cbench.ab.analyze import (
+    FASTER,
+    SLOWER,
+    TOO_FEW,
+    WITHIN_FLOOR,
+    BlockAnalysis,
+    analyze,
+    detectable,
+    fewest_layouts,
+)
 from cbench.ab.design import order_of
 from tests.cbench.ab.simulated import Simulated, heavy_tailed, skewed
 
@@ -28,8 +38,14 @@ def claims(analysis: BlockAnalysis) -> bool:
         Simulated(drift=0.01),
         Simulated(second=0.03),
         Simulated(after_b=0.03, budget=60),
+        Simulated(layouts=6, layout=0.03, blocks=60),
+        Simulated(layouts=10, layout=0.03, blocks=100),
+        Simulated(layouts=12, layout=0.03, blocks=12),
     ],
-    ids=["quiet", "few", "five arms", "heavy tails", "skewed", "drift", "position", "predecessor"],
+    ids=[
+        *("quiet", "few", "five arms", "heavy tails", "skewed", "drift", "position", "predecessor"),
+        *("six layouts", "ten layouts", "a block a layout"),
+    ],
 )
 def test_identical_arms_are_not_called_different(simulated: Simulated) -> None:
     assert sum(claims(simulated.analysis(number)) for number in range(STUDIES)) <= 1
@@ -116,3 +132,37 @@ def test_times_without_any_noise_are_analyzed() -> None:
     found = detectable(times, orders)
     assert found is not None
     assert found.effect == 0
+
+
+def test_an_interval_over_layouts_includes_their_variance() -> None:
+    simulated = Simulated(b=0.01, layouts=10, layout=0.02, blocks=100)
+    found = [simulated.analysis(number).arms[0].shift for number in range(STUDIES)]
+    assert sum(each.low <= 0.01 <= each.high for each in found) >= 0.8 * STUDIES
+    conditional = [replace(simulated, layout=0.0).analysis(number).arms[0].shift for number in range(STUDIES)]
+    assert sum(each.half_width for each in found) > 3 * sum(each.half_width for each in conditional)
+
+
+def test_a_difference_that_all_layouts_have_is_found() -> None:
+    found = [Simulated(b=0.1, layouts=10, layout=0.02, blocks=60).analysis(number) for number in range(STUDIES)]
+    assert sum(claims(each) for each in found) >= 0.9 * STUDIES
+    assert {(each.blocks, each.layouts, each.units) for each in found} == {(60, 10, 10)}
+
+
+def test_more_blocks_of_the_same_layouts_do_not_show_what_more_layouts_would() -> None:
+    few, many = (Simulated(layouts=8, layout=0.03, blocks=blocks).analysis(1).detectable for blocks in (48, 480))
+    assert few is not None
+    assert many is not None
+    assert many.effect > few.effect / 2  # the blocks are ten times as many
+    assert many.units == 8
+    assert many.units_for(many.effect / 2) == 32
+
+
+def test_layouts_are_too_few_where_no_level_is_attained() -> None:
+    assert [fewest_layouts(arms) for arms in (3, 4, 6, 21)] == [6, 7, 8, 10]
+    assert Simulated(b=0.5, layouts=5, blocks=100).analysis(1).arms[0].outcome == TOO_FEW
+    assert Simulated(b=0.5, layouts=6, blocks=100).analysis(1).arms[0].outcome == SLOWER
+
+
+def test_layouts_that_were_not_reached_are_not_counted() -> None:
+    analysis = analyze(*rows(7, 0.5), layouts=10)
+    assert (analysis.blocks, analysis.layouts) == (7, 7)

@@ -18,6 +18,7 @@ import pytest
 from tests.cbench.running import CBENCH, cbench, comes, error_line
 
 KEYS = {
+    *("layouts", "distinct_builds", "layouts_needed"),
     *("counter", "host", "spawn", "baseline", "blocks", "seconds", "ended", "effect", "seed", "comparisons", "floor"),
     *("position", "predecessor", "detectable", "blocks_needed", "budget_needed_s", "causes", "polluted", "arms"),
 }

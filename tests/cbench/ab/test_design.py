@@ -71,4 +71,4 @@ def test_a_number_of_blocks_is_measured_also_when_the_effect_could_be_found() ->
     assert StoppingRule(arms=3, effect=0.01, budget_s=1, strict=False).enough(found)
     assert not StoppingRule(arms=3, effect=0.01, budget_s=1, strict=False, blocks=50).enough(found)
     assert not StoppingRule(arms=3, effect=0.0005, budget_s=1, strict=False).enough(found)
-    assert found.blocks_for(0.0005) == 48
+    assert found.units_for(0.0005) == 48

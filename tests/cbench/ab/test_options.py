@@ -31,6 +31,19 @@ def make(
     )
 
 
+def layouts(
+    command: str = "{program}",
+    arms: int = 2,
+    build: str = "cc -DSEED={seed} -o {program}",
+    layouts: int = 10,
+    preset: str = "free",
+    blocks: int | None = None,
+) -> dict[str, object]:
+    """The arguments of make() for arms that are built in many layouts."""
+    base = AbOptions(arms=(), folder="/", build=build, layouts=layouts, preset=preset, blocks=blocks)
+    return {"arms": [f"a{number}={command}" for number in range(arms)], "base": base}
+
+
 def test_each_word_is_an_arm_and_the_same_again_has_a_number() -> None:
     assert [arm.name for arm in make("./a -n 3", "./b", "./b").arms] == ["./a -n 3", "./b", "./b #2"]
 
@@ -81,6 +94,16 @@ def test_a_file_of_variables_that_is_none_is_refused(tmp_path: Path) -> None:
         ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a share such as 1%"),
         ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: from 0.01% to 100%"),
         ({"base": AbOptions(arms=(), folder="/", build="make"), "arms": ["a=x", "b=x"]}, "--build is for revisions"),
+        ({"arms": ["a={program}", "b={program}"]}, "--build has no {program}: the path of the executable"),
+        (layouts(build="make {program}"), "--build has no {seed}: without it, all builds of preset free are the same"),
+        (layouts(preset="lld"), "--build has no {layout}: without it, all builds of preset lld"),
+        (layouts(preset="environment"), "--preset 'environment': one of alignment, lld, mold, go, free"),
+        (layouts(layouts=5), "--layouts 5: from 6, below which no difference can be shown, to 200"),
+        (layouts(layouts=6, arms=3), "--layouts 6: from 7"),
+        (layouts(layouts=201), "--layouts 201: from 6"),
+        (layouts(blocks=9), "--layouts 10: more than --blocks 9; a block has one layout"),
+        (layouts(command="./x"), "--build is for revisions (--revision NAME=REV) and for arms with {program}"),
+        (layouts(command="./x", build=""), "--layouts: a0 is not built; name a revision, or {program} in its command"),
         (
             {"base": AbOptions(arms=(), folder="/", budget=-1), "arms": ["a=x", "b=x"]},
             "--budget -1: a number",
@@ -106,3 +129,8 @@ def test_shares_are_percentages_or_plain_numbers() -> None:
 def test_without_a_budget_it_takes_three_seconds_for_each_given_arm() -> None:
     rule = make("./a", "./b").rule
     assert (rule.budget_s, rule.strict, rule.arms, rule.first_look) == (6.0, False, 3, 12)
+
+
+def test_the_first_look_is_after_each_layout_has_had_a_block() -> None:
+    options = make(**layouts(layouts=20))  # type: ignore[arg-type]
+    assert (options.rule.layouts, options.rule.first_look) == (20, 24)

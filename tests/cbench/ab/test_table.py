@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import exp
 
 import pytest
@@ -28,6 +29,7 @@ def report(
     copy: float = 0.0,
     not_copied: str = "",
     after_new: float = 0.0,
+    layouts: int = 1,
 ) -> AbResult:
     """Of simulated runs of 10 ms: slower, copy: log ratios of ./new and of A'; second: at the second position."""
     draw = random.Random(5)
@@ -52,8 +54,17 @@ def report(
         for arm, name in enumerate(NAMES)
     )
     measured = Measured(every, Counter("wall", "ns", True, ""), frozenset({0}), False, frozenset(), (), "")
-    options = AbOptions(arms=(Arm("./old", "./old"), Arm("./new", "./new")), folder="/")
-    return ab_result(commands_result(measured), options, analyze(times, orders), not_copied, "effect", 2.5)
+    options = AbOptions(arms=(Arm("./old", "./old"), Arm("./new", "./new")), folder="/", layouts=layouts)
+    analysis = analyze(times, orders, layouts=layouts)
+    return ab_result(
+        commands_result(measured),
+        options,
+        analysis,
+        not_copied=not_copied,
+        distinct=layouts,
+        ended="effect",
+        seconds=2.5,
+    )
 
 
 def test_a_difference_is_the_first_line_and_nothing_is_advised() -> None:
@@ -123,3 +134,28 @@ def test_shares_have_the_digits_that_matter() -> None:
         "300 %",
         "1,250 %",
     ]
+
+
+def test_layouts_are_counted_in_the_first_line_and_explained() -> None:
+    found = lines(report(24, slower=0.05, layouts=8))
+    assert " slower than ./old (" in found[0]
+    assert found[0].endswith(", 24 blocks of 8 layouts in 2.5 s")
+    assert "layouts: 8 builds of each arm; the interval is over layouts" in found
+    assert "layouts: 8 builds" not in "".join(lines(report(24)))
+
+
+def test_builds_that_are_the_same_bytes_are_counted() -> None:
+    result = replace(report(24, layouts=8), distinct_builds=3)
+    assert "layouts: 8 builds of each arm (3 differ by their bytes); the interval is over layouts" in lines(result)
+
+
+def test_more_layouts_are_advised_where_blocks_of_the_same_would_not_help() -> None:
+    result = report(24, noise=0.02, layouts=8)
+    assert result.blocks_needed is None
+    assert result.layouts_needed is not None
+    assert result.budget_needed_s is not None
+    assert result.layouts_needed > 8
+    few = replace(result, layouts_needed=43, budget_needed_s=130)
+    assert lines(few)[-1] == "to find 1 % takes about 43 layouts: --layouts 43 --budget 130"
+    many = replace(result, layouts_needed=2000)
+    assert lines(many)[-1] == "to find 1 % takes more than 200 layouts, the most that can be built"

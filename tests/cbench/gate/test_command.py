@@ -27,6 +27,9 @@ COMMAND = f"{sys.executable} -S suite.py {{results}} 1.0"
 SLOWER = f"{sys.executable} -S suite.py {{results}} 1.05"
 
 
+PROGRAMS = "old = '{program}'\nnew = '{program} -v'\nlayouts = 6\n"
+
+
 def gate(folder: Path, *options: str, text: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "suite.py").write_text(SUITE)
     written = text or f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n"
@@ -79,12 +82,23 @@ def test_revisions_are_built_and_compared_and_the_repository_stays_as_it_is(tmp_
     done = cbench("gate", str(file))
     assert done.returncode == 1, done.stderr
     assert "regression: BenchmarkT1" in done.stdout
-    file.write_text(file.read_text().replace("echo import sys;", "echo import sys; echo \\# {seed};") + "layouts = 2\n")
+    file.write_text(file.read_text().replace("echo import sys;", "echo import sys; echo \\# {seed};") + "layouts = 6\n")
     done = cbench("gate", str(file))
     assert done.returncode == 1, done.stderr
     assert "regression: BenchmarkT1" in done.stdout
+    assert "session 2: 12 blocks of 6 layouts in " in done.stdout
     file.unlink()
     assert (git("status", "--porcelain", "--branch"), git("worktree", "list")) == before
+
+
+@pytest.mark.slow
+def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
+    build = "printf '#!/bin/sh\\n# %s\\nsleep $1\\n' {seed} >{program} && chmod +x {program}"
+    text = f'old = \'{{program}} 0.01\'\nnew = \'{{program}} 0.05\'\nlayouts = 6\nblocks = 12\nbuild = """{build}"""\n'
+    done = gate(tmp_path, text=text.replace("\\", "\\\\"))
+    assert done.returncode == 1, done.stderr
+    assert "regression: wall time: +" in done.stdout
+    assert "session 1: 12 blocks of 6 layouts in " in done.stdout
 
 
 @pytest.mark.slow
@@ -115,7 +129,11 @@ def test_the_script_for_ci_ends_as_the_gate_does_and_adds_the_summary(tmp_path: 
         ("old = 'true'\nnew = 'true'\nthreshold = '3'\n", "gate.toml:3: threshold: "),
         ("old = 'true'\nnew = 'true'\nbuild = 'make'\n", "gate.toml:3: build: is for git revisions"),
         ("old = 'true {results}'\nnew = 'true'\n", "gate.toml:2: new: has no {results}, the other arm has"),
-        ("old = 'true'\nnew = 'true'\nlayouts = 3\n", "gate.toml:3: layouts: needs {seed} in `build`"),
+        ("old = 'true'\nnew = 'true'\nlayouts = 3\n", "gate.toml:3: layouts: 3: from 6, below which no difference"),
+        ("old = 'true'\nnew = 'true'\nlayouts = 6\n", "gate.toml:3: layouts: old is not built; name a revision"),
+        (PROGRAMS + "build = 'cc -o {program}'\n", "gate.toml:4: build: has no {seed}: without it, all builds"),
+        (PROGRAMS + "build = 'cc {seed}'\n", "gate.toml:4: build: has no {program}: the path of the executable"),
+        (PROGRAMS + "preset = 'luck'\nbuild = 'cc -o {program}'", "gate.toml:4: preset: 'luck': one of alignment, lld"),
         ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
         ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: from 0.1"),
         ("old = 'no-such-program'\nnew = 'true'\n", "no-such-program"),

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cbench.gate import result
+from cbench.gate.config import load
 from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, PASSED, SUSPECTED, judge
+from cbench.gate.measure import GateSession
+from cbench.gate.report import sentence
 from tests.cbench.gate.simulated import RULE, SimulatedGate
 
 FIXED = SimulatedGate(blocks=24)
@@ -65,3 +71,35 @@ def test_too_few_blocks_cannot_judge() -> None:
     (judged, *_) = judge(SimulatedGate(blocks=3).session(5), RULE)
     assert judged.outcome == CANNOT_JUDGE
     assert judged.interval_pct is None
+
+
+def test_builds_that_differ_by_their_layout_alone_stay_green() -> None:
+    one, many = (SimulatedGate(blocks=30, layout=0.03, layouts=layouts) for layouts in (1, 10))
+    shown = [one.suspects(one.session(number)) for number in range(5)]
+    assert all(len(each) >= 5 for each in shown)  # of 20: what one build of each revision shows
+    assert sum(len(many.suspects(many.session(number))) for number in range(5)) <= 5  # 100 tests at 5 %, on one side
+
+
+def test_too_few_layouts_cannot_judge_and_more_blocks_are_not_advised() -> None:
+    session = SimulatedGate(blocks=60, layouts=6).session(5)
+    (judged, *_) = judge(session, RULE, {test.name for test in session.tests})
+    assert judged.outcome == CANNOT_JUDGE
+    assert sentence(judged) == "6 layouts are too few; raise layouts"
+
+
+def test_a_suspect_that_the_second_session_cannot_judge_is_not_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(_config: object, seed: int, tests: frozenset[str] | None, *_: object) -> GateSession:
+        session = SimulatedGate(blocks=30, layouts=6).session(seed)
+        slower = [
+            replace(test, values=tuple((a, copy, 1.05 * b) for a, copy, b in test.values)) for test in session.tests
+        ]
+        return replace(session, tests=tuple(slower))
+
+    monkeypatch.setattr(result, "measure", measured)
+    file = tmp_path / "gate.toml"
+    file.write_text("old = 'true'\nnew = 'true'\n")
+    judged = result.run(load(file), None, lambda *_: None, lambda _: None)
+    assert {test.outcome for test in judged.tests} == {CANNOT_JUDGE}  # 20 suspects at 5 % together, of six layouts
+    assert judged.exit_code == 2

@@ -1,4 +1,4 @@
-"""Layouts are drawn from the seed; options that draw nothing are refused."""
+"""Options that draw nothing are refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cbench.layout.options import LayoutOptions, draw
+from cbench.layout.options import LayoutOptions
 from quiet import UsageError
 
 FREE = LayoutOptions(
@@ -23,35 +23,6 @@ FREE = LayoutOptions(
     timeout=None,
     seed=1,
 )
-
-
-def test_a_layout_is_the_same_for_a_seed_and_another_for_each_build() -> None:
-    assert draw(FREE, 3, "/x y/p") == draw(FREE, 3, "/x y/p")
-    commands = {draw(FREE, number, "/x y/p").build for number in range(5)}
-    assert len(commands) == 5
-    assert all(command.startswith("cc -DSEED=") and command.endswith("-o '/x y/p' prog.c") for command in commands)
-    assert draw(replace(FREE, seed=2), 3, "/p") != draw(FREE, 3, "/p")
-
-
-@pytest.mark.parametrize(
-    ("preset", "holds"),
-    [
-        ("alignment", "-falign-functions="),
-        ("lld", "-fuse-ld=lld -Wl,--shuffle-sections=*="),
-        ("mold", "-fuse-ld=mold -Wl,--shuffle-sections="),
-        ("go", "-ldflags=-randlayout="),
-    ],
-)
-def test_a_preset_puts_its_flags_in_the_place_of_layout(preset: str, holds: str) -> None:
-    options = replace(FREE, preset=preset, build="build {layout} -o {program}")
-    assert holds in draw(options, 0, "/p").build
-
-
-def test_objects_are_linked_in_a_drawn_order() -> None:
-    options = replace(FREE, preset="link-order", build="cc -o {program} {objects}", objects=tuple("abcdef"))
-    orders = {tuple(draw(options, number, "/p").build.split()[3:]) for number in range(5)}
-    assert len(orders) > 1
-    assert {tuple(sorted(each)) for each in orders} == {tuple("abcdef")}
 
 
 @pytest.mark.parametrize(

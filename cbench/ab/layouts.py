@@ -1,0 +1,97 @@
+"""Layouts of builds: what is drawn for each, from a seed, and the build command that receives it.
+
+`cbench layout` measures how much they change; `cbench ab` and `cbench gate` take them as blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbench.stats.random_draws import Stream
+from cbench.study.process.run_command import CommandError, run_checked
+from quiet import UsageError
+
+PROGRAM, SEED, LAYOUT, OBJECTS, ARM = "{program}", "{seed}", "{layout}", "{objects}", "{arm}"
+MOST_LAYOUTS = 200
+LONGEST_PADDING = 4096
+"""Bytes of environment: a page, after which the stack begins at the same place in one again."""
+ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
+FREE, ENVIRONMENT, LINK_ORDER = "free", "environment", "link-order"
+PRESETS = {
+    "alignment": "-falign-functions, -falign-loops and -falign-jumps in {layout}, of gcc or clang",
+    "lld": "the order of all sections by lld, in {layout}; compile with -ffunction-sections",
+    "mold": "the same by mold",
+    "go": "the order of functions by Go's linker, in {layout}",
+    LINK_ORDER: "the order of --objects, in {objects}",
+    ENVIRONMENT: "the size of the environment, which moves the stack; nothing is built",
+    FREE: "whatever the build command does with {seed}",
+}
+"""By name what is drawn."""
+FOR_ARMS = tuple(preset for preset in PRESETS if preset not in (LINK_ORDER, ENVIRONMENT))
+"""Those that need a build command alone."""
+BUILD_S = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLayout:
+    """One layout: for people, and what a build command receives. `padding`: bytes that its environment has."""
+
+    text: str
+    seed: int = 0
+    flags: str = ""
+    objects: tuple[str, ...] = ()
+    padding: int = 0
+
+    def command(self, build: str, program: Path, arm: str = "") -> str:
+        """The shell command that builds this layout. `program`: the executable to write."""
+        for name, value in (
+            (PROGRAM, shlex.quote(str(program))),
+            (SEED, str(self.seed)),
+            (LAYOUT, self.flags),
+            (OBJECTS, shlex.join(self.objects)),
+            (ARM, shlex.quote(arm)),
+        ):
+            build = build.replace(name, value)
+        return build
+
+
+def draw(preset: str, seed: int, number: int, objects: Sequence[str] = ()) -> DrawnLayout:
+    """The layout of one build, from 0; the same for all that are built with this seed."""
+    stream = Stream(seed, f"layout {number}")
+    own = stream.below(2**31 - 1) + 1
+    if preset == ENVIRONMENT:
+        padding = stream.below(LONGEST_PADDING)
+        return DrawnLayout(f"{padding} bytes of environment", padding=padding)
+    flags = _flags(preset, own, stream)
+    order = stream.shuffled(objects) if objects else ()
+    return DrawnLayout(flags or " ".join(order) or f"seed {own}", own, flags, order)
+
+
+def placeholder(preset: str) -> str:
+    """What a build command must have, without which all builds are the same."""
+    return {LINK_ORDER: OBJECTS, FREE: SEED}.get(preset, LAYOUT)
+
+
+def build_program(command: str, text: str, folder: str, target: Path) -> None:
+    """Run a build that has to write this executable. Raises UsageError, with `text` for the build."""
+    try:
+        run_checked(command, folder, os.environ, BUILD_S)
+    except CommandError as error:
+        raise UsageError(f"--build ({text}): {error}") from None
+    if not os.access(target, os.X_OK):
+        raise UsageError(f"--build ({text}): wrote no executable file {PROGRAM}")
+
+
+def _flags(preset: str, seed: int, stream: Stream) -> str:
+    if preset == "alignment":
+        names = ("functions", "loops", "jumps")
+        return " ".join(f"-falign-{name}={ALIGNMENTS[stream.below(len(ALIGNMENTS))]}" for name in names)
+    return {
+        "lld": f"-fuse-ld=lld -Wl,--shuffle-sections=*={seed}",
+        "mold": f"-fuse-ld=mold -Wl,--shuffle-sections={seed}",
+        "go": f"-ldflags=-randlayout={seed}",
+    }.get(preset, "")
