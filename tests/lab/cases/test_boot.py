@@ -5,13 +5,13 @@ Five boots: as found; with the profile's command line and its service; as found 
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["grub"], indirect=True)]
 # Beside what is compared there is nothing new.
@@ -22,7 +22,7 @@ WANTED = {"isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"}
 PROFILES = pytest.mark.parametrize("profile", ["bench", "strict"])
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     return boot(machine, SCRIPT, timeout=TIMEOUT_S)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import subprocess
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.lab.harness import cache, debian
 from tests.lab.harness.boot import Machine, Result, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["host-6.1"], indirect=True)]
 TIMEOUT_S = 1800  # ten times what an idle machine takes
@@ -45,7 +45,7 @@ def _archive(made: Path) -> None:
     (made / "busybox").chmod(0o755)
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     try:
         made = cache.make(cache.cache_dir() / "containers" / cache.digest(PACKAGES), _archive)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections import Counter
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from tests.lab.harness import kmod
 from tests.lab.harness.boot import Machine, Result, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.once import once
 
 pytestmark = pytest.mark.lab
 
@@ -77,7 +77,7 @@ def loading(machine: Machine) -> str:
         pytest.skip(f"no lab: {error}")
 
 
-@functools.cache
+@once
 def visit(machine: Machine) -> Result:
     result = boot(machine, loading(machine) + VISIT, timeout=TIMEOUT_S)
     print(f"{machine.name}: {result.seconds:.0f} s with the boot")
@@ -161,7 +161,7 @@ def test_with_interrupts_off_all_trials_of_ten_boots_are_equal(machine: Machine)
     print(f"{BOOTS} boots: {seconds:.0f} s")
 
 
-@functools.cache
+@once
 def isolated(machine: Machine) -> Result:
     result = boot(machine, ISOLATED, timeout=TIMEOUT_S)
     print(f"{machine.name}: {result.seconds:.0f} s with the boot")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
@@ -10,13 +9,14 @@ import pytest
 
 from tests import CHECKOUT
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["host"], indirect=True)]
 SCRIPT = (CHECKOUT / "tests/lab/guest/host.sh").read_text()
 TIMEOUT_S = 900
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     return boot(machine, SCRIPT, timeout=TIMEOUT_S)
 

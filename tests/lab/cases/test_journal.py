@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.lab.guest.journal import SIZES_KIB
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
@@ -17,7 +17,7 @@ SEED = 20241123
 TIMEOUT_S = 2400
 
 
-@functools.cache
+@once
 def report(machine: Machine, what: str) -> dict[str, Any]:
     result = boot(machine, f"python -m tests.lab.guest.journal {what}", timeout=TIMEOUT_S)
     found: dict[str, Any] = json.loads(result.files.get("report.json", "{}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from typing import Any
@@ -14,6 +13,7 @@ from tests.lab.harness import kmod
 from tests.lab.harness.boot import boot
 from tests.lab.harness.debian import PackageError
 from tests.lab.harness.model import Machine
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab]
 on_both_kernels = pytest.mark.parametrize("machine", ["isolated-6.1", "isolated-6.12"], indirect=True)
@@ -39,7 +39,7 @@ REASONS = {
 EXPECTED = {what: reason for reason, requests in REASONS.items() for what in requests}
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     try:
         load = kmod.loading(machine)
@@ -147,7 +147,7 @@ EXACT += f"{RUN} 50 >$LAB_OUT/user && rmmod cbench; dmesg >$LAB_OUT/dmesg"
 CONSTANT = 4  # cycles: what stands between the two reads beside the function, and at its beginning and end
 
 
-@functools.cache
+@once
 def exact(machine: Machine) -> dict[str, str]:
     try:
         load = kmod.loading(machine)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["busy"], indirect=True)]
 
@@ -27,7 +27,7 @@ exit $code
 """
 
 
-@functools.cache
+@once
 def columns(machine: Machine) -> dict[int, dict[str, Any]]:
     """The result of each CPU: 0 is an ordinary one, 2 is isolated."""
     result = boot(machine, SCRIPT, timeout=TIMEOUT_S)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["numa"], indirect=True)]
 SCRIPT = """
@@ -44,9 +43,9 @@ print(*compare(json.load(open("/run/before")), json.load(open("/run/now"))), sep
 """
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
-    result = boot(machine, SCRIPT, timeout=900)
+    result = boot(machine, SCRIPT, timeout=1800)
     assert result.code == 0, result.output
     return result
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from tests.lab.harness import debian, tap
 from tests.lab.harness.boot import Machine, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["net", "net-6.1"], indirect=True)]
 
@@ -29,7 +29,7 @@ def programs() -> list[Path]:
     return [program, library]
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     if why := tap.missing():
         pytest.skip(f"not here: a network device for guests: {why}")

@@ -6,7 +6,6 @@ it, and by one that is a thread of the disturbing process, for what reaches a pr
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import threading
@@ -18,6 +17,7 @@ import pytest
 
 from tests.lab.guest.noise import CPU, STOP_ME, STOP_S, STOPS, TIMERS
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [
     pytest.mark.lab,
@@ -47,7 +47,7 @@ def stop_the_host(line: str) -> None:
         threading.Thread(target=stop).start()
 
 
-@functools.cache
+@once
 def rounds(machine: Machine) -> list[dict[str, Any]]:
     result = boot(machine, f"python -m tests.lab.guest.noise {ROUNDS}", timeout=900, on_line=stop_the_host)
     report = json.loads(result.files.get("report.json", "{}"))

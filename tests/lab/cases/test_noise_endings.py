@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [
     pytest.mark.lab,
@@ -46,7 +46,7 @@ step nobody; setpriv --reuid 65534 --clear-groups quiet noise --cpus 3 --duratio
 """
 
 
-@functools.cache
+@once
 def steps(machine: Machine) -> dict[str, str]:
     result = boot(machine, SCRIPT, timeout=600)
     assert result.code == 0, result.output

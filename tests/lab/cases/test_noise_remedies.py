@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [
     pytest.mark.lab,
@@ -32,7 +32,7 @@ echo $line > $LAB_OUT/line
 """
 
 
-@functools.cache
+@once
 def reports(machine: Machine) -> tuple[dict[str, Any], dict[str, Any], str]:
     result = boot(machine, SCRIPT, timeout=600)
     assert result.code == 0, result.output

@@ -6,7 +6,6 @@ kernel's own analyser, `rtla osnoise`, in the same guest and with the same distu
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from typing import Any
@@ -17,6 +16,7 @@ from quiet.kernel import fragments
 from tests.lab.harness import debian
 from tests.lab.harness.boot import Machine, Result, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["own"], indirect=True)]
 
@@ -38,7 +38,7 @@ def rtla() -> dict[str, str]:
     return {"RTLA": str(root / "usr/bin"), "RTLA_LIBRARIES": str(root / "usr/lib/x86_64-linux-gnu")}
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     try:
         found = rtla()

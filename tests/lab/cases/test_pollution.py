@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 pytestmark = [
     pytest.mark.lab,
@@ -39,7 +39,7 @@ exit $code
 """
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     return boot(machine, SCRIPT, timeout=300)
 

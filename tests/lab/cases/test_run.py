@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 from typing import Any
@@ -13,6 +12,7 @@ from tests import ABSENT
 from tests.lab.harness import debian
 from tests.lab.harness.boot import Machine, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
@@ -23,13 +23,13 @@ python -m tests.lab.guest.run_users >$LAB_OUT/report.json
 """
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     try:
         sudo = debian.programs("sudo", ["sudo"])
     except PackageError as error:
         pytest.skip(f"{ABSENT}sudo: {error}")
-    result = boot(machine, SCRIPT, timeout=1800, env={"SUDO": str(sudo)})
+    result = boot(machine, SCRIPT, timeout=7200, env={"SUDO": str(sudo)})
     assert result.code == 0, result.output
     found: dict[str, Any] = json.loads(result.files["report.json"])
     return found

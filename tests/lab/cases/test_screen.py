@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["cpufreq"], indirect=True)]
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 1800
 FIXED = 0x40000  # ADDR_NO_RANDOMIZE, personality(2)
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     result = boot(machine, "python -m tests.lab.guest.screen", timeout=TIMEOUT_S)
     assert result.code == 0, result.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests import CHECKOUT
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["grub"], indirect=True)]
 SCRIPT = (CHECKOUT / "tests/lab/guest/screen_boots.sh").read_text()
@@ -17,7 +17,7 @@ TIMEOUT_S = 1500
 WORD = "skew_tick=1"
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     return boot(machine, SCRIPT, timeout=TIMEOUT_S)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["host"], indirect=True)]
 SCRIPT = "python3 -P -m tests.lab.guest.services"
@@ -18,7 +18,7 @@ HELD = ("apt-daily.timer", "atd.service", "backup@daily.service", "cron.service"
 GONE = "ActiveState=inactive LoadState=masked"
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     return boot(dataclasses.replace(machine, cpus=3), SCRIPT, timeout=TIMEOUT_S)
 

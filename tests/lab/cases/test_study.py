@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["isolated-6.12"], indirect=True)]
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 1500
 WHERE, HASH, LONG = 0, 1, 2
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     result = boot(machine, "python -m tests.lab.guest.study", timeout=TIMEOUT_S)
     assert result.code == 0, result.output

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["exact"], indirect=True)]
 
@@ -53,7 +53,7 @@ cbench run hash --param n=10000 --trials 1 --warmup 0 --json >$LAB_OUT/hash.json
 NONE, ONCE, BELOW, USER, HASH = range(5)
 
 
-@functools.cache
+@once
 def found(machine: Machine) -> tuple[dict[int, list[float]], dict[str, Any], list[int]]:
     """The values of each test, the host's facts, and what `cbench run` measured."""
     result = boot(machine, SCRIPT, timeout=TIMEOUT_S)

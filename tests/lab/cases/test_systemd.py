@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["host-6.1", "host-own"], indirect=True)]
 PROFILES = pytest.mark.parametrize("profile", ["bench", "strict"])
 TIMEOUT_S = 1200
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     result = boot(machine, "python3 -P -m tests.lab.guest.drive round-trip", timeout=TIMEOUT_S)
     found: dict[str, Any] = json.loads(result.files.get("report.json", "{}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from tests import CHECKOUT
 from tests.lab.harness import cache, debian
 from tests.lab.harness.boot import Machine, Result, boot
 from tests.lab.harness.debian import PackageError
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)]
 
@@ -73,7 +73,7 @@ def _go(made: Path) -> None:
         raise PackageError(f"go build: {done.stderr}")
 
 
-@functools.cache
+@once
 def given() -> dict[str, Path]:
     """What could be built or found here, by the program's name."""
     work = cache.make(cache.cache_dir() / "threads" / cache.digest([path.read_bytes() for path in _sources()]), _built)
@@ -92,7 +92,7 @@ def _built(made: Path) -> None:
     _go(made)
 
 
-@functools.cache
+@once
 def booted(machine: Machine) -> Result:
     try:
         files = given()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pytest
 
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["watched"], indirect=True)]
 
@@ -28,7 +28,7 @@ TOLD = {
 REPAIRED = ("governor", "default", "offline", "partition")
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> dict[str, Any]:
     result = boot(machine, f"python -m tests.lab.guest.watch {IDLE_S}", timeout=900)
     found: dict[str, Any] = json.loads(result.files.get("report.json", "{}"))

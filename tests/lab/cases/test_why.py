@@ -6,7 +6,6 @@ command does to itself.
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from typing import Any
@@ -17,6 +16,7 @@ from tests.lab.cases.test_noise import stop_the_host
 from tests.lab.guest.noise import STOP_S, STOPS, TIMERS
 from tests.lab.guest.why import CPU
 from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
 
 pytestmark = [
     pytest.mark.lab,
@@ -26,9 +26,9 @@ pytestmark = [
 Report = dict[str, Any]
 
 
-@functools.cache
+@once
 def report(machine: Machine) -> Report:
-    result = boot(machine, "python -m tests.lab.guest.why", timeout=900, on_line=stop_the_host)
+    result = boot(machine, "python -m tests.lab.guest.why", timeout=3600, on_line=stop_the_host)
     found: Report = json.loads(result.files.get("report.json", "{}"))
     assert found, result.output
     assert "broke" not in found, found["broke"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 from tests.lab.harness.boot import Machine, Result, boot
+from tests.lab.harness.once import once
 
 # Where it is also watched who runs on the isolated CPUs: with and without isolation from the boot on, both kernels.
 WATCHED = ("isolated-6.1", "isolated-6.12", "plain-6.1", "plain-6.12")
 TIMEOUT_S = 600  # ten times what an idle machine takes
 
 
-@functools.cache
+@once
 def visit(machine: Machine) -> tuple[Result, list[str]]:
     """Boot, say what the machine is, quiet it and put it back; the lines are those that came while it ran."""
     lines: list[str] = []

@@ -100,7 +100,7 @@ def twenty() -> list[dict[str, Any]]:
     ]
     found = []
     for each in running:
-        out, err = each.communicate(timeout=600)
+        out, err = each.communicate(timeout=3000)
         begin, end = ([*out.split(), "0", "0"])[:2]
         found.append({"code": each.returncode, "from": int(begin), "to": int(end), "err": err})
     return found
@@ -116,7 +116,7 @@ def hostile(before: snapshot.Snapshot) -> tuple[list[dict[str, Any]], list[str]]
     listening.listen()
     try:
         command = (sys.executable, "-m", "tests.lab.guest.hostile", str(root.pid), str(other.pid))
-        done = step(as_user("u", *command, PYTHONPATH=os.getcwd()), cwd=os.getcwd(), timeout=1500)
+        done = step(as_user("u", *command, PYTHONPATH=os.getcwd()), cwd=os.getcwd(), timeout=4000)
     finally:
         died = [each.poll() for each in (root, other)]
         for each in (root, other):
