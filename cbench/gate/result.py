@@ -11,7 +11,7 @@ from pathlib import Path
 from cbench.ab.analyze import ALPHA
 from cbench.compare.suite import CANNOT_TELL
 from cbench.external.measure import Show
-from cbench.gate.config import GateConfig
+from cbench.gate.config import GateConfig, keys_named
 from cbench.gate.judge import (
     CANNOT_JUDGE,
     IMPROVEMENT,
@@ -94,15 +94,22 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     """Measure and judge; a second session for what the first one suspects. Raises QuietError."""
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
         raise UsageError(f"--artifacts {artifacts}: is there already; choose a new or empty folder")
+    if artifacts:
+        try:
+            artifacts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--artifacts {artifacts}: {error.strerror}") from None
     inside_profile(config.arms.profile, ",".join(config.arms.cpus), sys.argv[1:])
     seed = config.arms.seed
-    first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
+    with keys_named(config.path):
+        first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
     judged = {test.name: test for test in judge(first, config.rule)}
     facts = [_facts(first, seed)]
     suspects = frozenset(test.name for test in judged.values() if test.outcome == SUSPECTED)
     if config.rule.confirm and suspects:
         tell(f"{len(suspects)} suspected: measuring a second session to confirm or clear")
-        second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
+        with keys_named(config.path):
+            second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
         facts.append(_facts(second, seed + 1))
         again = {test.name: _confirmed(test) for test in judge(second, config.rule, suspects)}
         judged |= {name: again.get(name) or _lost(judged[name], second) for name in suspects}
