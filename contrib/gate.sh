@@ -1,15 +1,39 @@
 #!/bin/sh
-# Runs the gate for a CI job: gate.sh FILE [OPTION...]. Writes gate.md, gate.xml and gate.json to $GATE_OUT (gate-results),
-# appends the summary to $GITHUB_STEP_SUMMARY where that is set, and ends with the gate's exit code.
+# Runs the gate for a CI job: gate.sh FILE [OPTION...]. Writes gate.md, gate.xml, gate.json, gate.log and the raw results
+# (gate.runs) to $GATE_OUT (gate-results), in the place of those of an earlier run. Appends the summary, or the error, to
+# $GITHUB_STEP_SUMMARY where that is set. Ends with the gate's exit code.
+# $GATE_NEW: the revision to judge; $GATE_BASE: a branch, whose merge base with it is the revision to compare with.
 set -u
 file=${1:?the name of gate.toml is missing}
 shift
 out=${GATE_OUT:-gate-results}
 mkdir -p "$out" || exit 2
-cbench gate "$file" "$@" --markdown "$out/gate.md" --junit "$out/gate.xml" --artifacts "$out/runs" --json >"$out/gate.json"
+rm -rf "$out/gate.runs" "$out/gate.md" "$out/gate.xml" "$out/gate.json" "$out/gate.log" || exit 2
+
+gate() {
+	if ! command -v cbench >/dev/null; then
+		echo "cbench is not installed on this runner: it is not in PATH" >&2
+		return 2
+	fi
+	if [ -n "${GATE_BASE:-}" ]; then
+		if ! base=$(git -C "$(dirname "$file")" merge-base "$GATE_BASE" "${GATE_NEW:-HEAD}"); then
+			echo "no merge base of $GATE_BASE and ${GATE_NEW:-HEAD}: fetch the whole history (fetch-depth: 0)" >&2
+			return 2
+		fi
+		set -- --old "$base" "$@"
+	fi
+	if [ -n "${GATE_NEW:-}" ]; then set -- --new "$GATE_NEW" "$@"; fi
+	cbench gate "$file" "$@" --markdown "$out/gate.md" --junit "$out/gate.xml" --artifacts "$out/gate.runs" --json \
+		>"$out/gate.json"
+}
+
+gate "$@" 2>"$out/gate.log"
 code=$?
-if [ -s "$out/gate.md" ]; then
-	cat "$out/gate.md"
-	if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then cat "$out/gate.md" >>"$GITHUB_STEP_SUMMARY"; fi
+cat "$out/gate.log" >&2
+if [ ! -s "$out/gate.md" ]; then
+	code=2 # 1 is a regression, and there is none without a summary
+	printf '**cbench gate: cannot judge**\n\n    %s\n' "$(tail -n 1 "$out/gate.log")" >"$out/gate.md"
 fi
+cat "$out/gate.md"
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then cat "$out/gate.md" >>"$GITHUB_STEP_SUMMARY"; fi
 exit "$code"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,11 +33,15 @@ def gate_command(
 ) -> None:
     """Compare old with new for CI. Ends with 0 when green, 1 on a confirmed regression, 2 when it cannot judge."""
     from cbench.gate import config, report, result, table
-    from quiet import check_savable, save
+    from quiet import UsageError, check_savable, save
 
-    for path, option in ((markdown, "--markdown"), (junit, "--junit")):
+    taken = {os.path.realpath(file): str(file)}
+    for path, option in ((markdown, "--markdown"), (junit, "--junit"), (artifacts, "--artifacts")):
         if path is not None:
-            check_savable(str(path), option)
+            if (other := taken.setdefault(os.path.realpath(path), option)) != option:
+                raise UsageError(f"{option} {path}: the same file as {other}")
+            if path is not artifacts:
+                check_savable(str(path), option)
     gate = config.load(file, old, new, profile)
     with interruptible(), TrialBar() as bar:
         judged = result.run(gate, artifacts, bar.show, tell)

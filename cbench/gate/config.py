@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cbench.ab.layouts import FREE, MOST_LAYOUTS, PROGRAM
+from cbench.ab.layouts import ARM, FREE, LAYOUT, MOST_LAYOUTS, PROGRAM, SEED
 from cbench.ab.options import AbOptions, Arm, check
 from cbench.ab.revisions import commit_of, repository_of
 from cbench.compare.result import share
-from cbench.external.options import MOST_SECONDS
+from cbench.external.options import MOST_SECONDS, split_command
 from cbench.gate.rule import GateRule
 from cbench.study.config import profile_of, text_of, whole_of
 from cbench.study.toml_table import TomlTable
-from quiet import UsageError
+from quiet import QuietError, UsageError
 
 RESULTS = "{results}"
 OLD, NEW = "old", "new"
 THRESHOLD, BUDGET_S = "1%", 300.0
+LEAST_THRESHOLD = 0.0001
+IN_COMMANDS, IN_BUILD = (RESULTS, PROGRAM), (PROGRAM, SEED, LAYOUT, ARM)
+_PLACEHOLDER = re.compile(r"(?<![$@])\{[a-z_]+\}")
+"""Not a shell's ${x}, {a,b} and { x; }, nor git's @{u}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +50,16 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     if not path.exists():
         raise UsageError(f"{path}: no such file; docs/gate.md has an example")
     table = whole_of(text_of(path, "gate", "gate"), str(path))
-    texts = {OLD: old, NEW: new}
-    for key, given in texts.items():
-        written = table.text(key, "" if given else None)
-        texts[key] = given or written
-    run, build = table.text("run", ""), table.text("build", "")
+    given = {OLD: old, NEW: new}
+    texts = {key: table.text(key, "") for key in given}  # also where an option replaces it
+    texts |= {key: text for key, text in given.items() if text}
+    run, build, prepare = (table.text(key, "") for key in ("run", "build", "prepare"))
     base = AbOptions(
         arms=(),
         folder=str(path.absolute().parent),
         build=build,
         shell=table.flag("shell", False),
-        prepare=table.text("prepare", ""),
+        prepare=prepare,
         ignore_failure=table.flag("ignore_failure", False),
         timeout=table.number("timeout_s", MOST_SECONDS, 0.001, MOST_SECONDS) if table.has("timeout_s") else None,
         cpus=table.texts("cpus"),
@@ -65,21 +70,32 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
         layouts=table.whole("layouts", 1, 1, MOST_LAYOUTS),
         preset=table.text("preset", FREE),
     )
-    try:
-        threshold = share(table.text("threshold", THRESHOLD))
-    except UsageError as error:
-        raise table.error("threshold", str(error).partition(": ")[2]) from None
+    threshold = _threshold(table)
     confirm = table.flag("confirm", True)
     if profile is not None:
         table.text("profile", "")
     table.end()
-    if build and not run and not any(PROGRAM in (text or "") for text in texts.values()):
+
+    def wrong(key: str, why: str) -> UsageError:
+        return UsageError(f"--{key}: {why}") if given.get(key) else table.error(key, why)
+
+    commands = {"run": run} if run else texts
+    for key in texts:
+        if not texts[key]:
+            raise wrong(key, "is missing")
+    _check_placeholders({**commands, "build": build, "prepare": prepare}, wrong)
+    for key, text in commands.items():
+        try:
+            split_command(text, base.shell, key)
+        except UsageError as error:
+            raise wrong(key, str(error).removeprefix(f"{key} ")) from None
+    if build and not run and not any(PROGRAM in text for text in texts.values()):
         raise table.error("build", f'is for git revisions, which `run` measures (run = "COMMAND"), and for {PROGRAM}')
-    arms = [Arm(name, text or "") for name, text in texts.items()]
+    arms = [Arm(name, text) for name, text in texts.items()]
     if run:
         repository, prefix = repository_of(base.folder)
         base = replace(base, repository=repository, prefix=prefix)
-        arms = [Arm(name, run, _commit(repository, table, name, text or "")) for name, text in texts.items()]
+        arms = [Arm(name, run, _commit(repository, wrong, name, text)) for name, text in texts.items()]
     config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm))
     without = [arm.name for arm in config.arms.arms if RESULTS not in arm.text]
     if config.reads_results and without:
@@ -87,14 +103,59 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     try:
         check(config.arms)
     except UsageError as error:
-        if option := re.match(r"--(layouts|preset|build):? ", str(error)):
-            raise table.error(option[1], str(error)[option.end() :]) from None
+        text = str(error).replace("more than --blocks ", "more than blocks = ")
+        if option := re.match(r"--(layouts|preset|build):? ", text):
+            raise table.error(option[1], text[option.end() :]) from None
         raise
     return config
 
 
-def _commit(repository: str, table: TomlTable, key: str, revision: str) -> str:
+def _check_placeholders(commands: Mapping[str, str], wrong: Callable[[str, str], UsageError]) -> None:
+    for key, text in commands.items():
+        known = {"build": IN_BUILD, "prepare": ()}.get(key, IN_COMMANDS)
+        for word in _PLACEHOLDER.findall(text):
+            if word not in known:
+                raise wrong(key, f"{word}: unknown; here may be {', '.join(known) or 'no placeholders'}")
+
+
+def _threshold(table: TomlTable) -> float:
+    text = table.text("threshold", THRESHOLD)
+    try:
+        if (threshold := share(text)) >= LEAST_THRESHOLD:
+            return threshold
+    except UsageError:
+        pass
+    raise table.error("threshold", f"{text!r}: from {100 * LEAST_THRESHOLD:g}% to below 100%, such as 1%")
+
+
+def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, revision: str) -> str:
     try:
         return commit_of(repository, revision)
     except UsageError:
-        raise table.error(key, f"{revision!r}: no such revision in {os.path.basename(repository)}") from None
+        raise wrong(key, f"{revision!r}: no such revision in {os.path.basename(repository)}") from None
+
+
+_KEYS = (
+    ("(--ignore-failure measures", "(ignore_failure = true measures"),
+    ("(allow more: --timeout)", "(raise timeout_s)"),
+    ("for a shell's own words and operators add --shell", "for a shell's own words and operators set shell = true"),
+    ("permitted on these CPUs; see --cpu", "permitted on these CPUs; see cpus"),
+    (": --build: ", ": build: "),
+    ("byte for byte: does --build use", "byte for byte: does build use"),
+)
+"""What other commands call options, and the gate keys of its file."""
+_FIRST = re.compile(r"--(build \(|cpu\b)")
+
+
+@contextmanager
+def keys_named(path: Path) -> Iterator[None]:
+    """Errors inside name the keys of this file, not the options of commands that measure in the same way."""
+    try:
+        yield
+    except QuietError as error:
+        text = str(error)
+        for option, key in _KEYS:
+            text = text.replace(option, key)
+        if first := _FIRST.match(text):
+            text = f"{path}: {'cpus:' if first[1] == 'cpu' else first[1]}{text[first.end() :]}"
+        raise type(error)(text) from None

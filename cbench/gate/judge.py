@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from math import exp, expm1, log1p
 
 from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, analyze
-from cbench.compare.suite import is_rate
+from cbench.ab.design import BUDGET
+from cbench.compare.suite import CANNOT_TELL, is_rate
 from cbench.gate.measure import GateSession, SessionTest
 from cbench.gate.rule import GateRule, together
 
 REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
+JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
+"""Outcomes of tests that are shown to be no regression, or in which the threshold would have been found."""
 NEW_ARM = 0  # of the analysis: the only arm that is neither old nor its copy
 
 
@@ -29,7 +32,7 @@ class JudgedTest:
     `delta_pct`: by how much new is worse, a rate by its inverse; `interval_pct` None: too few blocks for its level.
     `floor_pct`: by how much old may differ from its own copy. `detectable_pct`: the smallest regression that these
     blocks would have shown with the probability of the rule, None where that is not known. `layouts`: builds that they
-    measured. `session`: 1 or 2.
+    measured. `session`: 1 or 2. `why`: it cannot be judged, "" where it can.
     """
 
     name: str
@@ -43,6 +46,7 @@ class JudgedTest:
     blocks: int
     layouts: int
     session: int
+    why: str = ""
 
 
 def judge(session: GateSession, rule: GateRule, suspects: Collection[str] | None = None) -> list[JudgedTest]:
@@ -63,14 +67,21 @@ def _judged(
     orders, layouts = session.orders, session.layouts
     analysis = analyze(values, orders, rule.alpha(tests, again), rule.power, layouts)
     arm = analysis.arms[NEW_ARM]
-    smallest = analysis.detectable.effect if analysis.detectable else None
+    # A slowdown that old may have from its own copy is not found, however narrow the intervals are.
+    smallest = max(analysis.detectable.effect, analysis.floor) if analysis.detectable else None
+    limit, why = log1p(rule.threshold), ""
     if arm.outcome == TOO_FEW:
-        outcome = CANNOT_JUDGE
-    elif arm.outcome == SLOWER and arm.shift.high >= log1p(rule.threshold):
+        outcome, why = CANNOT_JUDGE, _too_few(analysis.blocks, session)
+    elif arm.outcome == SLOWER and arm.shift.high >= limit:
         outcome = SUSPECTED
+    elif (
+        arm.outcome == FASTER
+        and analyze(values, orders, together(tests), layouts=layouts).arms[NEW_ARM].outcome == FASTER
+    ):
+        outcome = IMPROVEMENT
     else:
-        strict = analyze(values, orders, together(tests), layouts=layouts) if arm.outcome == FASTER else None
-        outcome = IMPROVEMENT if strict and strict.arms[NEW_ARM].outcome == FASTER else PASSED
+        found = smallest is not None and smallest <= limit
+        outcome = PASSED if found or arm.shift.high < limit else CANNOT_TELL
     return JudgedTest(
         name=test.name,
         unit=test.unit,
@@ -83,4 +94,11 @@ def _judged(
         blocks=analysis.blocks,
         layouts=layouts,
         session=2 if again else 1,
+        why=why,
     )
+
+
+def _too_few(blocks: int, session: GateSession) -> str:
+    if session.layouts > 1 and (blocks > session.layouts or session.ended != BUDGET):
+        return f"{session.layouts} layouts are too few; raise layouts"
+    return f"{blocks} blocks are too few; raise {'budget_s' if session.ended == BUDGET else 'blocks'}"

@@ -26,6 +26,7 @@ from quiet import UsageError
 
 WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
+IN_FILE_NAME = str.maketrans(" ", "-", "()")
 Values = Mapping[str, tuple[str, float]]
 """Of one run: by test the unit, and the median of its samples."""
 
@@ -111,16 +112,22 @@ class _Runs:
         """A run of each program that does not count."""
         for layout in self._layouts:
             for arm, series in enumerate(layout):
-                self._run(arm, series)
+                self._run(f"{ARMS[arm]}, warm-up", series)
         self.trials.clear()
 
     def block(self, order: tuple[int, ...]) -> None:
         """One run of each arm, in the next layout."""
+        number = len(self.blocks) + 1
         layout = self._layouts[len(self.blocks) % len(self._layouts)]
-        rows: dict[int, Values] = {arm: self._run(arm, layout[arm]) for arm in order}
+        rows: dict[int, Values] = {}
+        for arm in order:
+            rows[arm] = self._run(f"{ARMS[arm]}, run {number}", layout[arm])
+            if self._keep:
+                self._save(self._keep / ARMS[arm].translate(IN_FILE_NAME), number)
         self.blocks.append([rows[arm] for arm in range(len(order))])
 
-    def _run(self, arm: int, series: CommandSeries) -> Values:
+    def _run(self, name: str, series: CommandSeries) -> Values:
+        """`name`: of the run, for messages."""
         if self._target.is_dir():
             shutil.rmtree(self._target)
         self._target.unlink(missing_ok=True)
@@ -129,21 +136,24 @@ class _Runs:
         if not self._config.reads_results:
             return {WALL: (WALL_UNIT, float(trial.value))}
         if not self._target.exists():
-            raise UsageError(f"{ARMS[arm]}: wrote no results: its command has to write the file {RESULTS} stands for")
-        values = {
+            raise UsageError(f"{name}: wrote no results: its command has to write the file {RESULTS} stands for")
+        try:
+            samples = read(self._target)
+        except UsageError as error:
+            why = str(error).removeprefix(f"{self._target}: ").replace(f"{self._target}/", "")
+            raise UsageError(f"{name}: {why}") from None
+        return {
             each.name: (each.unit, float(median(value for process in each.processes for value in process)))
-            for each in read(self._target)
+            for each in samples
         }
-        if self._keep:
-            self._save(arm)
-        return values
 
-    def _save(self, arm: int) -> None:
-        assert self._keep
-        folder = self._keep / ARMS[arm].replace(" ", "-").replace("(", "").replace(")", "")
+    def _save(self, folder: Path, number: int) -> None:
+        """What the last run wrote, or its wall time as a file that `cbench compare` reads."""
         folder.mkdir(parents=True, exist_ok=True)
-        name = folder / f"{len(list(folder.iterdir())):05}"
-        if self._target.is_dir():
+        name = folder / f"{number:05}"
+        if not self._config.reads_results:
+            name.write_text(f"test,unit,process,value\n{WALL},{WALL_UNIT},{number},{self.trials[-1].value}\n")
+        elif self._target.is_dir():
             shutil.copytree(self._target, name)
         else:
             shutil.copyfile(self._target, name)

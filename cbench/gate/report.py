@@ -6,25 +6,30 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from cbench.compare.markdown import code_span, plain_text
+from cbench.compare.suite import CANNOT_TELL
 from cbench.external.table import disturbed_line
-from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, REGRESSION, JudgedTest
-from cbench.gate.result import GateResult
+from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, PASSED, REGRESSION, JudgedTest
+from cbench.gate.result import GateResult, counts
 from quiet import printable
 
 SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
+"""Outcomes that Markdown does not fold."""
+SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
+"""Those that JUnit has no other word for."""
 
 
 def sentence(test: JudgedTest) -> str:
     """What is known of a test, without its name."""
-    if test.outcome == CANNOT_JUDGE or test.interval_pct is None:
-        few = f"{test.blocks} blocks are too few; raise budget_s"
-        return few if test.layouts == 1 else f"{test.layouts} layouts are too few; raise layouts"
+    if test.why or test.interval_pct is None:
+        return test.why
     low, high = test.interval_pct
-    span = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
-    floor = f"old differs from its own copy by at most {test.floor_pct:.2g} %"
-    if test.outcome == NOT_CONFIRMED:
-        return f"suspected in the first session, not confirmed in the second: {span}; {floor}"
-    return f"{span}; {floor}"
+    text = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
+    text += f"; old differs from its own copy by at most {test.floor_pct:.2g} %"
+    if test.outcome == CANNOT_TELL and test.detectable_pct is not None:
+        text += f"; only a slowdown of {test.detectable_pct:.2g} % would have been found"
+    if test.outcome == NOT_CONFIRMED or (test.outcome == CANNOT_TELL and test.session > 1):
+        text = f"suspected in the first session, not confirmed in the second: {text}"
+    return text
 
 
 def power(result: GateResult) -> str:
@@ -40,7 +45,9 @@ def power(result: GateResult) -> str:
 def lines(result: GateResult) -> list[str]:
     """The text: the summary, what is not simply passed, and what could have been found."""
     rows = [f"**{result.counted}**"]
-    rows += [f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in _shown(result)]
+    rows += [
+        f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in result.tests if test.outcome != PASSED
+    ]
     rows += [f"  not judged: {printable(name)}: {why}" for name, why in result.left_out.items()]
     rows += [f"  only in old: {printable(name)}" for name in result.only_in_old]
     rows += [f"  only in new: {printable(name)}" for name in result.only_in_new]
@@ -56,9 +63,9 @@ def lines(result: GateResult) -> list[str]:
 
 
 def markdown(result: GateResult) -> str:
-    """GitHub-flavored Markdown, regressions first, all passed tests folded."""
-    shown = _shown(result)
-    passed = [test for test in result.tests if test not in shown]
+    """GitHub-flavored Markdown, regressions first, all tests that passed or cannot be told folded."""
+    shown = [test for test in result.tests if test.outcome in SHOWN]
+    folded = [test for test in result.tests if test.outcome not in SHOWN]
     rows = [f"**cbench gate: {plain_text(result.counted)}**", ""]
     rows += [*_table(shown), ""] if shown else []
     rows += [f"{plain_text(power(result))}.", ""] if power(result) else []
@@ -69,17 +76,17 @@ def markdown(result: GateResult) -> str:
         f"- session {number}: {plain_text(disturbed_line(each.polluted, each.runs, each.causes))}"
         for number, each in enumerate(result.sessions, 1)
     ]
-    if passed or others:
-        rows += ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
-        rows += [*_table(passed), ""] if passed else []
+    if folded or others:
+        rows += ["<details>", f"<summary>{counts(folded) or 'details'}</summary>", ""]
+        rows += [*_table(folded), ""] if folded else []
         rows += [*others, ""] if others else []
         rows += ["</details>", ""]
     return "\n".join(rows)
 
 
 def junit(result: GateResult) -> str:
-    """JUnit XML: a regression is a failure, a test that cannot be judged is skipped."""
-    skipped = sum(test.outcome == CANNOT_JUDGE for test in result.tests) + len(result.left_out)
+    """JUnit XML: a regression is a failure, a test that cannot be judged, or told, is skipped."""
+    skipped = sum(test.outcome in SKIPPED for test in result.tests) + len(result.left_out)
     root = ElementTree.Element(
         "testsuite",
         name="cbench gate",
@@ -93,17 +100,13 @@ def junit(result: GateResult) -> str:
         case = ElementTree.SubElement(root, "testcase", classname="cbench.gate", name=printable(test.name))
         if test.outcome == REGRESSION:
             ElementTree.SubElement(case, "failure", message=f"regression: {sentence(test)}")
-        elif test.outcome == CANNOT_JUDGE:
-            ElementTree.SubElement(case, "skipped", message=sentence(test))
+        elif test.outcome in SKIPPED:
+            ElementTree.SubElement(case, "skipped", message=f"{test.outcome}: {sentence(test)}")
     for name, why in result.left_out.items():
         case = ElementTree.SubElement(root, "testcase", classname="cbench.gate", name=printable(name))
         ElementTree.SubElement(case, "skipped", message=why)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _shown(result: GateResult) -> list[JudgedTest]:
-    return [test for test in result.tests if test.outcome in SHOWN]
 
 
 def _table(tests: Sequence[JudgedTest]) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbench.ab.analyze import ALPHA
+from cbench.compare.suite import CANNOT_TELL
 from cbench.external.measure import Show
-from cbench.gate.config import GateConfig
+from cbench.gate.config import GateConfig, keys_named
 from cbench.gate.judge import (
     CANNOT_JUDGE,
     IMPROVEMENT,
+    JUDGED,
     NOT_CONFIRMED,
     PASSED,
     REGRESSION,
@@ -26,7 +29,7 @@ from cbench.study.host_check import inside_profile
 from quiet import UsageError
 
 GREEN, RED, NOT_JUDGED = 0, 1, 2
-ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, PASSED)
+ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, CANNOT_TELL, PASSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,50 +65,57 @@ class GateResult:
 
     @property
     def exit_code(self) -> int:
-        """0 green, 1 with a regression, 2 where not one test could be judged."""
+        """0 green, 1 with a regression, 2 where a suspect was not judged again, or not one test could be judged."""
         if self.regressions:
             return RED
-        return GREEN if any(test.outcome != CANNOT_JUDGE for test in self.tests) else NOT_JUDGED
+        outcomes = {test.outcome for test in self.tests}
+        return GREEN if outcomes & set(JUDGED) and CANNOT_JUDGE not in outcomes else NOT_JUDGED
 
     @property
     def counted(self) -> str:
         """The summary in one line."""
         size = len(self.tests)
-        counts = [(outcome, sum(test.outcome == outcome for test in self.tests)) for outcome in ORDER]
-        words = {REGRESSION: "regression", IMPROVEMENT: "improvement"}
-        parts = [
-            f"{count} {words[outcome] + ('s' if count > 1 else '') if outcome in words else outcome}"
-            for outcome, count in counts
-            if count
-        ]
         head = {GREEN: "green", RED: "red", NOT_JUDGED: "cannot judge"}[self.exit_code]
-        return f"{head}: {size} test{'' if size == 1 else 's'}: {', '.join(parts) or 'none in every run'}"
+        return f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'none in every run'}"
+
+
+def counts(tests: Sequence[JudgedTest]) -> str:
+    """How many tests have each outcome."""
+    plural = (REGRESSION, IMPROVEMENT)
+    number = Counter(test.outcome for test in tests)
+    return ", ".join(
+        f"{number[outcome]} {outcome}{'s' if outcome in plural and number[outcome] > 1 else ''}"
+        for outcome in ORDER
+        if number[outcome]
+    )
 
 
 def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
     """Measure and judge; a second session for what the first one suspects. Raises QuietError."""
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
         raise UsageError(f"--artifacts {artifacts}: is there already; choose a new or empty folder")
+    if artifacts:
+        try:
+            artifacts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--artifacts {artifacts}: {error.strerror}") from None
     inside_profile(config.arms.profile, ",".join(config.arms.cpus), sys.argv[1:])
     seed = config.arms.seed
-    first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
+    with keys_named(config.path):
+        first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
     judged = {test.name: test for test in judge(first, config.rule)}
     facts = [_facts(first, seed)]
     suspects = frozenset(test.name for test in judged.values() if test.outcome == SUSPECTED)
     if config.rule.confirm and suspects:
         tell(f"{len(suspects)} suspected: measuring a second session to confirm or clear")
-        second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
+        with keys_named(config.path):
+            second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
         facts.append(_facts(second, seed + 1))
-        again = judge(second, config.rule, suspects)
-        judged |= {test.name: _confirmed(test) for test in again}
-        first = replace(first, left_out={**first.left_out, **second.left_out})
+        again = {test.name: _confirmed(test) for test in judge(second, config.rule, suspects)}
+        judged |= {name: again.get(name) or _lost(judged[name], second) for name in suspects}
     elif suspects:
         judged |= {name: replace(judged[name], outcome=REGRESSION) for name in suspects}
-    every = {
-        name: replace(test, outcome=NOT_CONFIRMED) if test.outcome == SUSPECTED else test
-        for name, test in judged.items()
-    }
-    tests = sorted(every.values(), key=lambda test: (ORDER.index(test.outcome), -test.delta_pct))
+    tests = sorted(judged.values(), key=lambda test: (ORDER.index(test.outcome), -test.delta_pct))
     return GateResult(
         threshold_pct=100 * config.rule.threshold,
         alpha=ALPHA,
@@ -119,9 +129,17 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    """By the second session: what it cannot judge is neither confirmed nor cleared."""
-    confirmed = {SUSPECTED: REGRESSION, CANNOT_JUDGE: CANNOT_JUDGE}
-    return replace(test, outcome=confirmed.get(test.outcome, NOT_CONFIRMED))
+    """By the second session: a suspect is cleared only where the threshold would have been found again."""
+    if test.outcome in (PASSED, IMPROVEMENT):
+        return replace(test, outcome=NOT_CONFIRMED)
+    return replace(test, outcome=REGRESSION) if test.outcome == SUSPECTED else test
+
+
+def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:
+    """A suspect that the second session has no values of is neither confirmed nor cleared."""
+    why = second.left_out.get(test.name, "not in the results of the second session")
+    why = f"suspected in the first session: {test.delta_pct:+.3g} %; not measured again: {why}"
+    return replace(test, outcome=CANNOT_JUDGE, why=why)
 
 
 def _facts(session: GateSession, seed: int) -> SessionFacts:

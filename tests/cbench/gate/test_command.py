@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from cbench.formats.registry import read
 from tests import CHECKOUT
 from tests.cbench.running import cbench, error_line
 
@@ -31,10 +33,25 @@ PROGRAMS = "old = '{program}'\nnew = '{program} -v'\nlayouts = 6\n"
 
 
 def gate(folder: Path, *options: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    (folder / "suite.py").write_text(SUITE)
-    written = text or f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n"
-    (folder / "gate.toml").write_text(written)
+    written(folder, text or f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n")
     return cbench("gate", str(folder / "gate.toml"), *options)
+
+
+def written(folder: Path, text: str) -> None:
+    """The suite and this gate.toml."""
+    (folder / "suite.py").write_text(SUITE)
+    (folder / "gate.toml").write_text(text)
+
+
+def repository(folder: Path) -> Callable[..., str]:
+    """Git in a new repository."""
+
+    def git(*words: str) -> str:
+        own = ("-c", "user.name=t", "-c", "user.email=t@t", "-C", str(folder))
+        return subprocess.run(["git", *own, *words], check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    return git
 
 
 @pytest.mark.slow
@@ -63,11 +80,7 @@ def test_identical_code_is_green_and_a_slowdown_red_with_every_report(tmp_path: 
 
 @pytest.mark.slow
 def test_revisions_are_built_and_compared_and_the_repository_stays_as_it_is(tmp_path: Path) -> None:
-    def git(*words: str) -> str:
-        own = ("-c", "user.name=t", "-c", "user.email=t@t", "-C", str(tmp_path))
-        return subprocess.run(["git", *own, *words], check=True, capture_output=True, text=True).stdout
-
-    git("init", "-q")
+    git = repository(tmp_path)
     (tmp_path / "suite.py").write_text(SUITE)
     (tmp_path / "factor").write_text("1.0")
     git("add", ".")
@@ -94,32 +107,75 @@ def test_revisions_are_built_and_compared_and_the_repository_stays_as_it_is(tmp_
 @pytest.mark.slow
 def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
     build = "printf '#!/bin/sh\\n# %s\\nsleep $1\\n' {seed} >{program} && chmod +x {program}"
-    text = f'old = \'{{program}} 0.01\'\nnew = \'{{program}} 0.05\'\nlayouts = 6\nblocks = 12\nbuild = """{build}"""\n'
+    text = f'old = \'{{program}} 0.01\'\nnew = \'{{program}} 0.15\'\nlayouts = 6\nblocks = 12\nbuild = """{build}"""\n'
     done = gate(tmp_path, text=text.replace("\\", "\\\\"))
     assert done.returncode == 1, done.stderr
     assert "regression: wall time: +" in done.stdout
     assert "session 1: 12 blocks of 6 layouts in " in done.stdout
 
 
-@pytest.mark.slow
-def test_the_script_for_ci_ends_as_the_gate_does_and_adds_the_summary(tmp_path: Path) -> None:
-    gate(tmp_path, text=f"old = '{COMMAND}'\nnew = '{SLOWER}'\nblocks = 2\n")
-    program = tmp_path / "bin" / "cbench"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cbench "$@"\n')
-    program.chmod(0o755)
+def script(folder: Path, *, installed: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
+    """contrib/gate.sh, as a CI job calls it."""
+    program = folder / "bin" / "cbench"
+    if installed:
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cbench "$@"\n')
+        program.chmod(0o755)
     env = {
         **os.environ,
-        "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        "PATH": f"{program.parent}:/usr/bin:/bin",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         "PYTHONPATH": str(CHECKOUT),
+        **variables,
     }
-    done = subprocess.run(
-        [CHECKOUT / "contrib/gate.sh", "gate.toml"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    return subprocess.run(
+        [CHECKOUT / "contrib/gate.sh", "gate.toml"], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2, done.stderr  # two blocks cannot judge
-    assert "cannot judge" in (tmp_path / "summary.md").read_text()
-    assert (tmp_path / "gate-results" / "gate.xml").exists()
+
+
+@pytest.mark.slow
+def test_the_script_for_ci_ends_as_the_gate_does_and_publishes_the_summary_of_the_last_run(tmp_path: Path) -> None:
+    results = tmp_path / "gate-results"
+    written(tmp_path, f"old = '{COMMAND}'\nnew = '{COMMAND}'\nblocks = 12\n")
+    for _ in range(2):  # a second run in the same folder
+        done = script(tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "summary.md").read_text().count("**cbench gate: green") == 2
+    assert {each.name for each in results.iterdir()} == {f"gate.{end}" for end in ("json", "log", "md", "runs", "xml")}
+    (tmp_path / "summary.md").unlink()
+    written(tmp_path, "old = 'true'\n")
+    done = script(tmp_path)
+    assert done.returncode == 2
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary == done.stdout == (results / "gate.md").read_text()
+    assert summary == "**cbench gate: cannot judge**\n\n    cbench: error: gate.toml: new: is missing\n"
+    assert done.stderr == "cbench: error: gate.toml: new: is missing\n"
+    assert not (results / "gate.xml").exists()
+
+
+@pytest.mark.slow
+def test_the_script_for_ci_compares_with_the_merge_base(tmp_path: Path) -> None:
+    git = repository(tmp_path)
+    written(tmp_path, f"old = 'HEAD'\nnew = 'HEAD'\nrun = '{COMMAND}'\nblocks = 2\n")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    base = git("rev-parse", "HEAD").strip()
+    git("branch", "topic")
+    git("commit", "-q", "--allow-empty", "-m", "the tip of the base branch")
+    tip = git("rev-parse", "HEAD").strip()
+    done = script(tmp_path, GATE_BASE=tip, GATE_NEW="topic")
+    assert done.returncode == 2  # two blocks cannot judge
+    assert f"old: revision {base[:12]}\n" in done.stderr
+    assert "cannot judge: 3 tests: 3 cannot judge" in (tmp_path / "summary.md").read_text()
+    done = script(tmp_path, GATE_BASE="no-such-branch")
+    assert done.returncode == 2
+    assert "no merge base of no-such-branch and HEAD: fetch the whole history" in done.stdout
+
+
+def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) -> None:
+    done = script(tmp_path, installed=False)
+    assert done.returncode == 2
+    assert "cbench is not installed on this runner" in (tmp_path / "summary.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -136,14 +192,100 @@ def test_the_script_for_ci_ends_as_the_gate_does_and_adds_the_summary(tmp_path: 
         (PROGRAMS + "preset = 'luck'\nbuild = 'cc -o {program}'", "gate.toml:4: preset: 'luck': one of alignment, lld"),
         ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
         ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: from 0.1"),
-        ("old = 'no-such-program'\nnew = 'true'\n", "no-such-program"),
-        ("old = 'true {results}'\nnew = 'true {results}'\nbudget_s = 1\n", "old: wrote no results"),
+        (
+            "old = 'true {result}'\nnew = 'true'\n",
+            "gate.toml:1: old: {result}: unknown; here may be {results}, {program}",
+        ),
+        (
+            "old = 'true'\nnew = 'true'\nprepare = 'rm {results}'\n",
+            "gate.toml:3: prepare: {results}: unknown; here may",
+        ),
+        (
+            PROGRAMS + "build = 'cc -o {program} {seeds}'\n",
+            "gate.toml:4: build: {seeds}: unknown; here may be {program}, ",
+        ),
+        ("old = 'true'\nnew = 'true'\nthreshold = 1\n", "gate.toml:3: threshold: 1: must be a text"),
+        (
+            "old = 'true'\nnew = 'true'\nthreshold = '1000%'\n",
+            "threshold: '1000%': from 0.01% to below 100%, such as 1%",
+        ),
+        ("old = 'true'\nnew = 'true'\nthreshold = '0.001%'\n", "gate.toml:3: threshold: '0.001%': from 0.01% to below"),
+        ("[gate]\nold = 'true'\n", "gate.toml:1: gate: unknown; here may be old, "),
+        ("old = 'true'\nnew = 'true'\nlayouts = 6\nblocks = 2\n", "gate.toml:3: layouts: 6: more than blocks = 2"),
+        ("old = 'true \"'\nnew = 'true'\n", "gate.toml:1: old: 'true \"': No closing quotation"),
+        (
+            "old = 'no-such-program'\nnew = 'true'\n",
+            "no-such-program: no such program; for a shell's own words and operators set shell = true",
+        ),
+        ("old = 'false'\nnew = 'true'\n", "old: ended with 1 (ignore_failure = true measures it all the same)"),
+        ("old = 'sleep 9'\nnew = 'true'\ntimeout_s = 0.1\n", "sleep: not done after 0.1 s; ended it (raise timeout_s)"),
+        ("old = 'true'\nnew = 'true'\ncpus = '9999'\n", "gate.toml: cpus: 9999: not online"),
+        (PROGRAMS + "build = 'false {program} {seed}'\n", "build (old, seed "),
+        ("old = 'true {results}'\nnew = 'true {results}'\nbudget_s = 1\n", "old, warm-up: wrote no results"),
     ],
 )
 def test_what_cannot_be_judged_so_is_one_line(tmp_path: Path, text: str, says: str) -> None:
     done = gate(tmp_path, text=text)
     assert done.returncode == 2
     assert says in error_line(done)
+
+
+@pytest.mark.slow
+def test_braces_of_the_shell_are_no_placeholders(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").touch()
+    command = "x=1; cat {a,b} >/dev/null; test ${x} = 1 || test ${x:-1}; { true; }"
+    done = gate(
+        tmp_path, text=f"old = '{command}'\nnew = '{command}'\nshell = true\nignore_failure = true\nblocks = 2\n"
+    )
+    assert done.returncode == 2
+    assert "2 blocks are too few; raise blocks" in done.stdout
+
+
+def test_an_option_is_named_where_it_is_wrong(tmp_path: Path) -> None:
+    done = gate(tmp_path, "--new", "true {result}", text="old = 'true'\nnew = 'true'\n")
+    assert error_line(done) == "--new: {result}: unknown; here may be {results}, {program}"
+
+
+@pytest.mark.slow
+def test_a_run_with_damaged_results_is_named_by_its_arm_and_number(tmp_path: Path) -> None:
+    count = "n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) >count; "
+    times = '{"results": [{"command": "x", "times": [%s]}]}'
+    new = f"{count} if [ $n -lt 3 ]; then echo '{times % 1}'; else echo '{times % 'null'}'; fi >{{results}}"
+    text = f"""old = "echo '{times.replace('"', chr(92) + '"') % 1}' >{{results}}"\nshell = true\nblocks = 12\n"""
+    new = new.replace("\\'", "'").replace('"', '\\"')
+    done = gate(tmp_path, text=f'{text}new = "{new}"\n')
+    assert done.returncode == 2
+    assert error_line(done).startswith("new, run 3: hyperfine JSON: results[0].times")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [COMMAND, "true"])
+def test_each_arm_keeps_one_result_a_block(tmp_path: Path, command: str) -> None:
+    kept = tmp_path / "runs"
+    done = gate(tmp_path, "--artifacts", str(kept), text=f"old = '{command}'\nnew = '{command}'\nblocks = 4\n")
+    assert done.returncode == 2, done.stderr
+    folders = [kept / "session1" / arm for arm in ("old", "old-copy", "new")]
+    assert sorted(folders) == sorted((kept / "session1").iterdir())
+    for folder in folders:
+        assert {len(sample.processes) for sample in read(folder)} == {4}
+    compared = cbench("compare", str(folders[0]), str(folders[2]), "--json")
+    assert json.loads(compared.stdout)["tests"]
+
+
+def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: Path) -> None:
+    file, other = str(tmp_path / "gate.toml"), str(tmp_path / "x")
+    for options, says in (
+        (("--markdown", file), f"--markdown {file}: the same file as {file}"),
+        (("--artifacts", file), f"--artifacts {file}: the same file as {file}"),
+        (("--markdown", other, "--junit", f"{tmp_path}/./x"), f"--junit {tmp_path}/x: the same file as --markdown"),
+        (("--junit", other, "--artifacts", other), f"--artifacts {other}: the same file as --junit"),
+    ):
+        done = gate(tmp_path, *options, text="old = 'true'\nnew = 'true'\n")
+        assert done.returncode == 2
+        assert error_line(done) == says
+        assert (tmp_path / "gate.toml").read_text() == "old = 'true'\nnew = 'true'\n"
+        assert not (tmp_path / "x").exists()
 
 
 def test_a_missing_file_and_a_full_folder_are_refused(tmp_path: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from cbench.gate import result
 from cbench.gate.config import load
-from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, PASSED, SUSPECTED, judge
+from cbench.gate.judge import CANNOT_JUDGE, CANNOT_TELL, IMPROVEMENT, PASSED, SUSPECTED, judge
 from cbench.gate.measure import GateSession
-from cbench.gate.report import sentence
+from cbench.gate.report import junit, lines, markdown, power, sentence
 from tests.cbench.gate.simulated import RULE, SimulatedGate
 
 FIXED = SimulatedGate(blocks=24)
@@ -87,19 +89,139 @@ def test_too_few_layouts_cannot_judge_and_more_blocks_are_not_advised() -> None:
     assert sentence(judged) == "6 layouts are too few; raise layouts"
 
 
+def ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured: Callable[[int, frozenset[str] | None], GateSession]
+) -> result.GateResult:
+    """The result of a gate whose sessions are these: by their number, and the suspects of the second."""
+    file = tmp_path / "gate.toml"
+    file.write_text("old = 'true'\nnew = 'true'\n")
+    monkeypatch.setattr(result, "measure", lambda _, seed, tests, *__: measured(seed, tests))
+    return result.run(load(file), None, lambda *_: None, lambda _: None)
+
+
+def slower(session: GateSession, factor: float = 1.05, *names: str) -> GateSession:
+    """The same with new slower in these tests, or in all."""
+    tests = [
+        replace(test, values=tuple((a, copy, factor * b) for a, copy, b in test.values))
+        if test.name in names or not names
+        else test
+        for test in session.tests
+    ]
+    return replace(session, tests=tuple(tests))
+
+
+def without(session: GateSession, *names: str, left_out: bool = False) -> GateSession:
+    """The same without these tests; `left_out`: they are listed as such."""
+    reasons = {name: "not in every run" for name in names if left_out}
+    return replace(session, tests=tuple(test for test in session.tests if test.name not in names), left_out=reasons)
+
+
 def test_a_suspect_that_the_second_session_cannot_judge_is_not_cleared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measured(_config: object, seed: int, tests: frozenset[str] | None, *_: object) -> GateSession:
-        session = SimulatedGate(blocks=30, layouts=6).session(seed)
-        slower = [
-            replace(test, values=tuple((a, copy, 1.05 * b) for a, copy, b in test.values)) for test in session.tests
-        ]
-        return replace(session, tests=tuple(slower))
-
-    monkeypatch.setattr(result, "measure", measured)
-    file = tmp_path / "gate.toml"
-    file.write_text("old = 'true'\nnew = 'true'\n")
-    judged = result.run(load(file), None, lambda *_: None, lambda _: None)
+    judged = ended(tmp_path, monkeypatch, lambda seed, _: slower(SimulatedGate(blocks=30, layouts=6).session(seed)))
     assert {test.outcome for test in judged.tests} == {CANNOT_JUDGE}  # 20 suspects at 5 % together, of six layouts
     assert judged.exit_code == 2
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_a_suspect_that_is_not_measured_again_is_not_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_out: bool
+) -> None:
+    def measured(seed: int, suspects: frozenset[str] | None) -> GateSession:
+        session = slower(SimulatedGate(blocks=24, noise=quiet).session(seed), 1.05, "test 3")
+        return without(session, "test 3", left_out=left_out) if suspects else session
+
+    judged = ended(tmp_path, monkeypatch, measured)
+    (lost,) = (test for test in judged.tests if test.name == "test 3")
+    assert lost.outcome == CANNOT_JUDGE
+    why = "not in every run" if left_out else "not in the results of the second session"
+    assert sentence(lost).startswith("suspected in the first session: +4.98 %")
+    assert sentence(lost).endswith(f"not measured again: {why}")
+    assert judged.exit_code == 2
+    assert judged.counted == "cannot judge: 20 tests: 1 cannot judge, 19 passed"
+
+
+def test_a_regression_is_red_also_where_another_suspect_is_not_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(seed: int, suspects: frozenset[str] | None) -> GateSession:
+        session = slower(SimulatedGate(blocks=24, noise=quiet).session(seed), 1.05, "test 3", "test 4")
+        return without(session, "test 3") if suspects else session
+
+    judged = ended(tmp_path, monkeypatch, measured)
+    assert judged.regressions == ("test 4",)
+    assert judged.exit_code == 1
+
+
+def test_each_test_is_listed_once_whatever_the_second_session_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(seed: int, suspects: frozenset[str] | None) -> GateSession:
+        session = slower(SimulatedGate(blocks=24, noise=quiet).session(seed), 1.05, "test 3")
+        return without(session, *(("test 5",) if suspects else ("test 6",)), left_out=True)
+
+    judged = ended(tmp_path, monkeypatch, measured)
+    assert dict(judged.left_out) == {"test 6": "not in every run"}
+    suite = ElementTree.fromstring(junit(judged))
+    names = [case.get("name") for case in suite]
+    assert sorted(names) == sorted(f"test {number}" for number in range(20))
+    assert [suite.get(count) for count in ("tests", "failures", "skipped")] == ["20", "1", "1"]
+    assert len(suite.findall("testcase/failure")) == 1
+    assert len(suite.findall("testcase/skipped")) == 1
+
+
+def test_noise_in_which_the_threshold_cannot_be_found_is_no_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = ended(tmp_path, monkeypatch, lambda seed, _: SimulatedGate(blocks=24, noise=noisy, tests=5).session(seed))
+    assert {test.outcome for test in judged.tests} == {CANNOT_TELL}
+    assert judged.exit_code == 2
+    assert judged.counted == "cannot judge: 5 tests: 5 cannot tell"
+    assert "only a slowdown of " in sentence(judged.tests[0])
+    suite = ElementTree.fromstring(junit(judged))
+    assert suite.get("skipped") == "5"
+    assert len(suite.findall("testcase/skipped")) == 5
+    assert "<summary>5 cannot tell</summary>" in markdown(judged)
+
+
+def test_a_gate_that_could_judge_some_tests_is_green_and_names_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(seed: int, _: frozenset[str] | None) -> GateSession:
+        noise, calm = (SimulatedGate(blocks=24, noise=each).session(seed) for each in (noisy, quiet))
+        return replace(calm, tests=(noise.tests[0], *calm.tests[1:]))
+
+    judged = ended(tmp_path, monkeypatch, measured)
+    assert judged.exit_code == 0
+    assert judged.counted == "green: 20 tests: 1 cannot tell, 19 passed"
+    assert "would have been found in 19 of 20 tests" in power(judged)
+    assert any(line.startswith("  cannot tell: test 0: ") for line in lines(judged))
+    assert "<summary>1 cannot tell, 19 passed</summary>" in markdown(judged)
+
+
+def test_a_slowdown_above_the_threshold_that_old_may_have_from_its_own_copy_is_no_pass() -> None:
+    session = slower(SimulatedGate(blocks=24, noise=quiet).session(4), 1.02)
+    unlike = [replace(test, values=tuple((a, 1.05 * copy, b) for a, copy, b in test.values)) for test in session.tests]
+    judged = judge(replace(session, tests=tuple(unlike)), RULE)
+    assert {test.outcome for test in judged} == {CANNOT_TELL}
+    assert all(test.detectable_pct is not None and test.detectable_pct > 4.5 for test in judged)
+
+
+def test_a_suspect_that_a_noisy_second_session_does_not_show_is_no_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(seed: int, suspects: frozenset[str] | None) -> GateSession:
+        if suspects:
+            return SimulatedGate(blocks=24, noise=noisy).session(seed)
+        return slower(SimulatedGate(blocks=24, noise=quiet).session(seed), 1.02, "test 3")
+
+    judged = ended(tmp_path, monkeypatch, measured)
+    assert judged.counted == "green: 20 tests: 1 cannot tell, 19 passed"
+    assert sentence(judged.tests[0]).startswith("suspected in the first session, not confirmed in the second: ")
+
+
+@pytest.mark.parametrize(("why", "key"), [("blocks", "blocks"), ("budget", "budget_s")])
+def test_too_few_blocks_name_the_key_that_ended_the_session(why: str, key: str) -> None:
+    session = replace(SimulatedGate(blocks=3).session(5), ended=why)
+    assert sentence(judge(session, RULE)[0]) == f"3 blocks are too few; raise {key}"
