@@ -48,7 +48,7 @@ class FilePair:
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
     """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
-    path, selection = _split(text)
+    path, selection = file_of(text)
     samples = registry.read(path)
     if selection is None:
         return samples, False
@@ -62,8 +62,8 @@ def _some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _split(text: str) -> tuple[Path, str | None]:
-    """At the first colon that ends a file's name: a file may have colons in it, and so may a test."""
+def file_of(text: str) -> tuple[Path, str | None]:
+    """FILE and TEST, split at the first colon that ends a file's name: both may have colons. UsageError for no file."""
     if os.path.exists(text):
         return Path(text), None
     parts = text.split(":")

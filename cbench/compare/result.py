@@ -109,20 +109,24 @@ def compare(
     threshold: str | None = None,
     clean_only: bool = False,
     force: bool = False,
+    better: str | None = None,
 ) -> CompareResult:
     """Whether B, and each of `more`, is faster than A, slower, or the same, as `cbench compare` reports it.
 
-    UsageError for what cannot be read or not be compared.
+    `better`: "higher" or "lower" of all values that are no times; None: by the unit. UsageError for what cannot be read
+    or not be compared.
     """
     if headline not in (AUTO, *HEADLINES):
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
+    if better not in (None, suite.HIGHER, suite.LOWER):
+        raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
     if not 50 <= level < 100:  # also for what is not a number
         raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
     within = None if threshold is None else share(threshold)
     options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)
     old, *new = (os.fspath(each) for each in (a, b, *more))
     files = file_pairs(old, new)
-    every = [(file, x, y) for file in files for x, y in file.pairs]
+    every = [(file, x.in_unit_of(y), y.in_unit_of(x)) for file in files for x, y in file.pairs]
     fit = [(file, x, y) for file, x, y in every if force or x.like(y)]
     if not fit:
         raise UsageError(f"{unlike(*every[0][1:])}; --force compares the numbers")
@@ -132,7 +136,8 @@ def compare(
         name: suite.suite_test(one, x.unit, within, not (x.cannot_tell or y.cannot_tell))
         for name, (_, x, y, one) in zip(names, done, strict=True)
     }
-    worse = {name: suite.worse(tests[name].outcome, x.unit) for name, (_, x, _, _) in zip(names, done, strict=True)}
+    units = {name: x.unit for name, (_, x, _, _) in zip(names, done, strict=True)}
+    worse = {name: suite.worse(test.outcome, units[name], better) for name, test in tests.items()}
     only_in_old = tuple(file.named(name) for file in files for name in file.only_in_old)
     only_in_new = tuple(file.named(name) for file in files for name in file.only_in_new)
     return CompareResult(

@@ -7,7 +7,7 @@ from math import floor, log10
 from cbench.compare import stats as outcomes
 from cbench.compare.family import needed
 from cbench.compare.stats import POWER, Comparison
-from cbench.compare.suite import FASTER, LARGER, SLOWER, SMALLER, TIMES
+from cbench.compare.suite import FASTER, FASTER_UNITS, LARGER, SLOWER, SMALLER
 from cbench.formats.reader import TestSample
 
 WORDS = {outcomes.LOWER: FASTER, outcomes.HIGHER: SLOWER}
@@ -135,7 +135,7 @@ def _below(a: TestSample, comparison: Comparison) -> str:
 
 
 def _words(sample: TestSample) -> dict[str, str]:
-    return WORDS if sample.unit in TIMES else SIZES
+    return WORDS if sample.unit in FASTER_UNITS else SIZES
 
 
 def _level(level: float) -> str:

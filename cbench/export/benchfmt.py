@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from cbench.export.exporter import Exporter, ExportSource, headlines, nanoseconds
+from cbench.export.exporter import Exporter, ExportSource, headlines
 from cbench.formats.reader import Number, TestSample
+from cbench.formats.units import nanoseconds
 
 PREFIX = "Benchmark"
 
@@ -40,7 +41,7 @@ def _lines(name: str, samples: list[TestSample]) -> list[str]:
 
 def _column(sample: TestSample) -> list[str]:
     values = headlines(sample)
-    in_ns = nanoseconds(sample, values)
+    in_ns = nanoseconds(sample.unit, values)
     return [f"{_number(each)} {'ns/op' if in_ns else _unit(sample.unit)}" for each in in_ns or values]
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import sys
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from cbench.export.bencher import BencherExporter
@@ -22,7 +20,7 @@ from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
 from cbench.results import LEFT_OUT
 from cbench.store.database import reading
-from cbench.store.kind import is_store
+from cbench.store.kind import check_not_lost
 from quiet import UsageError, check_savable, emit, save
 
 
@@ -99,12 +97,7 @@ class ExportOptions:
                 raise UsageError(f"--format {self.format}: say where to with --output FILE")
             return
         check_savable(output, "--output")
-        if os.path.exists(output) and os.path.exists(self.data) and os.path.samefile(output, self.data):
-            raise UsageError(f"--output {output}: is the file to be exported")
-        if os.path.isfile(output) and os.path.getsize(output) and is_store(Path(output)):
-            raise UsageError(
-                f"--output {output}: is a store (an SQLite file), which would be lost; choose another name"
-            )
+        check_not_lost(output, "--output", self.data)
 
 
 @dataclass(frozen=True, slots=True)

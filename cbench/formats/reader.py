@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
+from cbench.formats.units import TIMES, nanoseconds
 from cbench.machine.passport import Passport
 
 Number = int | float
-NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-"""Units of time, by the names that other programs give them."""
 LARGEST = 1e200
 """Larger values are damage, and their sums and products would not be finite."""
 
@@ -51,7 +50,20 @@ class TestSample:
 
     def like(self, other: TestSample) -> bool:
         """Whether both are numbers of one kind: cycles in user mode alone are no cycles of all modes."""
-        return self.unit == other.unit and (self.counter == other.counter or not (self.counter and other.counter))
+        alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
+        return alike and (self.counter == other.counter or not (self.counter and other.counter))
+
+    def in_unit_of(self, other: TestSample) -> TestSample:
+        """In ns where both are times in different units, else as it is."""
+        if self.unit in (other.unit, "ns") or not (self.unit in TIMES and other.unit in TIMES):
+            return self
+        return replace(
+            self,
+            unit="ns",
+            quantum=self.quantum if self.quantum == 1 else self.quantum * TIMES[self.unit],
+            processes=tuple(tuple(nanoseconds(self.unit, of) or ()) for of in self.processes),
+            clean=tuple(tuple(nanoseconds(self.unit, of) or ()) for of in self.clean),
+        )
 
     def undisturbed(self) -> TestSample:
         """Without the polluted trials, and without processes that had no others."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import exp, expm1, log1p
 
 from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, analyze
-from cbench.compare.suite import is_rate
+from cbench.formats.units import is_rate
 from cbench.gate.measure import GateSession, SessionTest
 from cbench.gate.rule import GateRule, together
 

@@ -10,6 +10,7 @@ import pytest
 
 import cbench
 from cbench.compare.result import compare
+from cbench.export.export import ExportOptions, export
 from cbench.formats import reader
 from cbench.order import analyze
 from cbench.screen.data import read_table
@@ -90,9 +91,38 @@ def test_a_summary_has_no_minimum() -> None:
 
 
 def test_samples_of_two_programs_in_different_units_are_not_compared(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("test,unit,value\nsort,ns,5\n")
-    (tmp_path / "b.json").write_text(json.dumps({"results": [{"command": "sort", "times": [1.0]}]}))
-    fails(tmp_path / "a.csv", tmp_path / "b.json", "sort: A is in ns, B in second")
+    (tmp_path / "a.csv").write_text("test,unit,value\nsort,byte,5\n")
+    fails(tmp_path / "a.csv", hyperfine(tmp_path / "b.json", [1.0]), "sort: A is in byte, B in second")
+
+
+def hyperfine(path: Path, times: list[float]) -> Path:
+    path.write_text(json.dumps({"results": [{"command": "sort", "times": times}]}))
+    return path
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9), ("second", 1)])
+def test_times_in_different_units_are_compared(unit: str, factor: float, tmp_path: Path) -> None:
+    times = [1.0, 1.01, 1.02, 1.03, 1.04]
+    rows = [f"sort,{unit},{number},{1.5 * factor * value}" for number, value in enumerate(times)]
+    (tmp_path / "b.csv").write_text("\n".join(["test,unit,process,value", *rows]))
+    result = compare(hyperfine(tmp_path / "a.json", times), tmp_path / "b.csv")
+    (test,) = result.comparisons
+    assert (test.unit, result.regressions) == ("second" if unit == "second" else "ns", ("sort",))
+    assert test.ratio == pytest.approx(1.5)
+
+
+def test_a_store_compares_with_its_own_export_to_hyperfine(tmp_path: Path) -> None:
+    wall = {"name": "wall", "unit": "ns", "quantum": 1}
+    store = stored(tmp_path / "a.db", noisy(1e6, 6, 9, seed=1), counter=wall)
+    export(ExportOptions(str(store), "hyperfine", str(tmp_path / "h.json")))
+    (test,) = compare(store, tmp_path / "h.json").comparisons
+    assert (test.unit, test.ratio, test.a.processes, test.b.processes) == ("ns", 1, 6, 6)
+
+
+def test_two_pytest_files_of_the_same_code_are_not_judged_after_an_export(tmp_path: Path) -> None:
+    data = DATA / "pytest-benchmark-5.3.1.json"
+    export(ExportOptions(str(data), "benchfmt", str(tmp_path / "a.txt")))
+    assert compare(tmp_path / "a.txt", tmp_path / "a.txt").exit_code == 2
 
 
 @pytest.mark.parametrize("file", WITHOUT_ORDERS)

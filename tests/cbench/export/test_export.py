@@ -220,7 +220,7 @@ def test_wrong_exports_are_one_line(store: Path, tmp_path: Path) -> None:
     wrong("--format xml: use csv, parquet, pyperf", str(store), "xml", None)
     wrong("no such file", str(tmp_path / "none"), "csv", None)
     wrong("no trials in it", str(empty), "csv", None)
-    wrong("is the file to be exported", str(store), "csv", str(store))
+    wrong("is read as input, and would be lost; choose another name", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
     wrong("say where to", str(store), "parquet", None)
     wrong("not a format that cbench reads", __file__, "csv", None)

@@ -267,8 +267,10 @@ def test_units_that_a_format_does_not_know_are_refused(tmp_path: Path) -> None:
 def test_the_file_itself_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("value\n1\n")
-    with pytest.raises(UsageError, match=r"r\.csv: is the file to be exported"):
+    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be lost"):
         export(ExportOptions(str(path), "markdown", str(path)))
+    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be lost"):
+        export(ExportOptions(str(tmp_path), "markdown", str(path)))
 
 
 def test_parquet_of_another_program_keeps_its_values(tmp_path: Path) -> None:
