@@ -32,6 +32,8 @@ def emit(text: str) -> None:
         sys.stdout.write(printable(text))
     except BrokenPipeError:
         raise OutputGone from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdout") from None
 
 
 def printable(text: str) -> str:
@@ -129,15 +131,24 @@ def ended(call: Callable[[], object], name: str) -> int:
         say(f"{name}: error: {error}")
         return error.exit_code
     except OSError as error:
+        where = error.filename or ("stdout" if _unwritten() else "")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        where = f"{error.filename}: " if error.filename else ""
-        say(f"{name}: error: {where}{error.strerror or error}")
+        say(f"{name}: error: {where}{': ' if where else ''}{error.strerror or error}")
         return _USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
         return _usage(error, name)
     return code if isinstance(code, int) else 0
+
+
+def _unwritten() -> bool:
+    """Whether stdout cannot take what is still in its buffer."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
 
 
 def _open_streams() -> None:

@@ -41,6 +41,7 @@ class FilePair:
 
     @property
     def hosts_differ(self) -> tuple[str, ...]:
+        """A line for each fact of the hosts that differs."""
         passports = [(a.passport, b.passport) for a, b in self.pairs]
         lines = [line for a, b in passports if a is not None and b is not None for line in a.differences(b)]
         return tuple(self.named(line) for line in dict.fromkeys(lines))

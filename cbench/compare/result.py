@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from cbench.compare.single import (
 )
 from cbench.compare.stats import HEADLINES, TOO_FEW, Comparison
 from cbench.compare.suite import SuiteTest
-from cbench.formats.reader import TestSample
+from cbench.formats.reader import TestSample, numbered
 from quiet import UsageError, table_html
 
 
@@ -69,11 +68,14 @@ class CompareResult:
 
     @property
     def too_few(self) -> str:
-        """Which tests have too few processes, and how many would do; "" where all have enough."""
-        few = sum(row.outcome == TOO_FEW and row.p_holm is not None for row in self.comparisons)
-        wanted = family.needed(self.alpha, len(self.tests))
-        return f"too few processes in {few:,} of {len(self.tests):,} tests: take at least {wanted} and {wanted}" * bool(
-            few
+        """How many tests have too few processes, how many would do, and how to get them; "" where all have enough."""
+        few = [row for row in self.comparisons if row.outcome == TOO_FEW and row.p_holm is not None]
+        if not few:
+            return ""
+        wanted, ways = family.needed(self.alpha, len(self.tests)), dict.fromkeys(row.more_processes for row in few)
+        return (
+            f"too few processes in {len(few):,} of {len(self.tests):,} tests: take at least {wanted} and {wanted} "
+            f"({'; '.join(ways)})"
         )
 
     @property
@@ -131,7 +133,7 @@ def compare(
     if not fit:
         raise UsageError(f"{unlike(*every[0][1:])}; --force compares the numbers")
     done, skipped = _compared_all(fit, options)
-    names = _unique([file.named(pair_name(x, y)) for file, x, y, _ in done])
+    names = numbered([file.named(pair_name(x, y)) for file, x, y, _ in done])
     tests = {
         name: suite.suite_test(one, x.unit, within, not (x.cannot_tell or y.cannot_tell))
         for name, (_, x, y, one) in zip(names, done, strict=True)
@@ -164,16 +166,6 @@ def compare(
         only_in_b=only_in_new,
         summary=family.summary([one for _, _, _, one in done], options.alpha),
     )
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """With a number where a name is there more than once."""
-    seen = Counter[str]()
-    unique = []
-    for name in names:
-        seen[name] += 1
-        unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return unique
 
 
 def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:

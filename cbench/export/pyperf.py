@@ -8,11 +8,13 @@ Cycles and ticks are whole numbers. Ticks become seconds only where the counter'
 from __future__ import annotations
 
 import io
+import json
 from datetime import datetime
 from importlib import import_module
 from typing import Any
 
 from cbench.export.exporter import Exporter, ExportSource, seconds
+from cbench.formats.pyperf import NAME
 from cbench.formats.reader import TestSample
 from cbench.store.groups import Group, Process, grouped
 from cbench.store.records import NO_CPU, StoredSeries
@@ -69,7 +71,7 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
     if min(min(of) for of in values) <= 0:
         raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot hold; use --format csv")
     unit = "second" if is_time else "byte" if sample.unit in ("byte", "B/op") else "integer"
-    metadata = {"name": sample.name, "unit": unit, "loops": 1, UNIT: sample.unit, "cpu_model_name": sample.host}
+    metadata = {**_named(sample.name), "unit": unit, "loops": 1, UNIT: sample.unit, "cpu_model_name": sample.host}
     kept = {name: _one_line(value) for name, value in metadata.items() if value != ""}
     whole = [[value if is_time else int(value) for value in of] for of in values]
     return pyperf.Benchmark([pyperf.Run(of, metadata=kept, collect_metadata=False) for of in whole])
@@ -95,7 +97,7 @@ def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
     host, counter = series.run.host, series.counter
     hz = _per_second(series)
     metadata: Metadata = {
-        "name": group.name,
+        **_named(group.name),
         "unit": "second" if hz else "integer",
         "loops": 1,
         "date": datetime.fromtimestamp((process.begun_ns or series.started_ns) / 1e9).isoformat(" "),
@@ -123,6 +125,11 @@ def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
 def _per_second(series: StoredSeries) -> float | None:
     """How many of the unit a second has, None for what is no time."""
     return 1e9 if series.unit == "ns" else series.counter.get("hz")
+
+
+def _named(name: str) -> Metadata:
+    """A name that is not a single line is also there in full, as JSON."""
+    return {"name": name} | ({} if _one_line(name) == name else {NAME: json.dumps(name)})
 
 
 def _one_line(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
@@ -102,6 +103,15 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
     )
 
 
+def numbered(names: Iterable[str]) -> list[str]:
+    """With a number where a name is there more than once: "sort", "sort #2"."""
+    unique: dict[str, None] = {}
+    for name in names:
+        tries = chain([name], (f"{name} #{number}" for number in count(2)))
+        unique[next(each for each in tries if each not in unique)] = None
+    return list(unique)
+
+
 class ResultReader:
     """One format of results. New ones: a class in a file of its own, and an entry in registry.READERS.
 
@@ -145,7 +155,7 @@ class ResultReader:
             unit=unit,
             quantum=1,
             cpu=None,
-            host=host,
+            host=" ".join(host.split()),
             processes=values,
             clean=values if clean is None else tuple(tuple(each) for each in clean),
             begun=begun,

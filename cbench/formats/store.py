@@ -66,7 +66,7 @@ def _of_group(group: Group) -> TestSample:
         unit=group.unit,
         quantum=max(*(series.quantum for series in group.series), _resolution(group, processes)),
         cpu=None if group.cpu == NO_CPU else group.cpu,
-        host=str(host.get("cpu") or ""),
+        host=" ".join(str(host.get("cpu") or "").split()),
         processes=tuple(tuple(each.value for each in trials) for trials in processes),
         clean=tuple(tuple(each.value for each in trials if not each.polluted) for trials in processes),
         cut_short=sum(series.ended_ns is None for series in group.series),

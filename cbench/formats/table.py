@@ -79,7 +79,8 @@ def _parquet(content: Content) -> list[tuple[str, dict[str, str]]]:
             names = [name for name in file.schema_arrow.names if name in wanted]
             if VALUE not in names:
                 raise DamagedError("", f"no column {VALUE}; it has {', '.join(file.schema_arrow.names[:20])}")
-            rows = file.read(columns=list(dict.fromkeys(names))).to_pylist()
+            csv_rows.check_unique("", names)
+            rows = file.read(columns=names).to_pylist()
     except (arrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         if isinstance(error, DamagedError):
             raise

@@ -88,7 +88,8 @@ def test_what_cannot_be_judged_is_one_line_beside_the_result(old: Path, tmp_path
     assert done.returncode == 2
     assert len(json.loads(done.stdout)["cannot_tell"]) == 6
     assert done.stderr == (
-        "cbench: error: nothing can be judged: too few processes in 6 of 6 tests: take at least 5 and 5\n"
+        "cbench: error: nothing can be judged: too few processes in 6 of 6 tests: take at least 5 and 5 "
+        "(pyperf's --processes 5)\n"
     )
     wide = suite(tmp_path / "wide.json", names(6), seed=3, spread=0.2)
     done = cbench("compare", str(old), str(wide), "--threshold", "1%")

@@ -274,3 +274,12 @@ def test_the_commands_are_in_the_application() -> None:
 def test_a_usage_error_is_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         export(ExportOptions(str(tmp_path), "csv", None))
+
+
+def test_a_full_stdout_is_named(store: Path) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        for command in ("export", str(store), "--format", "csv"), ("compare", str(store), str(store)):
+            done = subprocess.run(
+                [sys.executable, "-m", "cbench", *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+            assert (done.returncode, done.stderr) == (2, "cbench: error: stdout: No space left on device\n")
