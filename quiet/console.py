@@ -30,10 +30,12 @@ def emit(text: str) -> None:
     """Write to stdout; a reader that has gone ends the command without a word, as it ends others."""
     try:
         sys.stdout.write(printable(text))
+        sys.stdout.flush()
     except BrokenPipeError:
         raise OutputGone from None
     except OSError as error:
-        raise OSError(error.errno, error.strerror, "stdout") from None
+        error.filename = "stdout"
+        raise
 
 
 def printable(text: str) -> str:
@@ -122,7 +124,7 @@ def ended(call: Callable[[], object], name: str) -> int:
         sys.stdout.reconfigure(errors="replace")
     try:
         code = call()
-        sys.stdout.flush()
+        emit("")
     except (OutputGone, BrokenPipeError):
         # what could not be written stays in the buffer; it shall not fail once more at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -131,24 +133,15 @@ def ended(call: Callable[[], object], name: str) -> int:
         say(f"{name}: error: {error}")
         return error.exit_code
     except OSError as error:
-        where = error.filename or ("stdout" if _unwritten() else "")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        say(f"{name}: error: {where}{': ' if where else ''}{error.strerror or error}")
+        where = f"{error.filename}: " if error.filename else ""
+        say(f"{name}: error: {where}{error.strerror or error}")
         return _USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
         return _usage(error, name)
     return code if isinstance(code, int) else 0
-
-
-def _unwritten() -> bool:
-    """Whether stdout cannot take what is still in its buffer."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
 
 
 def _open_streams() -> None:

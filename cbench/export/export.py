@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -127,7 +126,6 @@ def export(options: ExportOptions) -> ExportResult:
         save(options.output, content, "--output")
     else:
         emit(content if isinstance(content, str) else content.decode())
-        sys.stdout.flush()
     return ExportResult(
         options.format, options.output, None if source.series is None else len(source.series), source.trials
     )
