@@ -41,11 +41,15 @@ def tell(line: str) -> None:
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:
     """One JSON object on stdout, or the table. A reader that leaves early ends the command without a word."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if as_json:
-        write_json(result)
-    else:
-        table(result)
-    sys.stdout.flush()
+    try:
+        if as_json:
+            write_json(result)
+        else:
+            table(result)
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = error.filename or "stdout"
+        raise
 
 
 def tell_or_json(result: object, as_json: bool, line: str) -> None:

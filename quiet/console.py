@@ -30,8 +30,12 @@ def emit(text: str) -> None:
     """Write to stdout; a reader that has gone ends the command without a word, as it ends others."""
     try:
         sys.stdout.write(printable(text))
+        sys.stdout.flush()
     except BrokenPipeError:
         raise OutputGone from None
+    except OSError as error:
+        error.filename = "stdout"
+        raise
 
 
 def printable(text: str) -> str:
@@ -120,7 +124,7 @@ def ended(call: Callable[[], object], name: str) -> int:
         sys.stdout.reconfigure(errors="replace")
     try:
         code = call()
-        sys.stdout.flush()
+        emit("")
     except (OutputGone, BrokenPipeError):
         # what could not be written stays in the buffer; it shall not fail once more at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

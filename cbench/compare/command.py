@@ -38,6 +38,12 @@ def compare_command(
     force: Annotated[bool, typer.Option("--force", help="Compare different units too, such as ticks and cycles.")] = (
         False
     ),
+    better: Annotated[
+        str | None,
+        typer.Option(
+            metavar="higher|lower", help="Which values are better, except of times (by the unit: of rates, higher)."
+        ),
+    ] = None,
     markdown: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a summary for a pull request to this file.")
     ] = None,
@@ -47,12 +53,22 @@ def compare_command(
     """Which tests are faster, slower, or the same. Exits with 1 after a regression, with 2 if nothing can be judged."""
     from cbench.compare import result, table
     from cbench.compare.markdown import summary
+    from cbench.compare.pairs import file_of
+    from cbench.store.kind import check_not_lost
     from quiet import check_savable, save
 
     if markdown is not None:
         check_savable(markdown, "--markdown")
+        check_not_lost(markdown, "--markdown", *(file_of(each)[0] for each in (old, *new)))
     compared = result.compare(
-        old, *new, headline=headline, level=level, threshold=threshold, clean_only=clean_only, force=force
+        old,
+        *new,
+        headline=headline,
+        level=level,
+        threshold=threshold,
+        clean_only=clean_only,
+        force=force,
+        better=better,
     )
     if markdown is not None:
         save(markdown, summary(compared), "--markdown")

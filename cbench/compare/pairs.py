@@ -41,6 +41,7 @@ class FilePair:
 
     @property
     def hosts_differ(self) -> tuple[str, ...]:
+        """A line for each fact of the hosts that differs."""
         passports = [(a.passport, b.passport) for a, b in self.pairs]
         lines = [line for a, b in passports if a is not None and b is not None for line in a.differences(b)]
         return tuple(self.named(line) for line in dict.fromkeys(lines))
@@ -48,7 +49,7 @@ class FilePair:
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
     """The tests of FILE or of FILE:TEST, and whether some were selected so. UsageError for what cannot be read."""
-    path, selection = _split(text)
+    path, selection = file_of(text)
     samples = registry.read(path)
     if selection is None:
         return samples, False
@@ -62,8 +63,8 @@ def _some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _split(text: str) -> tuple[Path, str | None]:
-    """At the first colon that ends a file's name: a file may have colons in it, and so may a test."""
+def file_of(text: str) -> tuple[Path, str | None]:
+    """FILE and TEST, split at the first colon that ends a file's name: both may have colons. UsageError for no file."""
     if os.path.exists(text):
         return Path(text), None
     parts = text.split(":")

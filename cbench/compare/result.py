@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from cbench.compare.single import (
 )
 from cbench.compare.stats import HEADLINES, TOO_FEW, Comparison
 from cbench.compare.suite import SuiteTest
-from cbench.formats.reader import TestSample
+from cbench.formats.reader import TestSample, numbered
 from quiet import UsageError, table_html
 
 
@@ -69,11 +68,14 @@ class CompareResult:
 
     @property
     def too_few(self) -> str:
-        """Which tests have too few processes, and how many would do; "" where all have enough."""
-        few = sum(row.outcome == TOO_FEW and row.p_holm is not None for row in self.comparisons)
-        wanted = family.needed(self.alpha, len(self.tests))
-        return f"too few processes in {few:,} of {len(self.tests):,} tests: take at least {wanted} and {wanted}" * bool(
-            few
+        """How many tests have too few processes, how many would do, and how to get them; "" where all have enough."""
+        few = [row for row in self.comparisons if row.outcome == TOO_FEW and row.p_holm is not None]
+        if not few:
+            return ""
+        wanted, ways = family.needed(self.alpha, len(self.tests)), dict.fromkeys(row.more_processes for row in few)
+        return (
+            f"too few processes in {len(few):,} of {len(self.tests):,} tests: take at least {wanted} and {wanted} "
+            f"({'; '.join(ways)})"
         )
 
     @property
@@ -109,30 +111,35 @@ def compare(
     threshold: str | None = None,
     clean_only: bool = False,
     force: bool = False,
+    better: str | None = None,
 ) -> CompareResult:
     """Whether B, and each of `more`, is faster than A, slower, or the same, as `cbench compare` reports it.
 
-    UsageError for what cannot be read or not be compared.
+    `better`: "higher" or "lower" of all values that are no times; None: by the unit. UsageError for what cannot be read
+    or not be compared.
     """
     if headline not in (AUTO, *HEADLINES):
         raise UsageError(f"--headline {headline}: use {', '.join((AUTO, *HEADLINES))}")
+    if better not in (None, suite.HIGHER, suite.LOWER):
+        raise UsageError(f"--better {better}: use {suite.HIGHER}, {suite.LOWER}")
     if not 50 <= level < 100:  # also for what is not a number
         raise UsageError(f"--level {level:g}: from 50 to below 100, in percent")
     within = None if threshold is None else share(threshold)
     options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)
     old, *new = (os.fspath(each) for each in (a, b, *more))
     files = file_pairs(old, new)
-    every = [(file, x, y) for file in files for x, y in file.pairs]
+    every = [(file, x.in_unit_of(y), y.in_unit_of(x)) for file in files for x, y in file.pairs]
     fit = [(file, x, y) for file, x, y in every if force or x.like(y)]
     if not fit:
         raise UsageError(f"{unlike(*every[0][1:])}; --force compares the numbers")
     done, skipped = _compared_all(fit, options)
-    names = _unique([file.named(pair_name(x, y)) for file, x, y, _ in done])
+    names = numbered([file.named(pair_name(x, y)) for file, x, y, _ in done])
     tests = {
         name: suite.suite_test(one, x.unit, within, not (x.cannot_tell or y.cannot_tell))
         for name, (_, x, y, one) in zip(names, done, strict=True)
     }
-    worse = {name: suite.worse(tests[name].outcome, x.unit) for name, (_, x, _, _) in zip(names, done, strict=True)}
+    units = {name: x.unit for name, (_, x, _, _) in zip(names, done, strict=True)}
+    worse = {name: suite.worse(test.outcome, units[name], better) for name, test in tests.items()}
     only_in_old = tuple(file.named(name) for file in files for name in file.only_in_old)
     only_in_new = tuple(file.named(name) for file in files for name in file.only_in_new)
     return CompareResult(
@@ -159,16 +166,6 @@ def compare(
         only_in_b=only_in_new,
         summary=family.summary([one for _, _, _, one in done], options.alpha),
     )
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """With a number where a name is there more than once."""
-    seen = Counter[str]()
-    unique = []
-    for name in names:
-        seen[name] += 1
-        unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return unique
 
 
 def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cbench.compare.in_time import one_after_the_other
-from cbench.compare.stats import CENTER, Comparison, NoHeadline, compare_samples, cycle_exact
-from cbench.compare.verdict import notes, verdict
+from cbench.compare.stats import CENTER, TOO_FEW, Comparison, NoHeadline, compare_samples, cycle_exact
+from cbench.compare.verdict import more_processes, notes, verdict
 from cbench.formats.reader import Number, TestSample
 from cbench.model import CALIBRATED_UNIT
+from cbench.results import LEFT_OUT
 from quiet import UsageError
 
 AUTO = "auto"
@@ -43,7 +44,8 @@ class ComparedSide:
 class ComparedTest:
     """A test on both sides. `by`: what one number stands for, always a "process". `p_holm`: p for all comparisons; it
     decides. `p_same_holm`: the same of a difference beyond the threshold. `measured_first`: the side that was measured
-    before the other, None where they were mixed or that is not known. `new`: the file of B."""
+    before the other, None where they were mixed or that is not known. `new`: the file of B. `more_processes`:
+    how to get enough of them, where there are too few."""
 
     test: str
     unit: str
@@ -66,13 +68,16 @@ class ComparedTest:
     p_same_holm: float | None = None
     measured_first: str | None = None
     new: str = ""
+    more_processes: str = field(default="", metadata={LEFT_OUT: ""})
 
 
 def pair_name(a: TestSample, b: TestSample) -> str:
+    """The test's name, or both names where they differ."""
     return a.name if a.name == b.name else f"{a.name} / {b.name}"
 
 
 def unlike(a: TestSample, b: TestSample) -> str:
+    """Why the values of two samples are not compared: their units or counters."""
     counters = a.unit == b.unit
     first, second = (
         (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)
@@ -114,11 +119,13 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
 def compared_test(
     a: TestSample, b: TestSample, comparison: Comparison, options: CompareOptions, new: str
 ) -> ComparedTest:
+    """The answer to a comparison that is decided, in numbers and in words. `new`: the file of B."""
     first = one_after_the_other(a.begun, b.begun)
     remarks = notes(a, b, comparison, first)
     if options.headline == AUTO and comparison.headline == "median" and min(comparison.processes) > 1:
         remarks += _steadier(a, b, comparison, options)
     doubt = [f"in {which} {side.cannot_tell}" for which, side in (("A", a), ("B", b)) if side.cannot_tell]
+    more = "" if doubt or comparison.outcome != TOO_FEW else more_processes(a, b, comparison, options.alpha)
     said = verdict(a, b, comparison, options.threshold, options.alpha, first)
     interval, test = comparison.interval, None if doubt else comparison.test
     return ComparedTest(
@@ -143,6 +150,7 @@ def compared_test(
         p_same_holm=None if doubt else comparison.p_same_holm,
         measured_first=first,
         new=new,
+        more_processes=more,
     )
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cbench.compare import stats as outcomes
 from cbench.compare.stats import Comparison
+from cbench.formats.units import TIMES, is_rate
 from cbench.model import CALIBRATED_UNIT
 
 SLOWER, FASTER, LARGER, SMALLER = "slower", "faster", "larger", "smaller"
 SAME, NOT_SHOWN, CANNOT_TELL = "same", "no difference shown", "cannot tell"
 ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
-TIMES = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", "ns", "second")
+FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
 """The units of which fewer are faster; of others there are just more or less."""
-_RATE = re.compile(r".+/(s|ms|us|ns|min|sec|second)")
-"""Units of which more is better, such as "ops/s"."""
+HIGHER, LOWER = "higher", "lower"
+"""What is better."""
 
 NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 
@@ -63,7 +63,7 @@ def suite_test(one: Comparison, unit: str, threshold: float | None, known: bool)
 def outcome(compared: str, unit: str, threshold: float | None) -> str:
     """The outcome of a comparison as one of ORDER."""
     if compared in (outcomes.LOWER, outcomes.HIGHER):
-        lower, higher = (FASTER, SLOWER) if unit in TIMES else (SMALLER, LARGER)
+        lower, higher = (FASTER, SLOWER) if unit in FASTER_UNITS else (SMALLER, LARGER)
         return lower if compared == outcomes.LOWER else higher
     if compared in (outcomes.EQUAL, outcomes.SAME):
         return SAME
@@ -72,17 +72,16 @@ def outcome(compared: str, unit: str, threshold: float | None) -> str:
     return CANNOT_TELL
 
 
-def is_rate(unit: str) -> bool:
-    """Whether more is better."""
-    return bool(_RATE.fullmatch(unit))
+def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
+    """Whether it is a regression, True, or an improvement, False; None for neither.
 
-
-def worse(outcome: str, unit: str) -> bool | None:
-    """Whether it is a regression, True, or an improvement, False; None for neither."""
+    `better`: HIGHER or LOWER for all units that are no times; None: by the unit's name.
+    """
     if outcome in (SLOWER, FASTER):
         return outcome == SLOWER
     if outcome in (LARGER, SMALLER):
-        return (outcome == LARGER) != is_rate(unit)
+        more = is_rate(unit) if better is None else better == HIGHER
+        return (outcome == LARGER) != more
     return None
 
 

@@ -7,7 +7,7 @@ from math import floor, log10
 from cbench.compare import stats as outcomes
 from cbench.compare.family import needed
 from cbench.compare.stats import POWER, Comparison
-from cbench.compare.suite import FASTER, LARGER, SLOWER, SMALLER, TIMES
+from cbench.compare.suite import FASTER, FASTER_UNITS, LARGER, SLOWER, SMALLER
 from cbench.formats.reader import TestSample
 
 WORDS = {outcomes.LOWER: FASTER, outcomes.HIGHER: SLOWER}
@@ -63,7 +63,7 @@ def verdict(
 ) -> str:
     """One line: B against A. `first`: the side that was measured before the other."""
     if comparison.outcome == outcomes.TOO_FEW:
-        return _too_few(comparison, alpha, min(a, b, key=lambda side: len(side.processes)).more_processes)
+        return _too_few(comparison, alpha, more_processes(a, b, comparison, alpha))
     shown = comparison.outcome in (outcomes.LOWER, outcomes.HIGHER)
     unless = f", if the host stayed the same: {first} was measured first" if shown and first else ""
     if comparison.difference is not None:
@@ -102,8 +102,14 @@ def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
         span = f" ({percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)})"
     return (
         f"cannot tell: B differs from A by {percent(comparison.ratio)}{span}, but processes of one program differ too, "
-        f"and {many} are too few{where}: take at least {wanted} and {wanted} ({more.replace('{n}', str(wanted))})"
+        f"and {many} are too few{where}: take at least {wanted} and {wanted} ({more})"
     )
+
+
+def more_processes(a: TestSample, b: TestSample, comparison: Comparison, alpha: float) -> str:
+    """How to get enough processes of the side that has fewer."""
+    fewer = min(a, b, key=lambda side: len(side.processes))
+    return fewer.more_processes.replace("{n}", str(needed(alpha, comparison.family)))
 
 
 def counted_processes(number: int) -> str:
@@ -135,7 +141,7 @@ def _below(a: TestSample, comparison: Comparison) -> str:
 
 
 def _words(sample: TestSample) -> dict[str, str]:
-    return WORDS if sample.unit in TIMES else SIZES
+    return WORDS if sample.unit in FASTER_UNITS else SIZES
 
 
 def _level(level: float) -> str:

@@ -6,8 +6,9 @@ import json
 import re
 from statistics import median
 
-from cbench.export.exporter import TIMES, Exporter, ExportSource, headlines, nanoseconds
+from cbench.export.exporter import Exporter, ExportSource, headlines
 from cbench.formats.reader import TestSample
+from cbench.formats.units import TIMES, nanoseconds
 
 Metric = dict[str, float]
 NAME, SLUG = 1024, 64
@@ -32,7 +33,7 @@ class BencherExporter(Exporter):
 
 def _metric(sample: TestSample) -> Metric:
     values = headlines(sample)
-    values = nanoseconds(sample, values) or values
+    values = nanoseconds(sample.unit, values) or values
     metric: Metric = {"value": median(values)}
     return metric | {"lower_value": min(values), "upper_value": max(values)} if len(values) > 1 else metric
 

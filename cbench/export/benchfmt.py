@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-from cbench.export.exporter import Exporter, ExportSource, headlines, nanoseconds
+from cbench.export.exporter import Exporter, ExportSource, headlines
 from cbench.formats.reader import Number, TestSample
+from cbench.formats.units import nanoseconds
 
 PREFIX = "Benchmark"
 
 
 class BenchfmtExporter(Exporter):
-    """A line a process, with the median of its trials; with a single process, a line a trial.
+    """A line a process, with the median of its trials, also of a single process.
 
     `benchstat` takes the lines of a benchmark for independent measurements, which processes are and their trials are
     not. Times become ns/op.
@@ -39,8 +40,8 @@ def _lines(name: str, samples: list[TestSample]) -> list[str]:
 
 
 def _column(sample: TestSample) -> list[str]:
-    values: list[Number] = headlines(sample) if len(sample.processes) > 1 else list(sample.processes[0])
-    in_ns = nanoseconds(sample, values)
+    values = headlines(sample)
+    in_ns = nanoseconds(sample.unit, values)
     return [f"{_number(each)} {'ns/op' if in_ns else _unit(sample.unit)}" for each in in_ns or values]
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import sys
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from cbench.export.bencher import BencherExporter
@@ -22,7 +19,7 @@ from cbench.export.pyperf import PyperfExporter
 from cbench.export.sources import source_of
 from cbench.results import LEFT_OUT
 from cbench.store.database import reading
-from cbench.store.kind import is_store
+from cbench.store.kind import check_not_lost
 from quiet import UsageError, check_savable, emit, save
 
 
@@ -99,12 +96,7 @@ class ExportOptions:
                 raise UsageError(f"--format {self.format}: say where to with --output FILE")
             return
         check_savable(output, "--output")
-        if os.path.exists(output) and os.path.exists(self.data) and os.path.samefile(output, self.data):
-            raise UsageError(f"--output {output}: is the file to be exported")
-        if os.path.isfile(output) and os.path.getsize(output) and is_store(Path(output)):
-            raise UsageError(
-                f"--output {output}: is a store (an SQLite file), which would be lost; choose another name"
-            )
+        check_not_lost(output, "--output", self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +126,6 @@ def export(options: ExportOptions) -> ExportResult:
         save(options.output, content, "--output")
     else:
         emit(content if isinstance(content, str) else content.decode())
-        sys.stdout.flush()
     return ExportResult(
         options.format, options.output, None if source.series is None else len(source.series), source.trials
     )

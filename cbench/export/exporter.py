@@ -8,14 +8,12 @@ from pathlib import Path
 from statistics import median
 
 from cbench.formats import registry
-from cbench.formats.reader import NANOSECONDS, Number, TestSample
+from cbench.formats.reader import Number, TestSample
+from cbench.formats.units import SECOND, TIMES
 from cbench.store.records import StoredSeries
 from quiet import UsageError
 
 Cell = None | bool | int | float | str
-SECOND = 10**9
-TIMES = NANOSECONDS | {"second": SECOND}
-"""How many nanoseconds a unit of time has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +65,6 @@ def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None
     """The values of a test in seconds, exact where they are seconds; None for what is no time."""
     factor = TIMES.get(sample.unit)
     return None if factor is None else [each if factor == SECOND else each * factor / SECOND for each in values]
-
-
-def nanoseconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None:
-    """The values of a test in ns, exact where they are ns; None for what is no time."""
-    factor = TIMES.get(sample.unit)
-    return None if factor is None else [each if factor == 1 else float(f"{each * factor:.15g}") for each in values]
 
 
 class Exporter:

@@ -7,6 +7,7 @@ from statistics import median
 
 from cbench.export.exporter import Exporter, ExportSource, headlines
 from cbench.formats.reader import TestSample
+from cbench.formats.units import is_rate
 from quiet import UsageError
 
 SMALLER, BIGGER = "github-action-benchmark", "github-action-benchmark-bigger"
@@ -20,7 +21,7 @@ class GithubActionExporter(Exporter):
 
     def write(self, source: ExportSource, clean_only: bool) -> str:
         rates = self.name == BIGGER
-        tests = [each for each in source.tests(clean_only) if each.unit.endswith("/s") == rates]
+        tests = [each for each in source.tests(clean_only) if is_rate(each.unit) == rates]
         if not tests:
             what, other = ("rates", SMALLER) if rates else ("times or sizes", BIGGER)
             raise UsageError(f"{source.path}: no {what} in it; use --format {other}")

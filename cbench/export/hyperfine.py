@@ -3,51 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median, stdev
 
-from cbench.export.exporter import Exporter, ExportSource, seconds
+from cbench.export.exporter import Exporter, ExportSource, headlines, seconds
 from cbench.formats.reader import TestSample
 from cbench.store.groups import Group, grouped
-from cbench.store.records import Stored
 from quiet import UsageError
 
 Value = str | float | None | list[float] | list[int]
+COMMAND = ("command", "mean", "stddev", "median", "user", "system", "min", "max", "times", "exit_codes")
+"""The keys in hyperfine's order."""
 
 
 class HyperfineExporter(Exporter):
-    """A command a result, in hyperfine's order of keys; `user` and `system` are means, as there.
+    """A test a command, and a process a run: hyperfine's readers take each time for an independent one.
 
-    Of other programs' results, `user`, `system` and `exit_codes` are not known, and left out.
+    `user`, `system` and `exit_codes` are known of commands only; `user` and `system` are means, as there.
     """
 
     name = "hyperfine"
     samples = True
 
     def write(self, source: ExportSource, clean_only: bool) -> str:
-        if source.samples is not None:
-            results = [_of_sample(source, each) for each in source.tests(clean_only)]
-            return json.dumps({"results": results}, indent=2) + "\n"
-        if source.series is None:
-            raise UsageError(f"{source.path}: the store of {source.what}; hyperfine's files have commands alone")
-        results = []
-        for group in grouped(source.series):
-            if group.unit != "ns":
-                raise UsageError(f"{source.path}: {group.name}: {group.unit}, and hyperfine's files have seconds alone")
-            trials = [each for series in group.series for each in series.trials if not (clean_only and each.polluted)]
-            if trials:
-                results.append(_result(group, trials))
-        if not results:
-            raise UsageError("no undisturbed trial to export: leave --clean-only away")
+        commands = {group.name: _of_commands(group, clean_only) for group in grouped(source.series or ())}
+        results = [_result(source, each, commands.get(each.name, {})) for each in source.tests(clean_only)]
         return json.dumps({"results": results}, indent=2) + "\n"
 
 
-def _of_sample(source: ExportSource, sample: TestSample) -> dict[str, Value]:
-    times = seconds(sample, [value for of in sample.processes for value in of])
+def _result(source: ExportSource, sample: TestSample, command: Mapping[str, Value]) -> dict[str, Value]:
+    times, processes = seconds(sample, headlines(sample)), len(sample.processes)
     if times is None:
         unit = sample.unit or "no unit"
         raise UsageError(f"{source.path}: {sample.name}: {unit}, and hyperfine's files have seconds alone")
-    return {"command": sample.name, **_summary(times)}
+    if processes == 1 < sample.trials:
+        more = sample.more_processes.replace("{n}", "10")
+        raise UsageError(
+            f"{source.path}: {sample.name}: {sample.trials:,} values of one process, which are not independent as "
+            f"hyperfine's times are; measure more processes ({more})"
+        )
+    found = {"command": sample.name, **_summary(times), **command}
+    return {key: found[key] for key in COMMAND if key in found}
 
 
 def _summary(times: Sequence[float]) -> dict[str, Value]:
@@ -61,13 +57,14 @@ def _summary(times: Sequence[float]) -> dict[str, Value]:
     }
 
 
-def _result(group: Group, trials: list[Stored]) -> dict[str, Value]:
-    summary = _summary([each.value / 1e9 for each in trials])
+def _of_commands(group: Group, clean_only: bool) -> dict[str, Value]:
+    """What is known of a command alone; of a build that was run several times, the highest exit code."""
+    kept = [[each for each in one.trials if not (clean_only and each.polluted)] for one in group.processes]
+    trials = [each for one in kept for each in one]
+    if not trials or not all(series.each_trial for series in group.series):
+        return {}
     return {
-        "command": group.name,
-        **{key: summary[key] for key in ("mean", "stddev", "median")},
         "user": fmean(each.counts.get("user_us", 0) / 1e6 for each in trials),
         "system": fmean(each.counts.get("system_us", 0) / 1e6 for each in trials),
-        **{key: summary[key] for key in ("min", "max", "times")},
-        "exit_codes": [each.trial.output for each in trials],
+        "exit_codes": [max(each.trial.output for each in one) for one in kept if one],
     }

@@ -8,15 +8,16 @@ Cycles and ticks are whole numbers. Ticks become seconds only where the counter'
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import json
 from datetime import datetime
 from importlib import import_module
 from typing import Any
 
 from cbench.export.exporter import Exporter, ExportSource, seconds
+from cbench.formats.pyperf import NAME
 from cbench.formats.reader import TestSample
-from cbench.store.groups import Group, grouped
-from cbench.store.records import NO_CPU, Stored, StoredSeries
+from cbench.store.groups import Group, Process, grouped
+from cbench.store.records import NO_CPU, StoredSeries
 from quiet import UsageError
 
 Metadata = dict[str, Any]
@@ -43,8 +44,7 @@ class PyperfExporter(Exporter):
         pyperf = import_module("pyperf")
         benchmarks = []
         for group in grouped(source.series):
-            pairs = [(each, trials) for each in group.series for trials in each.processes]
-            runs = [run for each, trials in pairs if (run := _run(pyperf, group, each, trials, clean_only))]
+            runs = [run for each in group.processes if (run := _run(pyperf, group, each, clean_only))]
             if runs:
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
@@ -71,15 +71,16 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
     if min(min(of) for of in values) <= 0:
         raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot hold; use --format csv")
     unit = "second" if is_time else "byte" if sample.unit in ("byte", "B/op") else "integer"
-    metadata = {"name": sample.name, "unit": unit, "loops": 1, UNIT: sample.unit, "cpu_model_name": sample.host}
+    metadata = {**_named(sample.name), "unit": unit, "loops": 1, UNIT: sample.unit, "cpu_model_name": sample.host}
     kept = {name: _one_line(value) for name, value in metadata.items() if value != ""}
     whole = [[value if is_time else int(value) for value in of] for of in values]
     return pyperf.Benchmark([pyperf.Run(of, metadata=kept, collect_metadata=False) for of in whole])
 
 
-def _run(pyperf: Any, group: Group, series: StoredSeries, trials: Sequence[Stored], clean_only: bool) -> Any:
+def _run(pyperf: Any, group: Group, process: Process, clean_only: bool) -> Any:
     """A process as a run of pyperf, None when nothing is left of it."""
-    values = [each.value for each in trials if not (clean_only and each.polluted)]
+    series = process.series
+    values = [each.value for each in process.trials if not (clean_only and each.polluted)]
     warmups = series.warmup if len(series.processes) == 1 else []
     if not values:
         return None
@@ -88,17 +89,18 @@ def _run(pyperf: Any, group: Group, series: StoredSeries, trials: Sequence[Store
     hz = _per_second(series)
     measured, discarded = ([value / hz for value in row] if hz else row for row in (values, warmups))
     before = [(1, value) for value in discarded]
-    return pyperf.Run(measured, warmups=before, metadata=_metadata(group, series, clean_only), collect_metadata=False)
+    return pyperf.Run(measured, warmups=before, metadata=_metadata(group, process, clean_only), collect_metadata=False)
 
 
-def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> Metadata:
+def _metadata(group: Group, process: Process, clean_only: bool) -> Metadata:
+    series = process.series
     host, counter = series.run.host, series.counter
     hz = _per_second(series)
     metadata: Metadata = {
-        "name": group.name,
+        **_named(group.name),
         "unit": "second" if hz else "integer",
         "loops": 1,
-        "date": datetime.fromtimestamp(series.started_ns / 1e9).isoformat(" "),
+        "date": datetime.fromtimestamp((process.begun_ns or series.started_ns) / 1e9).isoformat(" "),
         "duration": (series.ended_ns - series.started_ns) / 1e9 if series.ended_ns else None,
         "cpu_affinity": "" if series.cpu == NO_CPU else str(series.cpu),
         "cpu_model_name": host.get("cpu"),
@@ -123,6 +125,11 @@ def _metadata(group: Group, series: StoredSeries, clean_only: bool) -> Metadata:
 def _per_second(series: StoredSeries) -> float | None:
     """How many of the unit a second has, None for what is no time."""
     return 1e9 if series.unit == "ns" else series.counter.get("hz")
+
+
+def _named(name: str) -> Metadata:
+    """A name that is not a single line is also there in full, as JSON."""
+    return {"name": name} | ({} if _one_line(name) == name else {NAME: json.dumps(name)})
 
 
 def _one_line(value: Any) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from cbench.export.exporter import Cell, ExportSource, ExportTable
 from cbench.formats import registry
 from cbench.store.database import study_kind
+from cbench.store.groups import layout
 from cbench.store.kind import is_store
 from cbench.store.records import NO_CPU, Stored, StoredSeries
 from cbench.store.store import Store
@@ -93,8 +94,9 @@ def _of_samples(path: Path, clean_only: bool) -> ExportSource:
 def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
     """A row a trial; after its own columns one for each further counter, empty where a trial has none."""
     counted = sorted({name for each in series for stored in each.trials for name in stored.counts})
+    builds: dict[object, int] = {}
     rows = (
-        (*_row(each, stored), *(stored.counts.get(name) for name in counted))
+        (*_row(each, stored, _process(each, stored, builds)), *(stored.counts.get(name) for name in counted))
         for each in series
         for stored in each.trials
         if not (clean_only and stored.polluted)
@@ -102,14 +104,22 @@ def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
     return ExportTable({**TRIALS, **{f"count.{name}": UNSIGNED for name in counted}}, rows)
 
 
-def _row(series: StoredSeries, stored: Stored) -> tuple[Cell, ...]:
+def _process(series: StoredSeries, stored: Stored, builds: dict[object, int]) -> int:
+    """The number of a trial's process in its series; where builds vary, that of its build, the same in all series."""
+    built = layout(series, stored)
+    if built is not None:
+        return builds.setdefault(built, len(builds))
+    return stored.position if series.each_trial else series.process
+
+
+def _row(series: StoredSeries, stored: Stored, process: int) -> tuple[Cell, ...]:
     trial = stored.trial
     return (
         *(series.run.number, series.number, series.test, series.workload),
         " ".join(f"{name}={value}" for name, value in sorted(series.params.items())),
         *(
             None if series.cpu == NO_CPU else series.cpu,
-            series.process,
+            process,
             FIXED,
             stored.position,
             trial.value,

@@ -11,7 +11,8 @@ from collections import Counter
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
-from cbench.formats.reader import NANOSECONDS, Number, ResultReader, TestSample
+from cbench.formats.reader import Number, ResultReader, TestSample
+from cbench.formats.units import NANOSECONDS
 
 LINE = re.compile(rb"^Benchmark[^\sa-z]?\S*[ \t]+[0-9]+[ \t]+\S+[ \t]+\S+", re.MULTILINE)
 KEY = re.compile(r"^([a-z][^\sA-Z:]*):[ \t]*(.*)$")

@@ -50,8 +50,10 @@ class Content:
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
             raise UsageError(f"{self.path}: damaged JSON: {place}: {error.msg}") from None
-        except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
-            raise UsageError(f"{self.path}: damaged JSON: {' '.join(str(error).split())}") from None
+        except RecursionError:
+            raise UsageError(f"{self.path}: damaged JSON: nested too deeply") from None
+        except ValueError:
+            raise UsageError(f"{self.path}: damaged JSON: a number beyond 64 bits") from None
 
     def _bytes(self, most: int) -> bytes:
         if self.directory:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
+from collections.abc import Sequence
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import MOST, DamagedError, Number
@@ -26,6 +28,7 @@ def rows(content: Content) -> list[tuple[str, dict[str, str]]]:
     reader = csv.reader(io.StringIO(content.text, newline=""))
     try:
         names = next(reader, [])
+        check_unique("line 1", names)
         found = []
         for row in reader:
             place = f"line {reader.line_num}"
@@ -36,6 +39,13 @@ def rows(content: Content) -> list[tuple[str, dict[str, str]]]:
     except csv.Error as error:
         raise DamagedError(f"line {reader.line_num + 1}", str(error)) from None
     return found
+
+
+def check_unique(place: str, names: Sequence[str]) -> None:
+    """Raises DamagedError where two columns have the same name."""
+    twice = next((name for name, often in Counter(names).items() if name and often > 1), None)
+    if twice is not None:
+        raise DamagedError(place, f"two columns {twice[:40]!r}")
 
 
 def number(place: str, column: str, text: str) -> Number | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError, JsonValue
-from cbench.formats.reader import NANOSECONDS, Number, ResultReader, TestSample
+from cbench.formats.reader import Number, ResultReader, TestSample
+from cbench.formats.units import NANOSECONDS
 
 
 class JmhReader(ResultReader):

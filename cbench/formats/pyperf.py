@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from datetime import datetime
@@ -17,6 +18,8 @@ from quiet import UsageError
 
 _DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, OSError
 
+NAME = "cbench_name"
+"""The metadata of our own exports that has the name of a test that is not a single line, as JSON."""
 DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
 
 
@@ -43,23 +46,24 @@ class PyperfReader(ResultReader):
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
     """The values of a benchmark; metadata of our own exports say what whole numbers are."""
     metadata = benchmark.get_metadata()
+    name = str(json.loads(metadata[NAME])) if NAME in metadata else benchmark.get_name()
     unit = benchmark.get_unit()
     whole = unit == "integer"
     runs = [run for run in benchmark.get_runs() if run.values]
     processes = tuple(tuple(run.values) for run in runs)
     if not processes:
-        raise UsageError(f"{path}: {benchmark.get_name()} has no values")
+        raise UsageError(f"{path}: {name} has no values")
     begun = [str(run.get_metadata().get("date") or "") for run in runs]
     if not all(math.isfinite(value) for values in processes for value in values):
-        raise UsageError(f"{path}: {benchmark.get_name()} has a value that is not finite")
+        raise UsageError(f"{path}: {name} has a value that is not finite")
     return TestSample(
-        name=benchmark.get_name(),
-        test=benchmark.get_name(),
+        name=name,
+        test=name,
         workload=str(metadata.get("cbench_workload", "")),
         unit=str(metadata.get("cbench_unit", unit)) if whole else unit,
         quantum=int(metadata.get("cbench_quantum", 1)) if whole else 1,
         cpu=None,
-        host=str(metadata.get("cpu_model_name", "")),
+        host=" ".join(str(metadata.get("cpu_model_name", "")).split()),
         processes=processes,
         clean=tuple(() if _disturbed(run.get_metadata()) else tuple(run.values) for run in runs),
         counter=str(metadata.get("cbench_counter", "")) if whole else "",

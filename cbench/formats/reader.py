@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from cbench.formats.content import Content
 from cbench.formats.json_value import DamagedError
+from cbench.formats.units import TIMES, nanoseconds
 from cbench.machine.passport import Passport
 
 Number = int | float
-NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-"""Units of time, by the names that other programs give them."""
 LARGEST = 1e200
 """Larger values are damage, and their sums and products would not be finite."""
 
@@ -51,7 +51,20 @@ class TestSample:
 
     def like(self, other: TestSample) -> bool:
         """Whether both are numbers of one kind: cycles in user mode alone are no cycles of all modes."""
-        return self.unit == other.unit and (self.counter == other.counter or not (self.counter and other.counter))
+        alike = self.unit == other.unit or (self.unit in TIMES and other.unit in TIMES)
+        return alike and (self.counter == other.counter or not (self.counter and other.counter))
+
+    def in_unit_of(self, other: TestSample) -> TestSample:
+        """In ns where both are times in different units, else as it is."""
+        if self.unit in (other.unit, "ns") or not (self.unit in TIMES and other.unit in TIMES):
+            return self
+        return replace(
+            self,
+            unit="ns",
+            quantum=self.quantum if self.quantum == 1 else self.quantum * TIMES[self.unit],
+            processes=tuple(tuple(nanoseconds(self.unit, of) or ()) for of in self.processes),
+            clean=tuple(tuple(nanoseconds(self.unit, of) or ()) for of in self.clean),
+        )
 
     def undisturbed(self) -> TestSample:
         """Without the polluted trials, and without processes that had no others."""
@@ -88,6 +101,15 @@ def _joined(a: TestSample, b: TestSample) -> TestSample:
         summary=a.summary or b.summary,
         cannot_tell=a.cannot_tell and b.cannot_tell,
     )
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """With a number where a name is there more than once: "sort", "sort #2"."""
+    unique: dict[str, None] = {}
+    for name in names:
+        tries = chain([name], (f"{name} #{number}" for number in count(2)))
+        unique[next(each for each in tries if each not in unique)] = None
+    return list(unique)
 
 
 class ResultReader:
@@ -133,7 +155,7 @@ class ResultReader:
             unit=unit,
             quantum=1,
             cpu=None,
-            host=host,
+            host=" ".join(host.split()),
             processes=values,
             clean=values if clean is None else tuple(tuple(each) for each in clean),
             begun=begun,

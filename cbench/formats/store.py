@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 from statistics import median
 
@@ -49,12 +50,14 @@ class StoreReader(ResultReader):
 def _of_group(group: Group) -> TestSample:
     """Of calibrated cycles the trials whose chains agree, where these are enough in some process."""
     host = group.series[0].run.host
-    processes, cannot_tell = list(group.processes), ""
+    every, cannot_tell = list(group.processes), ""
     if group.unit == CALIBRATED_UNIT:
-        agreeing = [(trials, tuple(each for each in trials if kept(each.trial))) for trials in processes]
-        enough = [some for trials, some in agreeing if some and len(some) >= needed(len(trials))]
+        agreeing = [(each, replace(each, trials=tuple(t for t in each.trials if kept(t.trial)))) for each in every]
+        enough = [some for each, some in agreeing if some.trials and len(some.trials) >= needed(len(each.trials))]
         cannot_tell = "" if enough else "the chains of too few trials agree on an unshared core"
-        processes = enough or processes
+        every = enough or every
+    processes = [each.trials for each in every]
+    begun = [each.begun_ns for each in every]
     passports = [passport.Passport.parse(series.run.host, group.counter) for series in group.series]
     return TestSample(
         name=group.name,
@@ -63,14 +66,14 @@ def _of_group(group: Group) -> TestSample:
         unit=group.unit,
         quantum=max(*(series.quantum for series in group.series), _resolution(group, processes)),
         cpu=None if group.cpu == NO_CPU else group.cpu,
-        host=str(host.get("cpu") or ""),
+        host=" ".join(str(host.get("cpu") or "").split()),
         processes=tuple(tuple(each.value for each in trials) for trials in processes),
         clean=tuple(tuple(each.value for each in trials if not each.polluted) for trials in processes),
         cut_short=sum(series.ended_ns is None for series in group.series),
         counter=group.counter,
         cannot_tell=cannot_tell,
         method=" or ".join(sorted({str(series.counter.get("method") or "") for series in group.series} - {""})),
-        begun=tuple(series.started_ns for series in group.series),
+        begun=tuple(at for at in begun if at is not None) if None not in begun else (),
         passport=passport.merged([each for each in passports if each is not None]),
     )
 

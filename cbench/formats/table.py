@@ -15,6 +15,8 @@ from quiet import UsageError
 VALUE, TEST, UNIT, METRIC = "value", "test", "unit", "metric"
 PROCESS = ("run", "series", "process")
 """The columns that distinguish processes, as `cbench export` writes them."""
+BUILD = "count.layout"
+"""The column of a build's number, where builds vary: `process` is then that of the build, in whatever run."""
 NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or give a CSV"
 UNNAMED = "value"
 
@@ -22,7 +24,8 @@ UNNAMED = "value"
 class TableReader(ResultReader):
     """A row is a value. Rows with the same `run`, `series` and `process` (those that exist) are one process.
 
-    Without any of these columns a file is one process. `polluted` is 1 in rows of disturbed trials.
+    Without any of these columns a file is one process. Rows with a build's number (`count.layout`) are one process a
+    build. `polluted` is 1 in rows of disturbed trials.
     """
 
     name = "a CSV or Parquet file with a column `value`"
@@ -44,7 +47,8 @@ class TableReader(ResultReader):
                 continue  # a failed trial
             name, metric = row.get(TEST) or UNNAMED, row.get(METRIC)
             key = f"{name}:{metric}" if metric else name, row.get(UNIT, "")
-            process = tuple(row.get(column, "") for column in PROCESS)
+            columns = PROCESS[2:] if row.get(BUILD) else PROCESS
+            process = tuple(row.get(column, "") for column in columns)
             clean = row.get("polluted", "") in ("", "0", "False")
             tests.setdefault(key, {}).setdefault(process, []).append((value, clean))
         if not tests:
@@ -69,13 +73,14 @@ def _parquet(content: Content) -> list[tuple[str, dict[str, str]]]:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
         raise UsageError(f"{content.path}: {NO_PYARROW}") from None
-    wanted = (VALUE, TEST, UNIT, METRIC, "polluted", *PROCESS)
+    wanted = (VALUE, TEST, UNIT, METRIC, BUILD, "polluted", *PROCESS)
     try:
         with parquet.ParquetFile(content.path) as file:
             names = [name for name in file.schema_arrow.names if name in wanted]
             if VALUE not in names:
                 raise DamagedError("", f"no column {VALUE}; it has {', '.join(file.schema_arrow.names[:20])}")
-            rows = file.read(columns=list(dict.fromkeys(names))).to_pylist()
+            csv_rows.check_unique("", names)
+            rows = file.read(columns=names).to_pylist()
     except (arrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         if isinstance(error, DamagedError):
             raise

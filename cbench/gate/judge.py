@@ -14,7 +14,8 @@ from math import exp, expm1, log1p
 
 from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, analyze
 from cbench.ab.design import BUDGET
-from cbench.compare.suite import CANNOT_TELL, is_rate
+from cbench.compare.suite import CANNOT_TELL
+from cbench.formats.units import is_rate
 from cbench.gate.measure import GateSession, SessionTest
 from cbench.gate.rule import GateRule, together
 

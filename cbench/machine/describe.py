@@ -14,6 +14,8 @@ from cbench.results import LEFT_OUT, JsonValue, json_object
 from quiet import Facts, Reader, format_cpus, hypervisor, parse_cpus
 
 CPUS = "/sys/devices/system/cpu"
+LATER = {"noise": "not measured here", "counter": "not of the host: stored with each series"}
+"""Facts of the passport that the measurement adds."""
 
 
 def _text(path: str) -> str:
@@ -72,7 +74,7 @@ def describe(cpus: Collection[int], isolated: frozenset[int]) -> HostFacts:
         governor=", ".join(governors(cpus)) or None,
         isolated_cpus=format_cpus(isolated),
         quiet=bool(isolated) and set(cpus) <= isolated,
-        passport=replace(passport, unknown={**passport.unknown, "noise": "not measured here"}),
+        passport=replace(passport, unknown={**passport.unknown, **LATER}),
     )
 
 

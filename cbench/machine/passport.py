@@ -45,10 +45,10 @@ class Passport:
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
             raise ValueError("the passport of its host is no object")
-        known = {name: str(stored[name]) for name in FACTS if stored.get(name) is not None}
-        unknown = {str(name): str(why) for name, why in reasons.items()}
+        known = {name: " ".join(str(stored[name]).split()) for name in FACTS if stored.get(name) is not None}
         if counter:
             known["counter"] = counter
+        unknown = {str(name): str(why) for name, why in reasons.items() if name not in known}
         return cls(**known, unknown=unknown) if known else None
 
     def differences(self, other: Passport) -> tuple[str, ...]:

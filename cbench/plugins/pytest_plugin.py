@@ -104,6 +104,9 @@ class BenchmarkKeeper:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Report what interrupted each benchmark."""
         if not self._kept:
+            disabled = terminalreporter.config.getoption("benchmark_disable", False)
+            why = " (--benchmark-disable)" if disabled else ""
+            terminalreporter.write_line(f"{OPTION} {self._path}: no benchmark was measured{why}, so no trial is in it")
             return
         terminalreporter.section(f"benchmarks kept in {self._path}")
         for test, rounds, seen in self._kept:

@@ -9,6 +9,19 @@ from cbench.store.records import LAYOUT, NO_CPU, Stored, StoredSeries
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """Trials that are one independent value together. `series`: that of the first."""
+
+    series: StoredSeries
+    trials: tuple[Stored, ...]
+
+    @property
+    def begun_ns(self) -> int | None:
+        """When it began, in ns since 1970; None where the time of a command's trial is not known."""
+        return self.trials[0].begin_ns if self.series.each_trial else self.series.started_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """The processes of one test. `name` is the test's, with what tells it from others of that test where there are."""
 
@@ -20,15 +33,20 @@ class Group:
     series: tuple[StoredSeries, ...]
 
     @property
-    def processes(self) -> tuple[tuple[Stored, ...], ...]:
+    def processes(self) -> tuple[Process, ...]:
         """The trials, process by process; those of one build together where builds vary: they share its layout."""
-        units: dict[object, list[Stored]] = {}
+        units: dict[object, list[tuple[StoredSeries, Stored]]] = {}
         for series in self.series:
             for at, trials in enumerate(series.processes):
-                layout = trials[0].counts.get(LAYOUT) if trials else None
-                key = (series.number, at) if layout is None else (LAYOUT, series.facts.get("comparison"), layout)
-                units.setdefault(key, []).extend(trials)
-        return tuple(map(tuple, units.values()))
+                built = layout(series, trials[0]) if trials else None
+                units.setdefault(built or (series.number, at), []).extend((series, each) for each in trials)
+        return tuple(Process(rows[0][0], tuple(each for _, each in rows)) for rows in units.values())
+
+
+def layout(series: StoredSeries, trial: Stored) -> tuple[object, int] | None:
+    """The comparison and the number of the build that was measured; None where builds do not vary."""
+    number = trial.counts.get(LAYOUT)
+    return None if number is None else (series.facts.get("comparison"), number)
 
 
 def grouped(series: Sequence[StoredSeries]) -> list[Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -34,3 +35,16 @@ def is_store(path: Path) -> bool:
             return file.read(16) == b"SQLite format 3\0"
     except OSError:
         return False
+
+
+def check_not_lost(output: str, option: str, *inputs: str | os.PathLike[str]) -> None:
+    """Raises UsageError for an output that is one of the inputs, is in one of these folders, or is a store."""
+    if not os.path.exists(output):
+        return
+    real = os.path.realpath(output)
+    for each in inputs:
+        folder = os.path.join(os.path.realpath(each), "")
+        if real.startswith(folder) or (os.path.exists(each) and os.path.samefile(output, each)):
+            raise UsageError(f"{option} {output}: is read as input, and would be lost; choose another name")
+    if os.path.isfile(output) and os.path.getsize(output) and is_store(Path(output)):
+        raise UsageError(f"{option} {output}: is a store (an SQLite file), which would be lost; choose another name")

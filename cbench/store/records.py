@@ -98,9 +98,14 @@ class StoredSeries:
         return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
 
     @property
+    def each_trial(self) -> bool:
+        """Whether each trial is a process of its own, as those of a command are."""
+        return self.facts.get("processes") == EACH_TRIAL
+
+    @property
     def processes(self) -> tuple[tuple[Stored, ...], ...]:
-        """Its trials, process by process: each trial of a command is a process of its own."""
-        if self.facts.get("processes") == EACH_TRIAL:
+        """Its trials, process by process."""
+        if self.each_trial:
             return tuple((each,) for each in self.trials)
         return (self.trials,)
 

@@ -56,3 +56,13 @@ def test_the_command_writes_the_summary_and_keeps_its_exit_code(old: Path, tmp_p
     done = cbench("compare", str(old), str(new), "--markdown", str(tmp_path / "none" / "summary.md"))
     assert done.returncode == 2
     assert error_line(done).startswith("--markdown ")
+
+
+@pytest.mark.parametrize("inputs", [("old.json", "new.json"), ("old.json:test_a", "new.json"), ("new.json", ".")])
+def test_the_summary_never_overwrites_a_measurement(inputs: tuple[str, str], old: Path, tmp_path: Path) -> None:
+    suite(tmp_path / "new.json", names(4), seed=2)
+    before = old.read_bytes()
+    done = cbench("compare", *(str(tmp_path / each) for each in inputs), "--markdown", str(old))
+    assert done.returncode == 2
+    assert error_line(done) == f"--markdown {old}: is read as input, and would be lost; choose another name"
+    assert old.read_bytes() == before

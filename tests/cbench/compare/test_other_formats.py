@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 import cbench
+from cbench.compare import table
 from cbench.compare.result import compare
-from cbench.formats import reader
+from cbench.export.export import ExportOptions, export
+from cbench.formats import reader, registry
+from cbench.machine.describe import describe
 from cbench.order import analyze
+from cbench.results import json_object
 from cbench.screen.data import read_table
 from quiet import UsageError
 from tests.cbench.compare.comparing import fails
@@ -73,6 +77,18 @@ def test_too_few_processes_name_the_option_of_the_program(file: str, advice: str
     assert advice in verdict
 
 
+def test_the_table_of_a_suite_names_the_option_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    data = DATA / "pytest-benchmark-5.3.1.json"
+    result = compare(data, data)
+    assert len(result.tests) > 1
+    table.suite(result)
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("too few processes"))
+    assert line.endswith(
+        "take at least 5 and 5 (run pytest 5 times, each with its own --benchmark-json, and give the "
+        "folder of these files)"
+    )
+
+
 def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
     store = stored(tmp_path / "a.db", noisy(1e6, 1, 9, seed=1))
     assert "(cbench run --processes 4)" in compare(store, store).comparisons[0].verdict
@@ -90,9 +106,38 @@ def test_a_summary_has_no_minimum() -> None:
 
 
 def test_samples_of_two_programs_in_different_units_are_not_compared(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("test,unit,value\nsort,ns,5\n")
-    (tmp_path / "b.json").write_text(json.dumps({"results": [{"command": "sort", "times": [1.0]}]}))
-    fails(tmp_path / "a.csv", tmp_path / "b.json", "sort: A is in ns, B in second")
+    (tmp_path / "a.csv").write_text("test,unit,value\nsort,byte,5\n")
+    fails(tmp_path / "a.csv", hyperfine(tmp_path / "b.json", [1.0]), "sort: A is in byte, B in second")
+
+
+def hyperfine(path: Path, times: list[float]) -> Path:
+    path.write_text(json.dumps({"results": [{"command": "sort", "times": times}]}))
+    return path
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9), ("second", 1)])
+def test_times_in_different_units_are_compared(unit: str, factor: float, tmp_path: Path) -> None:
+    times = [1.0, 1.01, 1.02, 1.03, 1.04]
+    rows = [f"sort,{unit},{number},{1.5 * factor * value}" for number, value in enumerate(times)]
+    (tmp_path / "b.csv").write_text("\n".join(["test,unit,process,value", *rows]))
+    result = compare(hyperfine(tmp_path / "a.json", times), tmp_path / "b.csv")
+    (test,) = result.comparisons
+    assert (test.unit, result.regressions) == ("second" if unit == "second" else "ns", ("sort",))
+    assert test.ratio == pytest.approx(1.5)
+
+
+def test_a_store_compares_with_its_own_export_to_hyperfine(tmp_path: Path) -> None:
+    wall = {"name": "wall", "unit": "ns", "quantum": 1}
+    store = stored(tmp_path / "a.db", noisy(1e6, 6, 9, seed=1), counter=wall)
+    export(ExportOptions(str(store), "hyperfine", str(tmp_path / "h.json")))
+    (test,) = compare(store, tmp_path / "h.json").comparisons
+    assert (test.unit, test.ratio, test.a.processes, test.b.processes) == ("ns", 1, 6, 6)
+
+
+def test_two_pytest_files_of_the_same_code_are_not_judged_after_an_export(tmp_path: Path) -> None:
+    data = DATA / "pytest-benchmark-5.3.1.json"
+    export(ExportOptions(str(data), "benchfmt", str(tmp_path / "a.txt")))
+    assert compare(tmp_path / "a.txt", tmp_path / "a.txt").exit_code == 2
 
 
 @pytest.mark.parametrize("file", WITHOUT_ORDERS)
@@ -122,3 +167,54 @@ def test_read_results_reads_every_format_and_stores_as_before(tmp_path: Path) ->
     (sample,) = cbench.read_results(tmp_path)
     assert isinstance(sample, reader.TestSample)
     assert sample.processes == ((5, 6), (7, 8)) * 2
+
+
+def test_results_of_the_same_command_are_tests_of_their_own(tmp_path: Path) -> None:
+    results = [
+        {"command": "sort", "times": [1.0, 2.0], "parameters": {"n": "1"}},
+        {"command": "sort", "times": [3.0], "parameters": {"n": "2"}},
+        {"command": "sort", "times": [4.0], "parameters": {"n": "2"}},
+        {"command": "sum", "times": [5.0], "parameters": {"n": "2"}},
+        {"command": "wc", "times": [6.0]},
+        {"command": "wc", "times": [7.0]},
+    ]
+    (tmp_path / "h.json").write_text(json.dumps({"results": results}))
+    found = {each.name: each.processes for each in registry.read(tmp_path / "h.json")}
+    assert found == {
+        "sort n=1": ((1.0,), (2.0,)),
+        "sort n=2": ((3.0,),),
+        "sort n=2 #2": ((4.0,),),
+        "sum": ((5.0,),),
+        "wc": ((6.0,),),
+        "wc #2": ((7.0,),),
+    }
+
+
+def test_a_name_of_several_lines_is_the_same_after_an_export_to_pyperf(tmp_path: Path) -> None:
+    name = "sh -c 'a\n\tb'"
+    store = stored(tmp_path / "a.db", [[5, 6], [7, 8]], workload=name, params={})
+    (tmp_path / "h.json").write_text(json.dumps({"results": [{"command": name, "times": [1.0, 2.0]}]}))
+    for path in (store, tmp_path / "h.json"):
+        export(ExportOptions(str(path), "pyperf", str(tmp_path / "p.json")))
+        assert [each.test for each in compare(path, tmp_path / "p.json", force=True).comparisons] == [name]
+
+
+def test_a_host_of_several_lines_is_named_in_one(tmp_path: Path) -> None:
+    paths = [
+        stored(tmp_path / f"{letter}.db", noisy(1e6, 5, 5, seed=1), host={"passport": {"cpu": f"CPU\n{letter}"}})
+        for letter in "ab"
+    ]
+    result = compare(*paths)
+    assert result.hosts_differ == ("cpu CPU a and CPU b",)
+
+
+def test_a_counter_that_is_known_has_no_reason_for_being_unknown(tmp_path: Path) -> None:
+    host = json_object(describe({0}, frozenset()))
+    passport = host["passport"]
+    assert isinstance(passport, dict)
+    assert passport["counter"] is None
+    assert passport["unknown"]["counter"] == "not of the host: stored with each series"  # type: ignore[index,call-overload]
+    (sample,) = registry.read(stored(tmp_path / "a.db", [[5, 6]], host=host))
+    assert sample.passport is not None
+    assert sample.passport.counter == "tsc"
+    assert "counter" not in sample.passport.unknown

@@ -88,7 +88,8 @@ def test_what_cannot_be_judged_is_one_line_beside_the_result(old: Path, tmp_path
     assert done.returncode == 2
     assert len(json.loads(done.stdout)["cannot_tell"]) == 6
     assert done.stderr == (
-        "cbench: error: nothing can be judged: too few processes in 6 of 6 tests: take at least 5 and 5\n"
+        "cbench: error: nothing can be judged: too few processes in 6 of 6 tests: take at least 5 and 5 "
+        "(pyperf's --processes 5)\n"
     )
     wide = suite(tmp_path / "wide.json", names(6), seed=3, spread=0.2)
     done = cbench("compare", str(old), str(wide), "--threshold", "1%")
@@ -186,6 +187,9 @@ def test_a_rename_is_suggested_where_exactly_one_of_each_is_alike(
         (SMALLER, "instructions", False),
         (LARGER, "ops/s", False),
         (SMALLER, "MB/s", True),
+        *((SMALLER, unit, True) for unit in ("GFLOPS", "Gflops", "MHz", "Hz", "fps", "FPS", "qps", "IOPS", "Mbps")),
+        *((SMALLER, unit, True) for unit in ("tokens per second", "items_per_second", "req/sec", "pages/hour", "MOPS")),
+        *((LARGER, unit, True) for unit in ("GFLOPs", "ops", "hops", "B/op", "percent", "steps", "caps", "")),
         (LARGER, "ns/op", True),
         ("same", "second", None),
     ],
@@ -194,6 +198,15 @@ def test_a_larger_count_is_a_regression_and_a_larger_rate_an_improvement(
     outcome: str, unit: str, bad: bool | None
 ) -> None:
     assert worse(outcome, unit) is bad
+
+
+def test_which_values_are_better_can_be_said_of_all_that_are_no_times(tmp_path: Path) -> None:
+    assert worse(SMALLER, "score", "higher") is worse(LARGER, "MB/s", "lower") is True
+    assert worse("slower", "ns", "higher") is True
+    a, b = (suite(tmp_path / f"{seed}.json", {"t": change}, seed, unit="byte") for seed, change in ((1, 1), (2, 1.5)))
+    assert compare(a, b).regressions == compare(b, a, better="higher").regressions == ("t",)
+    assert compare(a, b, better="higher").exit_code == 0
+    fails(a, b, "--better more: use higher, lower", better="more")
 
 
 def test_a_larger_count_fails_the_gate(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_wrong_exports_are_one_line(store: Path, tmp_path: Path) -> None:
     wrong("--format xml: use csv, parquet, pyperf", str(store), "xml", None)
     wrong("no such file", str(tmp_path / "none"), "csv", None)
     wrong("no trials in it", str(empty), "csv", None)
-    wrong("is the file to be exported", str(store), "csv", str(store))
+    wrong("is read as input, and would be lost; choose another name", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
     wrong("say where to", str(store), "parquet", None)
     wrong("not a format that cbench reads", __file__, "csv", None)
@@ -274,3 +274,12 @@ def test_the_commands_are_in_the_application() -> None:
 def test_a_usage_error_is_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         export(ExportOptions(str(tmp_path), "csv", None))
+
+
+def test_a_full_stdout_is_named(store: Path) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        for command in ("export", str(store), "--format", "csv"), ("compare", str(store), str(store)):
+            done = subprocess.run(
+                [sys.executable, "-m", "cbench", *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+            assert (done.returncode, done.stderr) == (2, "cbench: error: stdout: No space left on device\n")

@@ -20,11 +20,15 @@ from cbench.export.exporter import ExportSource, ExportTable
 from cbench.export.markdown import MarkdownExporter
 from cbench.export.otava import OtavaExporter
 from cbench.formats import reader, registry
-from quiet import UsageError
+from cbench.model import Trial
+from cbench.store.records import EACH_TRIAL, NO_CPU
+from cbench.store.store import Store
+from quiet import UsageError, ticks
 from tests.cbench.formats.test_fixtures import DATA, FIXTURES, SUMMARIES
-from tests.cbench.store.storing import stored
+from tests.cbench.store.storing import HOST, stored
 
 BENCHMARK_LINE = re.compile(r"^Benchmark[^a-z\s]\S* [1-9][0-9]*(?: -?[0-9.]+(?:e-?[0-9]+)? [^\s0-9]\S*)+$")
+WALL = {"name": "wall", "unit": "ns", "quantum": 1}
 FOREIGN = [each[0] for each in FIXTURES]
 
 
@@ -93,11 +97,11 @@ def test_every_line_of_benchfmt_is_a_benchmark_of_go(file: str, tmp_path: Path) 
     assert [line for line in results if not BENCHMARK_LINE.match(line)] == []
 
 
-def test_benchfmt_of_go_is_read_as_go_wrote_it(tmp_path: Path) -> None:
+def test_benchfmt_of_go_has_the_tests_and_units_of_go_with_a_line_a_process(tmp_path: Path) -> None:
     data = DATA / "go-1.19-count.txt"
-    again = written(data, "benchfmt", tmp_path)
-    assert registry.read(again) == registry.read(data)
-    assert len(again.read_text().splitlines()) == 1 + 15  # a line for each of Go's, with all of its units
+    again, theirs = registry.read(written(data, "benchfmt", tmp_path)), registry.read(data)
+    assert [(each.name, each.unit) for each in again] == [(each.name, each.unit) for each in theirs]
+    assert [each.processes for each in again] == [((median(each.processes[0]),),) for each in theirs]
 
 
 def test_benchfmt_has_a_line_a_process_because_only_processes_are_independent(tmp_path: Path) -> None:
@@ -110,9 +114,69 @@ def test_benchfmt_has_a_line_a_process_because_only_processes_are_independent(tm
     ]
 
 
-def test_a_single_process_has_a_line_a_trial(tmp_path: Path) -> None:
+def test_a_single_process_is_one_line_of_benchfmt(tmp_path: Path) -> None:
     store = stored(tmp_path / "s.db", [[100, 103, 105]])
-    assert len(written(store, "benchfmt", tmp_path).read_text().splitlines()) == 1 + 3
+    assert len(written(store, "benchfmt", tmp_path).read_text().splitlines()) == 1 + 1
+
+
+def test_hyperfine_has_one_time_a_process_whatever_the_rounds(tmp_path: Path) -> None:
+    store = stored(tmp_path / "s.db", [[100, 103, 105], [200, 203, 205]], counter=WALL)
+    (result,) = json.loads(written(store, "hyperfine", tmp_path).read_text())["results"]
+    assert result["times"] == [103e-9, 203e-9]
+    assert list(result) == ["command", "mean", "stddev", "median", "min", "max", "times"]
+
+
+def test_hyperfine_refuses_the_rounds_of_a_single_process(tmp_path: Path) -> None:
+    name = "test_sorting.py::test_sort: 20 values of one process, which are not independent as hyperfine's times are; "
+    refused(DATA / "pytest-benchmark-5.3.1.json", "hyperfine", tmp_path, name[name.index(" values") :])
+    store = stored(tmp_path / "s.db", [[100, 103, 105]], counter=WALL)
+    more = "hash n=1000: 3 values of one process, which are not independent as hyperfine's times are; "
+    refused(store, "hyperfine", tmp_path, f"{more}measure more processes (cbench run --processes 10)")
+
+
+def commands(path: Path, values: list[list[int]], layouts: int = 0) -> Path:
+    """A store of two commands, in as many runs as there are rows of values: each trial is a process."""
+    for row in values:
+        with Store.create(path, HOST, []) as store:
+            series = [
+                store.begin(
+                    {"workload": name, "params": {}, "cpu": NO_CPU, "process": 0, "processes": EACH_TRIAL}
+                    | {"counter": WALL, "comparison": "one"}
+                )
+                for name in ("./a", "./b")
+            ]
+            for number, value in enumerate(row):
+                counts = {"layout": number % layouts} if layouts else {}
+                begin = ticks()
+                store.add_together(
+                    [(each, [Trial(value + at, 0, begin=begin, counts=counts)]) for at, each in enumerate(series)]
+                )
+            for each in series:
+                store.finish(each, {})
+    return path
+
+
+@pytest.mark.parametrize(("layouts", "processes"), [(0, 8), (4, 4)])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pyperf", "hyperfine", "benchfmt"])
+def test_an_export_of_commands_keeps_their_processes(kind: str, layouts: int, processes: int, tmp_path: Path) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    store = commands(tmp_path / "s.db", [[1000, 1100, 1200, 1300], [1010, 1110, 1210, 1310]], layouts)
+    assert [len(each.processes) for each in registry.read(store)] == [processes] * 2
+    again = registry.read(written(store, kind, tmp_path))
+    if kind != "benchfmt":  # where a file is a process
+        assert [len(each.processes) for each in again] == [processes] * 2
+    assert [sum(map(len, each.processes)) for each in again] == [
+        processes if kind in ("hyperfine", "benchfmt") else 8
+    ] * 2
+
+
+@pytest.mark.parametrize(("layouts", "processes"), [(0, 3), (2, 2)])
+def test_otava_knows_when_each_trial_of_a_command_began(layouts: int, processes: int, tmp_path: Path) -> None:
+    store = commands(tmp_path / "s.db", [[1000, 1100, 1200]], layouts)
+    rows = list(csv.reader(StringIO(written(store, "otava", tmp_path).read_text())))
+    assert rows[0] == ["time", "./a", "./b"]
+    assert len(rows) == 1 + processes
 
 
 def test_github_action_has_what_its_parser_requires(tmp_path: Path) -> None:
@@ -203,8 +267,10 @@ def test_units_that_a_format_does_not_know_are_refused(tmp_path: Path) -> None:
 def test_the_file_itself_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("value\n1\n")
-    with pytest.raises(UsageError, match=r"r\.csv: is the file to be exported"):
+    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be lost"):
         export(ExportOptions(str(path), "markdown", str(path)))
+    with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be lost"):
+        export(ExportOptions(str(tmp_path), "markdown", str(path)))
 
 
 def test_parquet_of_another_program_keeps_its_values(tmp_path: Path) -> None:

@@ -77,6 +77,9 @@ def test_json_that_lacks_something_is_one_line(document: object, message: str, t
         ),
         ("<Catch><TestCase name='a'>\n<mean value='-1'/></TestCase></Catch>", "line 2: the mean '-1' is not a time"),
         ("test,value\na,1\nb\n", "line 3: 1 columns, not 2"),
+        ("test,value,value\na,1,2\n", "line 1: two columns 'value'"),
+        ("[" * 100_000, "damaged JSON: nested too deeply"),
+        ("[" + "1" * 5001 + "]", "damaged JSON: a number beyond 64 bits"),
         ("test,value\na,1_0\n", "line 2: column value: '1_0' is not a finite number"),
         ("test,value\na,\n", "no values in column value"),
         (

@@ -72,3 +72,9 @@ def test_what_cannot_be_kept_is_refused_in_one_line(tmp_path: Path, options: tup
     (line,) = [line for line in done.stderr.splitlines() if line.strip()]
     assert says in line
     assert "--cbench-store" in line
+
+
+def test_a_run_that_measures_no_benchmark_says_so(tmp_path: Path) -> None:
+    done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-disable")
+    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so no trial is in it"
+    assert line in done.stdout.splitlines()

@@ -1,0 +1,31 @@
+"""Units by their names: which are times, and of which more is better."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from cbench.formats.json_value import Number
+
+SECOND = 10**9
+NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND}
+"""Units of time, by the names that other programs give them. There are two letters for micro."""
+TIMES = NANOSECONDS | {"second": SECOND, "seconds": SECOND, "sec": SECOND}
+"""How many nanoseconds a unit of time has."""
+_DURATION = r"(s|ms|us|ns|min|minute|sec|second|h|hr|hour)s?"
+_RATES = (
+    re.compile(rf".+(/|[ _-]per[ _-]){_DURATION}", re.IGNORECASE),  # MB/s, tokens per second
+    re.compile(r"[kmgt]?hz|[kmgt]?(fps|qps|rps|tps|pps|iops|mips)", re.IGNORECASE),
+    re.compile(r"[kKMGTPE]?(FLOPS|OPS|i?[bB]ps)|[kKmMgGtTpPeE][Ff]lops"),  # FLOPs and ops are counts
+)
+
+
+def is_rate(unit: str) -> bool:
+    """Whether more is better, as of operations a second."""
+    return any(pattern.fullmatch(unit.strip()) for pattern in _RATES)
+
+
+def nanoseconds(unit: str, values: Iterable[Number]) -> list[Number] | None:
+    """Values of a unit in ns, exact where they are ns; None for what is no time."""
+    factor = TIMES.get(unit)
+    return None if factor is None else [each if factor == 1 else float(f"{each * factor:.15g}") for each in values]
