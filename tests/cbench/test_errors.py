@@ -79,7 +79,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_2(arguments: list[st
     with open("/dev/full", "w") as full:
         done = subprocess.run([*CBENCH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "cbench: error: No space left on device"
+    assert done.stderr.splitlines()[-1] == "cbench: error: stdout: No space left on device"
     assert "Traceback" not in done.stderr
 
 
