@@ -62,6 +62,11 @@ class AbOptions:
     layouts: int = 1
     preset: str = FREE
 
+    def commands(self) -> list[tuple[str, list[str]]]:
+        """Names and argument vectors of A, A' and the other arms."""
+        first, *others = ((arm.name, split_command(arm.text, self.shell, arm.name)) for arm in self.arms)
+        return [first, (f"{first[0]} {COPY}", first[1]), *others]
+
     @property
     def rule(self) -> StoppingRule:
         """When to stop."""
