@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cbench.running import cbench, error_line
+from tests.cbench.running import CBENCH, cbench, comes, error_line
+from tests.cbench.study.process.test_run_command import alive
 
 PLANTED = """
 #include <stdint.h>
@@ -62,6 +64,20 @@ def test_the_size_of_the_environment_needs_no_build() -> None:
     assert done.returncode == 0, done.stderr
     assert "4 builds, preset environment, 5 blocks" in done.stdout
     assert "bytes of environment" in done.stdout
+
+
+def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    mark = tmp_path / "pid"
+    build = f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 600 # {{seed}} {{program}}"
+    with subprocess.Popen([*CBENCH, "layout", "--build", build], stderr=subprocess.DEVNULL) as process:
+        assert comes(mark.exists)
+        process.kill()
+    assert comes(lambda: not alive(int(mark.read_text())))
+    assert cbench("layout", "--build", "false {program} {seed}").returncode == 2
+    assert [path.name for path in (tmp_path / "cache" / "cbench" / "ab").iterdir()] == ["lock"]
 
 
 @pytest.mark.parametrize(
