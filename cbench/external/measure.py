@@ -121,7 +121,7 @@ class CommandRunner:
         seen = self._counts.stolen_ms(before, after), self._counts.interrupts(before, after)
         trial = trial_of(ended, *seen, counts, self._start)
         if ended.code and not self._options.ignore_failure:
-            raise UsageError(_failure(command, ended))
+            raise UsageError(_failure(command, ended, self._options.on_failure))
         return trial
 
 
@@ -183,7 +183,7 @@ def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[C
             run_checked(options.setup, os.getcwd(), os.environ, PREPARE_S)
         if pinned:
             stack.enter_context(away_from(set(pinned)))
-        launcher = stack.enter_context(Launcher(dict(os.environ), pinned, options.timeout))
+        launcher = stack.enter_context(Launcher(dict(os.environ), pinned, options.timeout, options.on_timeout))
         starts = empty_starts(launcher)
         empty = tuple(each.wall_ns for each in starts)
         counter = replace(
@@ -240,9 +240,9 @@ def in_turn(
     keeper.add(every)
 
 
-def _failure(command: ExternalCommand, ended: ProgramEnd) -> str:
+def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
     said = f": {ended.errors[:200]}" if ended.errors else ""
-    return f"{command.text}: ended with {ended.code}{said} (--ignore-failure measures it all the same)"
+    return f"{command.text}: ended with {ended.code}{said}{f' ({advice})' if advice else ''}"
 
 
 @dataclass(frozen=True, slots=True)

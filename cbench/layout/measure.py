@@ -47,6 +47,7 @@ def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> 
             commands=commands,
             counter="wall",
             cpus=options.cpus,
+            on_failure="",
             timeout=options.timeout,
             seed=options.seed,
             pad=options.preset != ENVIRONMENT,
