@@ -64,7 +64,7 @@ def test_a_faster_program_is_reported_as_faster() -> None:
 
 def test_a_budget_ends_the_measurement_and_what_it_cannot_tell_is_said() -> None:
     done = cbench("ab", "--json", "--budget", "0.1", "--", "sleep 0.1", "sleep 0.1")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 2, done.stderr
     content = json.loads(done.stdout)
     assert content["ended"] == "budget"
     assert content["blocks"] == 1
@@ -311,7 +311,7 @@ def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
 )
 def test_no_damage_is_a_traceback(tmp_path: Path, change: str) -> None:
     path = tmp_path / "s.db"
-    assert cbench("ab", "--blocks", "2", "-o", str(path), "--", "true", "true").returncode == 0
+    assert cbench("ab", "--blocks", "2", "-o", str(path), "--", "true", "true").returncode == 2
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(change)
         connection.commit()
