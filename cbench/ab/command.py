@@ -64,7 +64,10 @@ def ab_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare arms in random blocks, against a noise floor from a copy of the first. Ends with 1 on a difference."""
+    """Compare arms in random blocks, against a noise floor from a copy of the first.
+
+    Ends with 1 on a difference, and with 2 after too few blocks to compare.
+    """
     from cbench.ab import run as measuring
     from cbench.ab import table
     from cbench.ab.options import AbOptions, ab_options
@@ -107,8 +110,8 @@ def ab_command(
         with interruptible(), TrialBar() as bar:
             result = measuring.start(options, output, bar.show, tell)
     show(result, as_json, table.result)
-    if result.differs:
-        raise typer.Exit(1)
+    if result.differs or result.undecided:
+        raise typer.Exit(1 if result.differs else 2)
 
 
 def add_to(app: typer.Typer) -> None:

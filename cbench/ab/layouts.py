@@ -79,7 +79,7 @@ def placeholder(preset: str) -> str:
 def build_program(command: str, text: str, folder: str, target: Path) -> None:
     """Run a build that has to write this executable. Raises UsageError, with `text` for the build."""
     try:
-        run_checked(command, folder, os.environ, BUILD_S)
+        run_checked(command, folder, os.environ, BUILD_S, bound=True)
     except CommandError as error:
         raise UsageError(f"--build ({text}): {error}") from None
     if not os.access(target, os.X_OK):

@@ -12,7 +12,7 @@ from cbench.ab.design import StoppingRule
 from cbench.ab.layouts import FOR_ARMS, FREE, MOST_LAYOUTS, PROGRAM, placeholder
 from cbench.ab.revisions import commit_of, repository_of
 from cbench.external.options import MOST_SECONDS, SECONDS, split_command
-from quiet import UsageError
+from quiet import UsageError, one_line, printable
 
 MOST_BLOCKS = 1_000_000
 MOST_ARMS = 20
@@ -61,6 +61,11 @@ class AbOptions:
     seed: int = 1
     layouts: int = 1
     preset: str = FREE
+
+    def commands(self) -> list[tuple[str, list[str]]]:
+        """Names and argument vectors of A, A' and the other arms."""
+        first, *others = ((arm.name, split_command(arm.text, self.shell, arm.name)) for arm in self.arms)
+        return [first, (f"{first[0]} {COPY}", first[1]), *others]
 
     @property
     def rule(self) -> StoppingRule:
@@ -118,6 +123,8 @@ def check(options: AbOptions) -> None:
     if len(names) > MOST_ARMS:
         raise UsageError(f"{len(names)} arms: at most {MOST_ARMS}")
     for name in names:
+        if printable(name) != name or "\n" in name or "\t" in name:
+            raise UsageError(f"{one_line(name)}: no name for an arm, with control characters; use --arm NAME=CMD")
         if names.count(name) > 1 or name.endswith(COPY):
             raise UsageError(f"{name}: the name of two arms; name them with --arm NAME=CMD")
     for arm in options.arms:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, expm1, log1p
 
-from cbench.ab.analyze import FASTER, SLOWER, BlockAnalysis, OrderShift
+from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, BlockAnalysis, OrderShift
 from cbench.ab.options import AbOptions
 from cbench.ab.stats import Shift
 from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
@@ -100,6 +100,11 @@ class AbResult:
     def varied(self) -> bool:
         """Whether differences are over layouts."""
         return self.layouts > 1
+
+    @property
+    def undecided(self) -> bool:
+        """Whether any arm has too few blocks to be compared."""
+        return any(each.outcome == TOO_FEW for each in self.comparisons)
 
     @property
     def differs(self) -> bool:

@@ -48,7 +48,7 @@ def checked_out(
         raise UsageError(f"revision {commit[:12]}: has no folder {prefix}")
     if build:
         try:
-            run_checked(build, str(where), environment, BUILD_S)
+            run_checked(build, str(where), environment, BUILD_S, bound=True)
         except CommandError as error:
             raise UsageError(f"revision {commit[:12]}: --build: {error}") from None
     mark.touch()

@@ -14,13 +14,13 @@ from cbench.ab import stored
 from cbench.ab.analyze import analyze, detectable
 from cbench.ab.arms import StagedArms, digests_of, stage_layouts
 from cbench.ab.design import EFFECT, StoppingRule, order_of
-from cbench.ab.options import COPY, AbOptions
+from cbench.ab.options import AbOptions
 from cbench.ab.result import AbResult, ab_result
 from cbench.ab.stored import POSITION, BlockKeeper, BlocksEnd, StoredBlocks
 from cbench.ab.workspace import workspace
 from cbench.console import StoppedError
-from cbench.external.measure import CommandSeries, CommandSession, Measured, Show, seldom, session, warm
-from cbench.external.options import SECONDS, ExternalCommand, ExternalOptions, split_command
+from cbench.external.measure import CommandSeries, CommandSession, Measured, Show, cpus_of, seldom, session, warm
+from cbench.external.options import SECONDS, ExternalCommand, ExternalOptions
 from cbench.external.result import CommandsResult, commands_result
 from cbench.machine.describe import describe
 from cbench.model import Trial
@@ -52,34 +52,48 @@ def resume(path: Path, show: Show, tell: Tell) -> AbResult:
 
 
 def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, resumed: bool) -> AbResult:
-    alone = lock.alone(path, create=True, kind="comparison") if path else nullcontext()
-    with alone, workspace(path, resumed) as folder:
-        if resumed and path:
+    alone = lock.alone(path, create=not resumed, kind="comparison") if path else nullcontext()
+    with alone:
+        if path and resumed:
             before = stored.read(path)  # which another process may have gone on with
-        layouts = stage_layouts(before.options, folder, show, tell)
-        digests = digests_of(layouts)
-        if resumed and path:
-            stored.unchanged(before, layouts[0].commands, digests, path)
-        with session(external_options(before.options, layouts[0]), tell) as here:
-            layouts = checked(layouts, here, before.not_copied)
-            programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
-            every = programs[0]  # which keeps the trials of all layouts
-            begin = time.monotonic()
-            for series in every:
-                warm(series, here.runner, external_options(before.options, layouts[0]), seldom(show))
-            for others in programs[1:]:
-                for series in others:
-                    here.runner.run(series)
-            for series, trials in zip(every, before.trials, strict=True):
-                series.trials.extend(trials)
-            before = replace(before, digests=digests, not_copied=layouts[0].not_copied)
-            with _kept(path, here, tell) as keeper:
-                keeper.begin(every, here, before)
-                rule = before.options.rule
-                rule = replace(rule, budget_s=rule.budget_s - (time.monotonic() - begin))
-                end = _blocks(programs, here, rule, before.options, keeper, seldom(show))
-                keeper.finish(end)
-            return _result(commands_result(here.measured(every)), every, replace(before, end=end))
+        elif path and path.is_file() and path.stat().st_size:
+            raise UsageError(f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}")
+        with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
+            layouts = stage_layouts(before.options, folder, show, tell)
+            digests = digests_of(layouts)
+            if path:
+                stored.unchanged(before, layouts[0].commands, digests, path)
+            with session(external_options(before.options, layouts[0]), tell) as here:
+                layouts = checked(layouts, here, before.not_copied)
+                return _blocks_of(layouts, digests, before, here, keeper, seldom(show))
+
+
+def _blocks_of(
+    layouts: Sequence[StagedArms],
+    digests: tuple[tuple[str, ...], ...],
+    before: StoredBlocks,
+    here: CommandSession,
+    keeper: BlockKeeper,
+    show: Show,
+) -> AbResult:
+    """Warm up, and measure the blocks that are left."""
+    programs = [tuple(CommandSeries(command) for command in staged.commands) for staged in layouts]
+    every = programs[0]  # which keeps the trials of all layouts
+    begin = time.monotonic()
+    for series in every:
+        warm(series, here.runner, external_options(before.options, layouts[0]), show)
+    for others in programs[1:]:
+        for series in others:
+            here.runner.run(series)
+    for series, trials in zip(every, before.trials, strict=True):
+        series.trials.extend(trials)
+    before = replace(before, digests=digests, not_copied=layouts[0].not_copied)
+    keeper.begin(every, here, digests, before.not_copied)
+    rule = before.options.rule
+    rule = replace(rule, budget_s=rule.budget_s - (time.monotonic() - begin))
+    end = _blocks(programs, here, rule, before.options, keeper, show)
+    keeper.finish(end)
+    return _result(commands_result(here.measured(every)), every, replace(before, end=end))
 
 
 def _again(before: StoredBlocks) -> AbResult:
@@ -88,7 +102,7 @@ def _again(before: StoredBlocks) -> AbResult:
     assert here is not None  # it has ended, so it has begun
     every = tuple(
         CommandSeries(ExternalCommand(name, "", tuple(words)), trials=list(trials))
-        for (name, words), trials in zip(_named(before.options), before.trials, strict=True)
+        for (name, words), trials in zip(before.options.commands(), before.trials, strict=True)
     )
     measured = Measured(every, here.counter, here.cpus, here.pinned, parse_cpus(here.host.isolated_cpus), (), "")
     return _result(replace(commands_result(measured), host=here.host), every, before)
@@ -108,35 +122,38 @@ def _result(measured: CommandsResult, every: Sequence[CommandSeries], blocks: St
     )
 
 
-def _named(options: AbOptions) -> list[tuple[str, list[str]]]:
-    """Names and argument vectors of A, A' and the other arms."""
-    first, *others = ((arm.name, split_command(arm.text, options.shell, arm.name)) for arm in options.arms)
-    return [first, (f"{first[0]} {COPY}", first[1]), *others]
-
-
 @contextmanager
-def _kept(path: Path | None, here: CommandSession, tell: Tell) -> Iterator[BlockKeeper]:
-    """What stores blocks in the requested file; whatever ends it, the whole ones so far are stored."""
+def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[BlockKeeper]:
+    """What stores blocks in the requested file; whatever ends it, the whole ones so far are stored.
+
+    A comparison that fails before its first block leaves no file.
+    """
     if path is None:
-        yield BlockKeeper(None)
+        yield BlockKeeper(None, before)
         return
-    host = json_object(describe(here.cpus, here.isolated))
     again = f"go on with: cbench ab --resume {path}"
-    with Store.create(path, host=host, command=sys.argv) as store:
-        keeper = BlockKeeper(store)
-        try:
-            yield keeper
-        except KeyboardInterrupt:
-            keeper.flush()
-            raise StoppedError(f"interrupted; {again}") from None
-        except SystemExit:
-            keeper.flush()
-            tell(f"ended by a signal; {again}")
-            raise
-        except QuietError as error:
-            with suppress(QuietError):
-                keeper.flush()
+    keeper = None
+    try:
+        _, cpus, isolated = cpus_of(before.options.cpus)
+        with Store.create(path, host=json_object(describe(cpus, isolated)), command=sys.argv) as store:
+            keeper = BlockKeeper(store, before)
+            try:
+                yield keeper
+            except BaseException:
+                with suppress(QuietError):
+                    keeper.flush()
+                raise
+    except KeyboardInterrupt:
+        raise StoppedError(f"interrupted; {again}") from None
+    except SystemExit:
+        tell(f"ended by a signal; {again}")
+        raise
+    except QuietError as error:
+        if keeper and keeper.kept:
             raise type(error)(f"{error}; {again}") from None
+        if before.session is None and path.is_file():  # it was empty, or not there
+            path.unlink()
+        raise
 
 
 def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from cbench.ab.options import AbOptions, Arm, check
-from cbench.external.measure import STORED_NS, CommandFacts, CommandSeries, CommandSession
+from cbench.external.measure import STORED_NS, WALL, CommandFacts, CommandSeries, CommandSession
 from cbench.external.options import MOST_SECONDS, ExternalCommand
 from cbench.machine.describe import HostFacts
-from cbench.model import Counter, Trial
+from cbench.model import Counter, Settling, Trial
 from cbench.store.database import reading
 from cbench.store.records import LAYOUT, NO_CPU, StoredSeries
 from cbench.store.store import Store
@@ -85,7 +85,7 @@ def read(path: Path) -> StoredBlocks:
     with reading(path):
         mine = [each for each in every if "comparison" in each.facts]
         if not mine:
-            raise UsageError(f"{path}: no comparison in it; begin one with: cbench ab -o {path} -- ./old ./new")
+            raise UsageError(f"{path}: no comparison in it; begin one with: cbench ab -o FILE -- ./old ./new")
         last = mine[-1]
         comparison = str(last.facts["comparison"])
         runs: dict[int, list[StoredSeries]] = {}
@@ -144,35 +144,60 @@ def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
 
 
 class BlockKeeper:
-    """Writes new blocks to the requested file; None: nowhere."""
+    """Writes new blocks to the requested file; None: nowhere.
 
-    def __init__(self, store: Store | None) -> None:
-        self._store = store
+    The options are stored before anything is built or measured: a kill at any moment leaves what can be resumed.
+    """
+
+    def __init__(self, store: Store | None, before: StoredBlocks) -> None:
+        self._store, self._before = store, before
         self._numbers: list[int] = []
         self._pending: list[tuple[Trial, ...]] = []
+        if store:
+            for at, (name, words) in enumerate(before.options.commands()):
+                command = ExternalCommand(name, "", tuple(words), before.options.prepare)
+                digest = before.digests[at] if before.digests else ()
+                facts = self._facts(command, Settling(), digest, before.not_copied)
+                self._numbers.append(store.begin(asdict(facts)))
 
-    def begin(self, every: Sequence[CommandSeries], here: CommandSession, before: StoredBlocks) -> None:
-        """Before the first block of this run."""
-        if not self._store:
-            return
-        cpu = min(here.cpus) if here.pinned and len(here.cpus) == 1 else NO_CPU
-        for series, digest in zip(every, before.digests, strict=True):
-            command = series.command
-            facts = ArmFacts(
-                workload=command.text,
-                cpu=cpu,
-                command=command.argv,
-                prepare=command.prepare,
-                counter=here.counter,
-                settling=series.settling,
-                comparison=before.comparison,
-                options=before.options,
-                sha256=digest,
-                not_copied=before.not_copied,
-                cpus=tuple(sorted(here.cpus)),
-                pinned=here.pinned,
-            )
-            self._numbers.append(self._store.begin(asdict(facts)))
+    @property
+    def kept(self) -> bool:
+        """Whether this run has stored blocks."""
+        return self._store is not None and self._store.kept > 0
+
+    def begin(
+        self, every: Sequence[CommandSeries], here: CommandSession, digests: Sequence[tuple[str, ...]], not_copied: str
+    ) -> None:
+        """Before the first block of this run: what is known only now."""
+        for number, series, digest in zip(self._numbers, every, digests, strict=False):
+            facts = self._facts(series.command, series.settling, digest, not_copied, here)
+            if self._store:
+                self._store.renew(number, asdict(facts))
+
+    def _facts(
+        self,
+        command: ExternalCommand,
+        settling: Settling,
+        digest: tuple[str, ...],
+        not_copied: str,
+        here: CommandSession | None = None,
+    ) -> ArmFacts:
+        pinned = here is not None and here.pinned
+        cpus = tuple(sorted(here.cpus)) if here else ()
+        return ArmFacts(
+            workload=command.text,
+            cpu=cpus[0] if pinned and len(cpus) == 1 else NO_CPU,
+            command=command.argv,
+            prepare=command.prepare,
+            counter=here.counter if here else WALL,
+            settling=settling,
+            comparison=self._before.comparison,
+            options=self._before.options,
+            sha256=digest,
+            not_copied=not_copied,
+            cpus=cpus,
+            pinned=pinned,
+        )
 
     def add(self, block: Sequence[Trial]) -> None:
         """A whole block; written with others, so that the disk is not written to after each short one."""
@@ -199,5 +224,5 @@ def unchanged(
 ) -> None:
     """Raises UsageError where an arm is another program than before, in any layout."""
     for command, was, now in zip(commands, before.digests, digests, strict=False):
-        if was != now:
+        if was and was != now:  # a kill may have come before anything was built
             raise UsageError(f"{path}: {command.text}: not the program that the comparison began with; begin a new one")

@@ -1,7 +1,7 @@
 """The folder for copies and builds of one measurement, in the user's cache.
 
-That of a measurement which is stored stays until it has ended, so that it resumes with the very same files; others
-are removed at the end, and what a kill has left by the next measurement.
+That of a measurement which is stored stays until it has ended, so that it resumes with the very same files; others,
+and those whose store is removed, are removed at the end, and what a kill has left by the next measurement.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
         try:
             yield folder
         except BaseException:
-            if store is None:
+            if store is None or not store.exists():
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
 from cbench.external.disturbance import CountReader, KernelCounts, StartCounts, start_counts, trial_of
@@ -31,7 +31,7 @@ PREPARE_S = 24 * 3600.0
 SHOWN_EACH_S = 0.2
 STORED_NS = 200_000_000
 """Trials are stored together, so that the disk is not written to after each short one."""
-METHOD = "CLOCK_MONOTONIC before vfork and after the end"
+WALL = Counter("wall", "ns", True, "", "CLOCK_MONOTONIC before vfork and after the end", quantum=1)
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class CommandRunner:
         seen = self._counts.stolen_ms(before, after), self._counts.interrupts(before, after)
         trial = trial_of(ended, *seen, counts, self._start)
         if ended.code and not self._options.ignore_failure:
-            raise UsageError(_failure(command, ended))
+            raise UsageError(_failure(command, ended, self._options.on_failure))
         return trial
 
 
@@ -166,30 +166,28 @@ def measure(options: ExternalOptions, show: Show, tell: Callable[[str], None]) -
         return here.measured(every)
 
 
+def cpus_of(given: Sequence[str]) -> tuple[frozenset[int] | None, frozenset[int], frozenset[int]]:
+    """The CPUs to measure on (None: wherever the kernel puts a command), what these are, and the isolated ones."""
+    isolated = isolated_cpus()
+    pinned = frozenset(choose_cpus(given, isolated)) if given else None
+    return pinned, pinned or frozenset(os.sched_getaffinity(0)), isolated
+
+
 @contextmanager
 def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[CommandSession]:
     """Take the turn on the CPUs, run the setup, and measure an empty program. QuietError for whatever prevents it."""
-    isolated = isolated_cpus()
-    pinned = frozenset(choose_cpus(options.cpus, isolated)) if options.cpus else None
-    cpus = pinned or frozenset(os.sched_getaffinity(0))
+    pinned, cpus, isolated = cpus_of(options.cpus)
     with ExitStack() as stack:
         stack.enter_context(isolated_turn(pinned or frozenset(), options.commands[0].text, tell))
         if options.setup:
             run_checked(options.setup, os.getcwd(), os.environ, PREPARE_S)
         if pinned:
             stack.enter_context(away_from(set(pinned)))
-        launcher = stack.enter_context(Launcher(dict(os.environ), pinned, options.timeout))
+        launcher = stack.enter_context(Launcher(dict(os.environ), pinned, options.timeout, options.on_timeout))
         starts = empty_starts(launcher)
         empty = tuple(each.wall_ns for each in starts)
-        counter = Counter(
-            name="wall",
-            unit="ns",
-            available=True,
-            why="",
-            method=METHOD,
-            quantum=1,
-            overhead=min(empty, default=None),
-            overhead_median=round(median(empty)) if empty else None,
+        counter = replace(
+            WALL, overhead=min(empty, default=None), overhead_median=round(median(empty)) if empty else None
         )
         runner = stack.enter_context(closing(CommandRunner(options, launcher, cpus, start_counts(starts))))
         yield CommandSession(runner, counter, cpus, pinned is not None, isolated, empty)
@@ -242,9 +240,9 @@ def in_turn(
     keeper.add(every)
 
 
-def _failure(command: ExternalCommand, ended: ProgramEnd) -> str:
+def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
     said = f": {ended.errors[:200]}" if ended.errors else ""
-    return f"{command.text}: ended with {ended.code}{said} (--ignore-failure measures it all the same)"
+    return f"{command.text}: ended with {ended.code}{said}{f' ({advice})' if advice else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ class ExternalOptions:
 
     `trials` None: at least `fewest`, and as many as take `seconds` for each command. `warmup` None: until settled.
     `cpus`: as given, () for all that this process may use. `timeout` None: a command may take as long as it takes.
-    `pad`: the stack begins at another place in each trial.
+    `pad`: the stack begins at another place in each trial. `on_failure`, `on_timeout`: what the messages of a failed
+    and of a late command advise, "" for nothing.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -53,7 +54,9 @@ class ExternalOptions:
     cpus: tuple[str, ...] = ()
     setup: str = ""
     ignore_failure: bool = False
+    on_failure: str = "--ignore-failure measures it all the same"
     timeout: float | None = None
+    on_timeout: str = "allow more: --timeout"
     seed: int = 1
     pad: bool = True
     output: Path | None = None

@@ -52,11 +52,13 @@ class ProgramEnd:
 class Launcher:
     """Executes programs with the same surroundings: no input, output thrown away, these CPUs, this environment."""
 
-    def __init__(self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None) -> None:
-        """`cpus` None: those of this process."""
+    def __init__(
+        self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
+    ) -> None:
+        """`cpus` None: those of this process. `on_timeout`: what the message of a late program advises."""
         self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
-        self._timeout = timeout
+        self._timeout, self._advice = timeout, f" ({on_timeout})" if on_timeout else ""
         self._null = _own(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
         with tempfile.TemporaryFile() as file:  # not in memory: a program may write a lot
             self._errors = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
@@ -134,7 +136,7 @@ class Launcher:
             if left_ms is not None and ended == 0:
                 left_ms -= wait_ms
                 if left_ms <= 0:
-                    raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it (allow more: --timeout)")
+                    raise UsageError(f"{argv[0]}: not done after {self._timeout:g} s; ended it{self._advice}")
 
     def _reported(self) -> str:
         """The last line on stderr; what was written is thrown away."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from cbench.console import TrialBar, tell
 from cbench.interfere import measure as interference
@@ -18,6 +16,7 @@ from cbench.machine.memory import free_memory
 from cbench.machine.topology import Cache, caches, places
 from cbench.measure.options import measure_options
 from cbench.measure.result import differing
+from cbench.study.process.scratch import scratch
 from cbench.workloads import registry, selection
 from quiet import Facts, Reader, UsageError, isolated_cpus
 
@@ -77,8 +76,8 @@ def measure(options: InterfereOptions) -> InterfereResult:
     buffer = buffer_size(caches(reader, cpu), free_memory(reader))
     conditions = interference.conditions(host_places, specs(options.loads, buffer))
     settings = registry.parse_settings(options.params)
-    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
-        chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
+    with scratch() as cache:
+        chosen, params = selection.select(options.workloads, settings, options.quick, cache, tell)
         order = interference.schedule(len(conditions), rounds, options.seed)
         plan = interference.InterferePlan(chosen, params, cpu, isolated, how, conditions, order)
         with TrialBar() as bar:

@@ -2,15 +2,16 @@
 
 Logarithms of times are an effect of their block, a random effect of the build and noise of the run. The variance
 components are those of the two-way analysis of variance, the interval of the share that of its F statistic,
-exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). Values
-further than MOST_OFF median absolute deviations from what their block and build are like are drawn in to that distance
-first: an interruption is no property of a build.
+exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). From
+ENOUGH_BLOCKS on, values further than MOST_OFF median absolute deviations from what their block and build are like are
+drawn in to that distance first: an interruption is no property of a build.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import expm1, log, sqrt
 from statistics import NormalDist, fmean, median
 
@@ -19,6 +20,8 @@ from cbench.stats.distributions import f_sf, t_quantile
 LEVEL = 0.95
 POWER = 0.8
 MOST_OFF = 3.0
+ENOUGH_BLOCKS = 20
+"""With fewer the deviations from medians are too small for the noise, and what is drawn in makes it seem smaller."""
 MAD = 1.4826
 """A standard deviation is so many median absolute deviations of normal values."""
 MOST_NEEDED = 10_000
@@ -68,7 +71,9 @@ class LayoutVariance:
 
 def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
     """Times above 0, a row for each of at least two blocks, a number for each of at least two builds."""
-    logs = _drawn_in([[log(value) for value in row] for row in times])
+    logs = [[log(value) for value in row] for row in times]
+    if len(logs) >= ENOUGH_BLOCKS:
+        logs = _drawn_in(logs)
     level = [[value - fmean(row) for value in row] for row in logs]
     columns = list(zip(*level, strict=True))
     blocks, builds = len(level), len(columns)
@@ -91,7 +96,8 @@ def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
         within=sqrt(mean_within),
         share=between / (between + mean_within) if between + mean_within else 0.0,
         share_low=_share(ratio / _f_quantile(tail, builds - 1, degrees), blocks),
-        share_high=_share(ratio / _f_quantile(1 - tail, builds - 1, degrees), blocks),
+        # Means that are closer than chance has them do not show that builds are equal.
+        share_high=_share(max(1.0, ratio) / _f_quantile(1 - tail, builds - 1, degrees), blocks),
         p=f_sf(ratio, builds - 1, degrees) if ratio != float("inf") else 0.0,
         range=max(middles) - min(middles),
         medians=middles,
@@ -123,6 +129,7 @@ def _drawn_in(rows: Sequence[Sequence[float]]) -> list[list[float]]:
     ]
 
 
+@lru_cache(maxsize=16)
 def _f_quantile(upper: float, df1: int, df2: int) -> float:
     """The value that F exceeds with probability `upper`, by bisection."""
     low, high = 0.0, 1.0

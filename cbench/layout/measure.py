@@ -14,11 +14,10 @@ from cbench.ab.layouts import ENVIRONMENT, PROGRAM, DrawnLayout, build_program, 
 from cbench.ab.workspace import workspace
 from cbench.external.measure import CommandSeries, Show, seldom, session
 from cbench.external.options import ExternalCommand, ExternalOptions, program, split_command
-from cbench.layout.options import LayoutOptions
+from cbench.layout.options import FEWEST_BLOCKS, LayoutOptions
 from cbench.model import Trial
 from cbench.stats.random_draws import Stream
 
-FEWEST_BLOCKS = 5
 PADDING = "CBENCH_LAYOUT"
 
 
@@ -48,6 +47,7 @@ def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> 
             commands=commands,
             counter="wall",
             cpus=options.cpus,
+            on_failure="",
             timeout=options.timeout,
             seed=options.seed,
             pad=options.preset != ENVIRONMENT,

@@ -8,7 +8,7 @@ from cbench.ab.layouts import ENVIRONMENT, LINK_ORDER, MOST_LAYOUTS, PRESETS, PR
 from cbench.external.options import MOST_SECONDS
 from quiet import UsageError
 
-FEWEST_BUILDS = 3
+FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class LayoutOptions:
             raise UsageError(f"--builds {self.builds}: from {FEWEST_BUILDS} to {MOST_LAYOUTS}")
         if not 0 < self.budget_s <= MOST_SECONDS:
             raise UsageError(f"--budget {self.budget_s:g}: a number of seconds above 0, at most {MOST_SECONDS:,}")
-        if self.blocks is not None and not 2 <= self.blocks <= 1_000_000:
-            raise UsageError(f"--blocks {self.blocks}: from 2 to 1,000,000")
+        if self.blocks is not None and not FEWEST_BLOCKS <= self.blocks <= 1_000_000:
+            raise UsageError(f"--blocks {self.blocks}: from {FEWEST_BLOCKS} to 1,000,000")
         if self.preset == ENVIRONMENT:
             self._check_environment()
             return

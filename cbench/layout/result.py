@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log1p
+from math import exp, log1p
 from statistics import median
 
 from cbench.external.measure import Show
@@ -18,7 +18,10 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class BuildTime:
-    """One build: its layout, the digest of its program, its median in ns, and by how much that is above the fastest."""
+    """One build: its layout, the digest of its program, its median time in ns, and how far that is above the fastest.
+
+    Both are without the drift of the host: medians of what lies between the build and the other ones of its blocks.
+    """
 
     layout: str
     sha256: str
@@ -100,9 +103,10 @@ def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
 
 def _times(measured: MeasuredLayouts, times: list[list[int]], found: LayoutVariance) -> tuple[BuildTime, ...]:
     """The fastest first."""
-    fastest = min(found.medians)
+    fastest, middle = min(found.medians), median(found.medians)
+    overall = median(value for values in times for value in values)
     rows = [
-        BuildTime(build.layout.text, build.sha256, float(median(values)), percent(middle - fastest))
-        for build, values, middle in zip(measured.builds, times, found.medians, strict=True)
+        BuildTime(build.layout.text, build.sha256, overall * exp(effect - middle), percent(effect - fastest))
+        for build, effect in zip(measured.builds, found.medians, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: row.slower_pct))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.markup import escape
 
+from cbench.ab.layouts import ENVIRONMENT
 from cbench.console import table_console
 from cbench.external.table import duration
 from cbench.layout.result import BuildTime, LayoutResult
@@ -28,7 +29,8 @@ def lines(report: LayoutResult) -> list[str]:
         if report.layout_matters
         else f"no effect of layout shown: {share}, p = {report.p:.2g}"
     )
-    same = "" if report.distinct == report.builds else f" ({report.distinct} differ by their bytes)"
+    alike = report.distinct < report.builds and report.preset != ENVIRONMENT
+    same = f" ({report.distinct} differ by their bytes)" if alike else ""
     rows = [
         head,
         f"  {report.builds} builds{same}, preset {report.preset}, {report.blocks} blocks in {report.seconds:.3g} s",

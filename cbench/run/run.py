@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -17,6 +16,7 @@ from cbench.measure.options import MeasureOptions, measure_options
 from cbench.measure.result import RunResult, run_result, shortcomings
 from cbench.model import PLAIN, Layout, Ready, Session, Settling, Trial, Workload
 from cbench.store.store import Store
+from cbench.study.process.scratch import scratch
 from cbench.workloads import registry, selection
 from quiet import QuietError, isolated_cpus, isolated_turn
 
@@ -76,8 +76,8 @@ def measure(options: RunOptions, tell: Callable[[str], None] = tell) -> RunResul
     isolated = isolated_cpus()
     cpus = choose_cpus(options.cpus, isolated)
     settings = registry.parse_settings(options.params)
-    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
-        chosen, params = selection.select(options.workloads, settings, options.quick, Path(cache), tell)
+    with scratch() as cache:
+        chosen, params = selection.select(options.workloads, settings, options.quick, cache, tell)
         host = describe.describe(cpus, isolated)
         name = " ".join(options.command) or "cbench run"
         with isolated_turn(frozenset(cpus), name, tell), _kept(options, host, tell) as keep, TrialBar() as bar:

@@ -87,6 +87,13 @@ class Store(Database):
         self._next[series] = 0
         return series
 
+    def renew(self, series: int, facts: Mapping[str, Any]) -> None:
+        """Replace the CPU and the facts of a series that has no trials yet, and begin it now."""
+        rest = {name: value for name, value in facts.items() if name not in GIVEN}
+        row = (facts["cpu"], time.time_ns(), _ticks(), compact(rest), series)
+        change = "UPDATE series SET cpu = ?, started_ns = ?, started_ticks = ?, facts = ? WHERE series = ?"
+        self._write(lambda c: c.execute(change, row))
+
     def add(self, series: int, trials: Sequence[Trial]) -> None:
         """Store a chunk: all of it or nothing. QuietError, which says what is kept, when that is impossible."""
         self.add_together([(series, trials)])

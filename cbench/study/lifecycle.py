@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -17,6 +16,7 @@ from cbench.study.example import EXAMPLE
 from cbench.study.hooks import TrialHooks
 from cbench.study.host_check import counter_of, described, glance, inside, look
 from cbench.study.model import CALLED, Study, StudyCounter
+from cbench.study.process.scratch import scratch
 from cbench.study.records import Header, RunLeftOut, StoredFacts, StoredRun, StudyStatus, TestFailure
 from cbench.study.resets.reboot import RebootReset
 from cbench.study.runner import Runner, StudyProgress
@@ -211,13 +211,13 @@ def go_on(
 
     if isinstance(study.reset, RebootReset):
         _after_each_boot(kind, store.path)
-    with tempfile.TemporaryDirectory(prefix="cbench-") as cache:
+    with scratch() as cache:
         try:
             workloads = None
             if counter is not None:
                 from cbench.study.workload import Workloads
 
-                workloads = Workloads(study, counter.name, Path(cache), tell, kind)
+                workloads = Workloads(study, counter.name, cache, tell, kind)
             Runner(study, store, known, tell, show, workloads, hooks).run()
         except KeyboardInterrupt:
             raise StoppedError(f"interrupted; {kept}") from None

@@ -16,14 +16,18 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Protocol, Self
 
+from cbench.machine.process import die_with_parent
 from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
 """Of more output the end is kept, where results are, and how much is missing."""
 GRACE_S = 2.0
+LAST_LINES, LONGEST_LINE = 3, 200
+"""Of a failed command's output, where none has the word error."""
 
 
 class CommandError(QuietError):
@@ -85,11 +89,13 @@ def execute(
     timeout_s: float,
     probes: Sequence[Probe] = (),
     starting: AbstractContextManager[None] | None = None,
+    bound: bool = False,
 ) -> Execution:
     """Run a command in a session of its own: a text by /bin/sh, words as they are. OSError where it cannot be started.
 
     `probes`: raise UsageError where they cannot be had; times and counts are those of a probe's own command too.
-    `starting`: is around the start alone, for what the command is to inherit.
+    `starting`: is around the start alone, for what the command is to inherit. `bound`: the kernel kills the command,
+    though not what it has started, when this process is killed; its start takes longer, for it needs a fork(2).
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, ExitStack() as stack:
         shell = ["/bin/sh", "-c", command] if isinstance(command, str) else [*command]
@@ -105,6 +111,7 @@ def execute(
                 cwd=folder,
                 env=dict(environment),
                 start_new_session=True,
+                preexec_fn=partial(_bind, os.getpid()) if bound else None,  # noqa: PLW1509 - one thread starts commands
             )
             executed = time.monotonic()  # it has been, or Popen would not have returned
         try:
@@ -137,18 +144,34 @@ def execute(
         )
 
 
-def run_checked(command: str, folder: str, environment: Mapping[str, str], timeout_s: float) -> Execution:
-    """Run a command that has to succeed: of a reset, setup or teardown. Raises CommandError."""
+def _bind(parent: int) -> None:
+    """In the child: end with the parent, also with one that has ended already."""
+    if not die_with_parent(parent):
+        os._exit(1)
+
+
+def run_checked(
+    command: str, folder: str, environment: Mapping[str, str], timeout_s: float, bound: bool = False
+) -> Execution:
+    """Run a command that has to succeed: of a build, reset, setup or teardown. Raises CommandError."""
     try:
-        done = execute(command, folder, environment, timeout_s)
+        done = execute(command, folder, environment, timeout_s, bound=bound)
     except OSError as error:
         raise CommandError(f"{command}: {error.strerror}") from None
     if done.code:
-        lines = (done.errors or done.output).decode(errors="replace").strip().splitlines()
-        raise CommandError(f"{command}: ended with {done.code}{': ' + lines[-1][:200] if lines else ''}")
+        said = _reason(done)
+        raise CommandError(f"{command}: ended with {done.code}{': ' if said else ''}{said}")
     if done.code is None:
         raise CommandError(f"{command}: not done after {timeout_s:g} s")
     return done
+
+
+def _reason(done: Execution) -> str:
+    """Why a command failed, by what it wrote: its first line with the word error, or else its last lines."""
+    text = (done.errors.strip() or done.output).decode(errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if "error" in line.lower()][:1]
+    return " | ".join(line[:LONGEST_LINE] for line in named or lines[-LAST_LINES:])
 
 
 def _ended(pid: int, timeout_s: float) -> bool:

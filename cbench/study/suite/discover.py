@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from cbench.study.process.run_command import Execution, execute
+from cbench.study.process.scratch import scratch
 from cbench.study.suite.results import NoResultsError, last_line, read
 from cbench.study.suite.suite import RESULTS, Suite
 from quiet import QuietError, UsageError, one_line, printable
@@ -21,13 +21,12 @@ STATUS = 256
 def discover(suite: Suite, folder: str, environment: Mapping[str, str], file: str) -> tuple[str, ...]:
     """The names of all tests, in the suite's own order. Raises UsageError, which names `file`."""
     where = f"{file}: suite.discover"
-    with tempfile.TemporaryDirectory(prefix="cbench-") as scratch:
-        results = str(Path(scratch, "results"))
+    with scratch() as place:
+        results = str(place / "results")
         words = suite.discovery(results)
         try:
-            done = execute(
-                words, str(Path(folder, suite.directory)), {**environment, **suite.variables(results)}, suite.timeout_s
-            )
+            variables = {**environment, **suite.variables(results)}
+            done = execute(words, str(Path(folder, suite.directory)), variables, suite.timeout_s, bound=True)
         except (OSError, QuietError) as error:
             raise UsageError(f"{where}: {words[0]}: {getattr(error, 'strerror', None) or error}") from None
         if done.code is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cbench.study.process.process_tags import PADDING
 from cbench.study.process.run_command import Execution, execute
+from cbench.study.process.scratch import scratch
 from cbench.study.records import Ended, StoredFacts
 from cbench.study.suite.results import NoResultsError, assigned, facts, last_line, read, value
 from cbench.study.suite.suite import Suite
@@ -37,8 +37,8 @@ def measure(
 
     `names`: of all tests; `position`: of the first one in its run. Whatever goes wrong is in the trials' `failure`.
     """
-    with tempfile.TemporaryDirectory(prefix="cbench-") as scratch:
-        results, listed = Path(scratch, "results"), Path(scratch, "order")
+    with scratch() as place:
+        results, listed = place / "results", place / "order"
         tests = [names[number] for number in order]
         if suite.needs_order_file():
             listed.write_text(suite.order_file(tests))
@@ -48,7 +48,7 @@ def measure(
         variables[PADDING] = variables.get(PADDING, "") + "x" * min(_size(longest) - _size(words), MOST_PADDING)
         begun = time.time_ns()
         try:
-            done = execute(words, str(Path(study_folder, suite.directory)), variables, suite.timeout_s)
+            done = execute(words, str(Path(study_folder, suite.directory)), variables, suite.timeout_s, bound=True)
         except (OSError, QuietError) as error:
             why = f"{words[0]} could not be started: {getattr(error, 'strerror', None) or error}"
             ends = begun, time.time_ns()

@@ -64,7 +64,7 @@ def test_a_faster_program_is_reported_as_faster() -> None:
 
 def test_a_budget_ends_the_measurement_and_what_it_cannot_tell_is_said() -> None:
     done = cbench("ab", "--json", "--budget", "0.1", "--", "sleep 0.1", "sleep 0.1")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 2, done.stderr
     content = json.loads(done.stdout)
     assert content["ended"] == "budget"
     assert content["blocks"] == 1
@@ -151,7 +151,34 @@ def test_a_file_without_a_comparison_is_named(tmp_path: Path) -> None:
     assert cbench("run", "--trials", "2", "-o", str(path), "--", "true").returncode == 0
     done = cbench("ab", "--resume", str(path))
     assert done.returncode == 2
-    assert f"{path}: no comparison in it; begin one with: cbench ab -o {path}" in error_line(done)
+    assert f"{path}: no comparison in it; begin one with: cbench ab -o FILE" in error_line(done)
+
+
+@pytest.mark.parametrize("content", ["int main(void) { return 0; }", None])
+def test_an_output_that_is_there_is_refused_and_stays_as_it_is(
+    tmp_path: Path, cache: Path, content: str | None
+) -> None:
+    path = tmp_path / "old.c"
+    if content:
+        path.write_text(content)
+    else:
+        assert cbench("ab", "--blocks", "6", "-o", str(path), "--", "true", "true").returncode in (0, 1)
+    before = path.read_bytes()
+    done = cbench("ab", "-o", str(path), "--", "true", "true")
+    assert done.returncode == 2
+    assert f"{path}: is there already; choose another file, or go on with: cbench ab --resume {path}" in error_line(
+        done
+    )
+    assert path.read_bytes() == before
+    assert not [each for each in cache.glob("*") if each.is_dir()]
+
+
+@pytest.mark.parametrize("arm", ["no-such-program", "false"])
+def test_a_comparison_that_cannot_begin_leaves_nothing(tmp_path: Path, cache: Path, arm: str) -> None:
+    path = tmp_path / "s.db"
+    assert cbench("ab", "-o", str(path), "--", "true", arm).returncode == 2
+    assert list(tmp_path.iterdir()) == []
+    assert [each.name for each in cache.iterdir()] == ["lock"]
 
 
 BLOCKS = 12
@@ -210,6 +237,24 @@ def test_whatever_ends_it_goes_on_at_the_next_block(tmp_path: Path, cache: Path,
     assert stored(path) == 3 * BLOCKS
 
 
+@pytest.mark.parametrize("moment", ["building", "warming up"])
+def test_a_kill_before_the_first_block_leaves_what_can_be_resumed(tmp_path: Path, cache: Path, moment: str) -> None:
+    path, begun_mark = tmp_path / "k.db", tmp_path / "begun"
+    wait = f"[ -e {begun_mark} ] || {{ touch {begun_mark}; sleep 60; }}"
+    build = f"{wait if moment == 'building' else 'true'}; cp /bin/true {{program}}"
+    prepare = wait if moment == "warming up" else "true"
+    arms = ("--arm", "a={program}", "--arm", "b={program} b")
+    command = [*CBENCH, "ab", "--blocks", "8", "-o", str(path), "--build", build, "--prepare", prepare, *arms]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert comes(begun_mark.exists)
+        process.kill()
+    done = cbench("compare", f"{path}:a", f"{path}:b")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert resumed(path)["blocks"] == 8
+    assert [each.name for each in cache.iterdir()] == ["lock"]
+
+
 def test_a_running_comparison_is_not_resumed_by_another_process(tmp_path: Path) -> None:
     path = tmp_path / "k.db"
     with begun(path, "sleep 0.08", "sleep 0.080", blocks=1000) as process:
@@ -266,7 +311,7 @@ def test_a_damaged_comparison_is_one_line(tmp_path: Path) -> None:
 )
 def test_no_damage_is_a_traceback(tmp_path: Path, change: str) -> None:
     path = tmp_path / "s.db"
-    assert cbench("ab", "--blocks", "2", "-o", str(path), "--", "true", "true").returncode == 0
+    assert cbench("ab", "--blocks", "2", "-o", str(path), "--", "true", "true").returncode == 2
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(change)
         connection.commit()

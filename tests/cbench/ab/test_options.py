@@ -53,6 +53,12 @@ def test_arms_with_names_follow_those_without() -> None:
     assert options.arms[1:] == (Arm("fast", "./a --fast"), Arm("x", "env A=1 ./a"))
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x1b[31m"])
+def test_a_name_with_control_characters_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="no name for an arm"):
+        make("./a", arms=[f"{name}=./b"])
+
+
 def test_a_file_of_variables_belongs_to_an_arm_or_makes_one(tmp_path: Path) -> None:
     file = tmp_path / "fast.env"
     file.write_text('# allocator\nMALLOC_ARENA_MAX=1\n\nEMPTY=\nQUOTED="a b"\n')

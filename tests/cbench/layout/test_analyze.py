@@ -56,3 +56,18 @@ def test_times_without_any_noise_are_all_layout_and_equal_ones_none() -> None:
     equal = analyze([[1.0, 1.0, 1.0]] * 3)
     assert (equal.share, equal.range) == (0, 0)
     assert equal.p > 0.05
+
+
+@pytest.mark.parametrize(("builds", "blocks"), [(3, 5), (10, 5), (4, 10), (4, 20)])
+def test_the_interval_and_p_hold_from_the_smallest_allowed_design_on(builds: int, blocks: int) -> None:
+    found = [analyze(simulated(seed, 0.02, 0.02, builds, blocks)) for seed in range(400)]
+    assert sum(each.share_low > 0.5 for each in found) <= 21  # 2.5 % of 400; more come in 1 of 1,000 such simulations
+    assert sum(each.share_high < 0.5 for each in found) <= 21
+    none = [analyze(simulated(seed, 0, 0.02, builds, blocks)) for seed in range(400)]
+    assert sum(each.p <= 0.05 for each in none) <= 35  # 5 % of 400, as above
+
+
+def test_builds_that_seem_closer_than_chance_are_not_called_equal() -> None:
+    found = analyze([[1.0, 1.1, 1.2], [1.2, 1.0, 1.1], [1.1, 1.2, 1.0]] * 2)
+    assert found.share_low == 0
+    assert found.between_high > 0.01

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cbench.running import cbench, error_line
+from tests.cbench.running import CBENCH, cbench, comes, error_line
+from tests.cbench.study.process.test_run_command import alive
 
 PLANTED = """
 #include <stdint.h>
@@ -51,17 +53,37 @@ def test_a_planted_effect_of_alignment_is_named_with_its_size(tmp_path: Path) ->
 def test_builds_that_are_all_the_same_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "p.c"
     source.write_text("int main(void) { return 0; }")
-    done = cbench("layout", "--build", f"cc -o {{program}} {source} # {{seed}}", "--builds", "3", "--blocks", "2")
+    done = cbench("layout", "--build", f"cc -o {{program}} {source} # {{seed}}", "--builds", "3", "--blocks", "5")
     assert done.returncode == 2
     assert "all 3 builds are the same program byte for byte" in error_line(done)
 
 
 @pytest.mark.slow
 def test_the_size_of_the_environment_needs_no_build() -> None:
-    done = cbench("layout", "--preset", "environment", "--run", "true", "--builds", "4", "--blocks", "3")
+    done = cbench("layout", "--preset", "environment", "--run", "true", "--builds", "4", "--blocks", "5")
     assert done.returncode == 0, done.stderr
-    assert "4 builds (1 differ by their bytes), preset environment, 3 blocks" in done.stdout
+    assert "4 builds, preset environment, 5 blocks" in done.stdout
     assert "bytes of environment" in done.stdout
+
+
+def test_a_program_that_fails_is_one_line_without_an_option_that_layout_lacks() -> None:
+    done = cbench("layout", "--preset", "environment", "--run", "false")
+    assert done.returncode == 2
+    assert error_line(done) == "build 0: ended with 1"
+
+
+def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    mark = tmp_path / "pid"
+    build = f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 600 # {{seed}} {{program}}"
+    with subprocess.Popen([*CBENCH, "layout", "--build", build], stderr=subprocess.DEVNULL) as process:
+        assert comes(mark.exists)
+        process.kill()
+    assert comes(lambda: not alive(int(mark.read_text())))
+    assert cbench("layout", "--build", "false {program} {seed}").returncode == 2
+    assert [path.name for path in (tmp_path / "cache" / "cbench" / "ab").iterdir()] == ["lock"]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ FREE = LayoutOptions(
         ({"objects": ("a.o",)}, "--objects: files for preset link-order"),
         ({"builds": 2}, "--builds 2: from 3 to 200"),
         ({"budget_s": 0.0}, "--budget 0"),
-        ({"blocks": 1}, "--blocks 1: from 2"),
+        ({"blocks": 4}, "--blocks 4: from 5"),
         ({"preset": "environment"}, "builds nothing"),
         ({"preset": "environment", "build": ""}, "give the command to measure with --run"),
     ],

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 
 from cbench.study.store import StudyStore
 from cbench.study.suite.measure import measure
+from tests.cbench.running import comes
+from tests.cbench.study.process.test_run_command import alive
 from tests.cbench.study.running import Command, order, rows
 from tests.cbench.study.running import written as study_written
 from tests.cbench.study.suite.harness import NAMES, study, written
@@ -131,6 +134,25 @@ def test_a_process_that_leaves_no_results_is_a_reason_of_all_its_trials(
     ended = measure(suite, NAMES, (1, 0), 0, 2, seed=1, study_folder=str(tmp_path), environment=os.environ)
     assert [(each.position, each.test) for each in ended] == [(2, 1), (3, 0)]
     assert all(why in str(each.failure) and not each.values for each in ended)
+
+
+def test_a_kill_ends_the_suite_and_what_it_left_is_removed_by_the_resumed_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    written(tmp_path)
+    wait = "[ -e pid ] || { echo $$ > pid.new; mv pid.new pid; exec sleep 600; };"
+    words = ["sh", "-c", f'{wait} exec python3 harness.py run "$0" "$@"', "{results}", "{tests}"]
+    command = Command(["run", study_written(tmp_path, study(run=json.dumps(words)))], tmp_path)
+    assert comes((tmp_path / "pid").exists)
+    assert list(temporary.iterdir())
+    command.send_signal(signal.SIGKILL)
+    command.wait(60)
+    assert comes(lambda: not alive(int((tmp_path / "pid").read_text())))
+    assert order("resume", tmp_path / "s.db", folder=tmp_path).returncode == 0
+    assert list(temporary.iterdir()) == []
 
 
 def test_command_line_and_environment_together_have_the_same_size_whatever_is_selected(tmp_path: Path) -> None:

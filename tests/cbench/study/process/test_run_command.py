@@ -1,0 +1,46 @@
+"""Commands that end with their parent, and what is reported of those that fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from cbench.study.process.run_command import CommandError, execute, run_checked
+from tests.cbench.running import comes
+
+
+def test_a_bound_command_is_killed_with_the_process_that_waits_for_it(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    pid = os.fork()
+    if pid == 0:
+        execute(f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 600", "/", os.environ, 600, bound=True)
+        os._exit(0)
+    assert comes(mark.exists)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert comes(lambda: not alive(int(mark.read_text())))
+
+
+def alive(pid: int) -> bool:
+    """Whether it is there, and no zombie that nobody waits for."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("ld: fatal error: cannot find mold\\ncompilation terminated.\\n", "ld: fatal error: cannot find mold"),
+        ("a\\nb\\n\\nc\\nd\\n", "b | c | d"),
+        ("one\\n", "one"),
+    ],
+)
+def test_a_failed_command_is_reported_with_its_first_error_or_its_last_lines(said: str, shown: str) -> None:
+    with pytest.raises(CommandError) as error:
+        run_checked(f"printf '{said}' >&2; exit 3", "/", os.environ, 60)
+    assert str(error.value).endswith(f"ended with 3: {shown}")
