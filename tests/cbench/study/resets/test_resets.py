@@ -64,9 +64,9 @@ def test_a_command_is_run_and_checked(tmp_path: Path) -> None:
     assert 0 < facts["seconds"] < 60
 
 
-def test_a_command_that_fails_is_late_or_is_not_confirmed_is_told_with_its_last_line(tmp_path: Path) -> None:
+def test_a_command_that_fails_is_late_or_is_not_confirmed_is_named_with_its_last_lines(tmp_path: Path) -> None:
     failed = CommandReset(command="echo one >&2; echo two >&2; exit 3")
-    assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: ended with 3: two"
+    assert refused(failed, tmp_path) == "echo one >&2; echo two >&2; exit 3: ended with 3: one | two"
     assert refused(CommandReset(command="sleep 60", timeout_s=0.1), tmp_path) == "sleep 60: not done after 0.1 s"
     unconfirmed = CommandReset(command="true", check="test -e made")
     assert refused(unconfirmed, tmp_path) == "test -e made: ended with 1"
