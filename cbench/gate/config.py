@@ -136,8 +136,6 @@ def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, 
 
 
 _KEYS = (
-    ("(--ignore-failure measures", "(ignore_failure = true measures"),
-    ("(allow more: --timeout)", "(raise timeout_s)"),
     ("for a shell's own words and operators add --shell", "for a shell's own words and operators set shell = true"),
     ("permitted on these CPUs; see --cpu", "permitted on these CPUs; see cpus"),
     (": --build: ", ": build: "),

@@ -24,6 +24,7 @@ from cbench.gate.rule import GateRule
 from cbench.model import Trial
 from quiet import UsageError
 
+ON_FAILURE, ON_TIMEOUT = "ignore_failure = true measures it all the same", "raise timeout_s"
 WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
 IN_FILE_NAME = str.maketrans(" ", "-", "()")
@@ -77,7 +78,8 @@ def measure(
     with workspace(None, resumed=False) as folder:
         target = folder / "results"
         layouts = [_with_target(staged, target, options.shell) for staged in stage_layouts(options, folder, show, tell)]
-        with session(external_options(options, layouts[0]), tell) as here:
+        external = replace(external_options(options, layouts[0]), on_failure=ON_FAILURE, on_timeout=ON_TIMEOUT)
+        with session(external, tell) as here:
             layouts = [*checked(layouts, here, "")]
             runs = _Runs(config, layouts, here, target, keep)
             orders, ended, seconds = _blocks(runs, options, config.rule, tests, seldom(show))
