@@ -108,7 +108,8 @@ def faults(outcome: Outcome, foreign: bool = False) -> list[str]:
     elif outcome.code not in CODES:
         broken.append(f"exit code {outcome.code}")
     errors = [line for line in lines if line.startswith(("quiet: error: ", "cbench: error: "))]
-    if outcome.code in (2, 3) and not outcome.interrupted and len(errors) != 1:
+    # A result that nothing could be judged by ends with 2 too, and is no error.
+    if outcome.code in (2, 3) and not outcome.interrupted and len(errors) != 1 and not (outcome.out and not errors):
         broken.append(f"{len(errors)} error lines")
     if any(len(line) > LONGEST for line in lines):
         broken.append("long line")

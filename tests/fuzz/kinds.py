@@ -39,6 +39,11 @@ def study(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
     return Case((("cbench", "order", "run", str(path), "-o", "out.db"),), (path,))
 
 
+def gate(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
+    path = _damaged(draw, seeds.gate, folder / "gate.toml")
+    return Case((("cbench", "gate", str(path), "--junit", "out.xml"),), (path,), foreign=True)
+
+
 def screen(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
     path = _damaged(draw, draw.choice(seeds.screens), folder / "screen.toml")
     return Case((("cbench", "screen", "plan", str(path)),), (path,))
@@ -54,11 +59,13 @@ def store(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
     elif seed.name == "study.db":
         commands += [("order", verb, name) for verb in ("analyze", "status", "resume")]
         commands.append(("order", "report", name, "-o", "out.html"))
+    elif seed.name == "ab.db":
+        commands += [("ab", "--resume", name), ("compare", name), ("compare", name, name, "--json")]
     else:
         commands += [("screen", verb, name) for verb in ("analyze", "status")]
         commands.append(("screen", "report", name, "-o", "out.html"))
     command = draw.choice(commands)
-    return Case((("cbench", *command),), (path,) if "resume" not in command else ())
+    return Case((("cbench", *command),), (path,) if not {"resume", "--resume"} & {*command} else ())
 
 
 def table(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
@@ -142,6 +149,12 @@ OPTIONS = {
         *("--param", "--cpu", "--timeout", "--warmup", "--counter", "--seed", "--stack", "--output", "--processes"),
     ),
     ("cbench", "compare"): ("", "--level", "--threshold", "--headline"),
+    ("cbench", "ab", "--blocks", "1", "--arm", "a=true", "--arm", "b=true"): (
+        *("--effect", "--budget", "--seed", "--timeout", "--cpu", "--output", "--arm", "--layouts", "--preset"),
+    ),
+    ("cbench", "layout", "--preset", "environment", "--run", "true", "--builds", "3", "--blocks", "5"): (
+        *("--effect", "--budget", "--seed", "--timeout", "--cpu", "--builds", "--preset", "--objects"),
+    ),
     ("cbench", "export", "a.db"): ("--format", "--output"),
     ("cbench", "order", "analyze", "orders.csv"): ("--alpha", "--delta", "--value"),
     ("cbench", "screen", "analyze", "treatments.csv", "--value", "elapsed"): (
@@ -200,6 +213,7 @@ def terminal(draw: random.Random, folder: Path, seeds: Seeds) -> Case:
 KINDS: dict[Callable[[random.Random, Path, Seeds], Case], int] = {
     profile: 15,
     study: 5,
+    gate: 5,
     screen: 10,
     store: 20,
     table: 10,

@@ -58,6 +58,15 @@ name = "points"
 read = "last-float"
 unit = "points"
 """
+GATE = """\
+old = "true"
+new = "true"
+threshold = "1%"
+confirm = false
+blocks = 1
+timeout_s = 10
+seed = 3
+"""
 USER_CODE = {
     "crash": "*(volatile int *)0 = 1;",
     "abort": "abort();",
@@ -94,6 +103,7 @@ class Seeds:
         self.profiles = [*(CHECKOUT / "quiet/profiles").glob("*.toml")]
         self.studies = [self._write("study.toml", STUDY), *(CHECKOUT / "docs/studies").glob("*/*.toml")]
         self.screens = [self._write("screen.toml", SCREEN), *(CHECKOUT / "docs/screens").glob("*/*.toml")]
+        self.gate = self._write("gate.toml", GATE)
         self.tables = [*self._orders(), *self._treatments()]
         self.stores = self._stores()
         self.pyperf = folder / "a.json"
@@ -164,7 +174,8 @@ class Seeds:
         self._cbench(*run, "-o", "b.db")
         self._cbench("order", "run", "study.toml", "-o", "study.db")
         self._cbench("screen", "run", "screen.toml", "-o", "screen.db")
-        return [self.folder / name for name in ("a.db", "study.db", "screen.db")]
+        self._cbench("ab", "--blocks", "6", "-o", "ab.db", "--", "true", "true")
+        return [self.folder / name for name in ("a.db", "study.db", "screen.db", "ab.db")]
 
     def _cbench(self, *arguments: str) -> None:
         self._run("cbench", *arguments)
