@@ -11,7 +11,7 @@ from cbench.ab.options import AbOptions
 from cbench.ab.stats import Shift
 from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
 from cbench.machine.describe import HostFacts
-from cbench.measure.result import CauseCount
+from cbench.measure.cause_counts import CauseCount
 from cbench.model import Counter
 from cbench.results import LEFT_OUT
 

@@ -9,7 +9,8 @@ from statistics import fmean, median, stdev
 
 from cbench.external.measure import CommandSeries, Measured
 from cbench.machine.describe import HostFacts, describe
-from cbench.measure.result import CauseCount, PollutedTrial, SettlingResult, cause_counts
+from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts
+from cbench.measure.result import SettlingResult
 from cbench.model import Counter, Trial
 from cbench.results import LEFT_OUT
 from cbench.stats import settling

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from cbench.console import table_console
 from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
-from cbench.measure.result import CauseCount
+from cbench.measure.cause_counts import CauseCount
 
 BARS = "▁▂▃▄▅▆▇█"
 BINS = 40

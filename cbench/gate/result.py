@@ -24,7 +24,7 @@ from cbench.gate.judge import (
     judge,
 )
 from cbench.gate.measure import GateSession, measure
-from cbench.measure.result import CauseCount, cause_counts
+from cbench.measure.cause_counts import CauseCount, cause_counts
 from cbench.study.host_check import inside_profile
 from quiet import UsageError
 

@@ -15,7 +15,7 @@ from cbench.machine.cpus import one_cpu
 from cbench.machine.memory import free_memory
 from cbench.machine.topology import Cache, caches, places
 from cbench.measure.options import measure_options
-from cbench.measure.result import differing
+from cbench.measure.shortcomings import differing
 from cbench.study.process.scratch import scratch
 from cbench.workloads import registry, selection
 from quiet import Facts, Reader, UsageError, isolated_cpus

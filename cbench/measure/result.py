@@ -9,6 +9,7 @@ from statistics import median
 
 from cbench.machine.describe import HostFacts
 from cbench.measure import layout
+from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
 from cbench.results import LEFT_OUT
 from cbench.stats import settling
@@ -29,24 +30,6 @@ OWN_CACHES = 256 * 1024
 BEYOND = (
     "memory beyond the core's own caches does not follow its clock: these cycles depend on the frequency, see the time"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CauseCount:
-    """A cause and how many trials had it; times (ns) are None where only the counters know of it."""
-
-    cause: str
-    trials: int
-    total_ns: int | None
-    max_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PollutedTrial:
-    """A trial's number, from 0, and its causes in words."""
-
-    trial: int
-    cause: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,19 +267,6 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
     )
 
 
-def cause_counts(trials: Sequence[Trial]) -> tuple[CauseCount, ...]:
-    """The trials' causes by name, that of most trials first."""
-    times: dict[str, list[int | None]] = {}
-    for trial in trials:
-        for cause in trial.causes:
-            times.setdefault(cause.text, []).append(cause.ns)
-    rows = []
-    for text, each in sorted(times.items(), key=lambda item: (-len(item[1]), item[0])):
-        known = [ns for ns in each if ns is not None]
-        rows.append(CauseCount(text, len(each), sum(known) if known else None, max(known, default=None)))
-    return tuple(rows)
-
-
 def settled(session: Session) -> bool | None:
     """Whether the discarded trials had settled; None where they were too few to tell."""
     return session.settling.settled if len(session.settling.values) >= 2 * settling.WINDOW else None
@@ -406,30 +376,3 @@ def _processes(processes: Sequence[_Process]) -> ProcessesResult:
         spread=spread([process.clean for process in processes]),
         by_level={name: by_level([each[name] for each in levels], lowest) for name in levels[0]},
     )
-
-
-def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
-    """Why the results are not what was asked for, a line each; none: exit code 0."""
-    lines: list[str] = []
-    for result in results:
-        counted = result.clean_trials
-        if counted.reached is False:
-            count, process = min((count, number) for number, count in enumerate(counted.each))
-            total = result.processes.each[process].trials
-            which = f", process {process + 1}" if len(counted.each) > 1 else ""
-            lines.append(
-                f"{result.workload} on CPU {result.cpu}{which}: only {count:,} of {total:,} trials were clean "
-                f"({counted.means}), {counted.wanted:,} were wanted: allow more with --trials, or make the host quieter"
-            )
-        lines += differing(result.workload, result.cpu, result.outputs, len(result.trials))
-    return lines
-
-
-def differing(workload: str, cpu: int, outputs: int, trials: int) -> list[str]:
-    """One line where trials of one workload returned different results, else none."""
-    if outputs <= 1:
-        return []
-    return [
-        f"{workload} on CPU {cpu}: non-deterministic: it returned {outputs:,} different results in "
-        f"{trials:,} trials, so they did different work"
-    ]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbench.order import claims, verdict
+from cbench.order.predecessors import NAMED_PAIRS, carry_over, earlier_effects, name_of, predecessor_effects
 from cbench.order.result import (
-    CarryOver,
     IntervalRule,
     LabelMedian,
     LabelTest,
@@ -24,18 +24,15 @@ from cbench.order.result import (
     PredecessorEffect,
     SuiteResult,
 )
-from cbench.order.stats import earlier, median_ci, pairwise, power, relabel
+from cbench.order.stats import median_ci, pairwise, power, relabel
 from cbench.order.stats.analysis import Analysis, SeriesResult, deciding_p, dropped, pairs_of
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.report.text import counted
 from cbench.stats import median_ranks, multiple_testing
-from cbench.stats.trials import START, Trials
+from cbench.stats.trials import Trials
 
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
-NAMED_PAIRS = 1000
-MOST_PAIRS = 20_000
-"""Of more pairs of tests only so many are named, those with the smallest p-values first."""
 MOST_GROUPS, NAMED_GROUPS = 200, 20
 """Of more positions or predecessors of a test only so many, those with the most trials."""
 
@@ -70,8 +67,8 @@ def summarize(
     tested = sum(result.test is not None for result in analysis.results)
     corrected, published = rules.alpha / max(tested, 1), rules.published
     effects = _within(analysis)
-    after = _predecessors(trials, analysis)
-    before = () if suite is None else _earlier(trials, analysis)
+    after = predecessor_effects(trials, analysis)
+    before = () if suite is None else earlier_effects(trials, analysis)
     claimed = _claims(analysis, effects, after, before, meaning if suite else None)
     level_of_test = rules.alpha if published else claimed[0].level / max(tested, 1) if claimed else corrected
     tests = {
@@ -95,7 +92,7 @@ def summarize(
         predecessors=after,
         across=_across(trials, analysis),
         claims=claimed,
-        suite=None if suite is None else replace(suite, earlier=before, carry_over=_carry_over(suite, tests, before)),
+        suite=None if suite is None else replace(suite, earlier=before, carry_over=carry_over(suite, tests, before)),
     )
     if _extreme(trials):
         outcome = _finite(outcome)
@@ -182,48 +179,6 @@ def _named(
     return words, [each.p_holm for each in ordered]
 
 
-def _earlier(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """Of each series the test that changes it most by having run before it; p-values by Holm over all pairs."""
-    tested = earlier.earlier(trials, dropped(trials, analysis.rules))
-    by_p = sorted(tested.found, key=lambda each: each.effect.p)
-    holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()
-    return tuple(
-        PredecessorEffect(
-            test=trials.names[each.series],
-            after=trials.test_names[each.before],
-            n=each.effect.n,
-            median=each.effect.median,
-            median_others=each.effect.median_others,
-            delta_pct=each.effect.delta_pct,
-            p=each.effect.p,
-            p_holm=p,
-            significant=p < analysis.rules.alpha,
-        )
-        for each, p in zip(by_p, holm, strict=True)
-    )
-
-
-def _carry_over(
-    suite: SuiteResult, tests: Mapping[str, OrderTest], before: Sequence[PredecessorEffect]
-) -> tuple[CarryOver, ...]:
-    """The comparison with isolated runs, test by test."""
-    if suite.isolated != "both":
-        return ()
-    after = {each.test: each.after for each in before if each.significant}
-    return tuple(
-        CarryOver(
-            *(name, test.median_fixed, test.median_random),
-            _times(test.median_random, test.median_fixed),
-            *(test.p_adjusted, test.significant, after.get(name)),
-        )
-        for name, test in tests.items()
-    )
-
-
-def _times(value: float | None, of: float | None) -> float | None:
-    return value / of if value is not None and of is not None and value > 0 and of > 0 else None
-
-
 def _extreme(trials: Trials) -> bool:
     """Whether there are values whose squares or shares may be no finite numbers."""
     size = np.abs(trials.value[trials.value != 0])
@@ -262,37 +217,6 @@ def _blocked(analysis: Analysis) -> list[str]:
         f"{verdict.BY_TIME}: {runs.fixed:,} fixed and {counted(runs.random, 'random run')} in {runs.stretches:,} "
         "stretches; what changed with time cannot be told from what the order does"
     ]
-
-
-def _predecessors(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all.
-
-    Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
-    """
-    rows = [(result.name, result.predecessor) for result in analysis.results if result.predecessor is not None]
-    if not rows:
-        return ()
-    h = np.concatenate([after.h for _, after in rows])
-    starts = np.concatenate([[0], np.cumsum([after.h.size for _, after in rows])])
-    foremost = np.argsort(-h, kind="stable")[: h.size if h.size <= MOST_PAIRS else NAMED_PAIRS]
-    named = np.sort(foremost)
-    row_of = (np.searchsorted(starts, named, side="right") - 1).tolist()
-    found = [rows[row][1][number - int(starts[row])] for number, row in zip(named.tolist(), row_of, strict=True)]
-    by_p = np.argsort([each.p for each in found], kind="stable")
-    holm = np.empty(by_p.size)
-    holm[by_p] = multiple_testing.holm_of_smallest([found[at].p for at in by_p.tolist()], h.size)
-    effects = []
-    for number, row, each, p in zip(named.tolist(), row_of, found, holm.tolist(), strict=True):
-        name, after = rows[row]
-        label = int(after.labels[number - int(starts[row])])
-        numbers = (each.n, each.median, each.median_others, each.delta_pct, each.p)
-        effects.append(PredecessorEffect(name, _name_of(trials, label), *numbers, p, p < analysis.rules.alpha))
-    return tuple(effects)
-
-
-def _name_of(trials: Trials, label: int) -> str | None:
-    """A predecessor's name; None for the beginning of a run."""
-    return None if label == START else trials.test_names[label]
 
 
 def _test(
@@ -342,7 +266,7 @@ def _test(
         position_p=None if position is None else position.test.p,
         position=None if position is None else _grouped(position, int),
         predecessor_p=None if before is None else before.test.p,
-        predecessor=None if before is None else _grouped(before, lambda label: _name_of(trials, label)),
+        predecessor=None if before is None else _grouped(before, lambda label: name_of(trials, label)),
         first_trial=result.first,
         drift_p=None if drift is None else drift.p,
         drift_rho=None if drift is None else drift.rho,

@@ -167,7 +167,7 @@ def run(
         raise UsageError("nothing to measure: name a workload of `cbench list`, or a command after --")
     for_commands = {"--shell": shell, "--prepare": bool(prepare), "--setup": bool(setup)}
     _only({**for_commands, "--ignore-failure": ignore_failure}, "is for a command: write it after --")
-    from cbench.measure.result import shortcomings
+    from cbench.measure.shortcomings import shortcomings
     from cbench.model import Layout
     from cbench.run import run as command
     from cbench.run import table

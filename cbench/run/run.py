@@ -13,7 +13,8 @@ from cbench.machine.cpus import choose_cpus
 from cbench.machine.events import AUTO
 from cbench.measure import layout, measurement, protocol
 from cbench.measure.options import MeasureOptions, measure_options
-from cbench.measure.result import RunResult, run_result, shortcomings
+from cbench.measure.result import RunResult, run_result
+from cbench.measure.shortcomings import shortcomings
 from cbench.model import PLAIN, Layout, Ready, Session, Settling, Trial, Workload
 from cbench.store.store import Store
 from cbench.study.process.scratch import scratch

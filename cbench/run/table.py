@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from cbench.console import table_console
-from cbench.measure.result import CauseCount, CountedEvent, RunResult, WorkloadResult
+from cbench.measure.cause_counts import CauseCount
+from cbench.measure.result import CountedEvent, RunResult, WorkloadResult
 from cbench.model import TRACING, CausesSource, Counter
 from cbench.run.catalogue import Catalogue
 from cbench.run.lines import headline_text, workload_lines

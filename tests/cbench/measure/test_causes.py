@@ -8,8 +8,8 @@ from pathlib import Path
 from cbench._cbench import ffi, lib
 from cbench.machine import counters
 from cbench.measure import protocol
+from cbench.measure.cause_counts import CauseCount, cause_counts
 from cbench.measure.causes import Causes, merged
-from cbench.measure.result import CauseCount, cause_counts
 from cbench.measure.series import TrialSeries
 from cbench.model import FAULT, INTERRUPT, MIGRATION, MULTIPLEXED, TASK, CausesSource, Trial, TrialCause
 from cbench.model import SWITCH as SWITCHED

@@ -1,0 +1,39 @@
+"""What disturbed trials, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cbench.model import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCount:
+    """A cause and how many trials had it; times (ns) are None where only the counters know of it."""
+
+    cause: str
+    trials: int
+    total_ns: int | None
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PollutedTrial:
+    """A trial's number, from 0, and its causes in words."""
+
+    trial: int
+    cause: str
+
+
+def cause_counts(trials: Sequence[Trial]) -> tuple[CauseCount, ...]:
+    """The trials' causes by name, that of most trials first."""
+    times: dict[str, list[int | None]] = {}
+    for trial in trials:
+        for cause in trial.causes:
+            times.setdefault(cause.text, []).append(cause.ns)
+    rows = []
+    for text, each in sorted(times.items(), key=lambda item: (-len(item[1]), item[0])):
+        known = [ns for ns in each if ns is not None]
+        rows.append(CauseCount(text, len(each), sum(known) if known else None, max(known, default=None)))
+    return tuple(rows)

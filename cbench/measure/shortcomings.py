@@ -1,0 +1,34 @@
+"""Why results are not what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cbench.measure.result import WorkloadResult
+
+
+def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
+    """Why the results are not what was asked for, a line each; none: exit code 0."""
+    lines: list[str] = []
+    for result in results:
+        counted = result.clean_trials
+        if counted.reached is False:
+            count, process = min((count, number) for number, count in enumerate(counted.each))
+            total = result.processes.each[process].trials
+            which = f", process {process + 1}" if len(counted.each) > 1 else ""
+            lines.append(
+                f"{result.workload} on CPU {result.cpu}{which}: only {count:,} of {total:,} trials were clean "
+                f"({counted.means}), {counted.wanted:,} were wanted: allow more with --trials, or make the host quieter"
+            )
+        lines += differing(result.workload, result.cpu, result.outputs, len(result.trials))
+    return lines
+
+
+def differing(workload: str, cpu: int, outputs: int, trials: int) -> list[str]:
+    """One line where trials of one workload returned different results, else none."""
+    if outputs <= 1:
+        return []
+    return [
+        f"{workload} on CPU {cpu}: non-deterministic: it returned {outputs:,} different results in "
+        f"{trials:,} trials, so they did different work"
+    ]

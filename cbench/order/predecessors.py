@@ -1,0 +1,90 @@
+"""Which test changes another by having run before it: effects with names and corrected p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cbench.order.result import CarryOver, OrderTest, PredecessorEffect, SuiteResult
+from cbench.order.stats import earlier
+from cbench.order.stats.analysis import Analysis, dropped
+from cbench.stats import multiple_testing
+from cbench.stats.trials import START, Trials
+
+NAMED_PAIRS = 1000
+MOST_PAIRS = 20_000
+"""Of more pairs of tests only so many are named, those with the smallest p-values first."""
+
+
+def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
+    """Of each series the test that changes it most by having run before it; p-values by Holm over all pairs."""
+    tested = earlier.earlier(trials, dropped(trials, analysis.rules))
+    by_p = sorted(tested.found, key=lambda each: each.effect.p)
+    holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()
+    return tuple(
+        PredecessorEffect(
+            test=trials.names[each.series],
+            after=trials.test_names[each.before],
+            n=each.effect.n,
+            median=each.effect.median,
+            median_others=each.effect.median_others,
+            delta_pct=each.effect.delta_pct,
+            p=each.effect.p,
+            p_holm=p,
+            significant=p < analysis.rules.alpha,
+        )
+        for each, p in zip(by_p, holm, strict=True)
+    )
+
+
+def carry_over(
+    suite: SuiteResult, tests: Mapping[str, OrderTest], before: Sequence[PredecessorEffect]
+) -> tuple[CarryOver, ...]:
+    """The comparison with isolated runs, test by test."""
+    if suite.isolated != "both":
+        return ()
+    after = {each.test: each.after for each in before if each.significant}
+    return tuple(
+        CarryOver(
+            *(name, test.median_fixed, test.median_random),
+            _times(test.median_random, test.median_fixed),
+            *(test.p_adjusted, test.significant, after.get(name)),
+        )
+        for name, test in tests.items()
+    )
+
+
+def _times(value: float | None, of: float | None) -> float | None:
+    return value / of if value is not None and of is not None and value > 0 and of > 0 else None
+
+
+def predecessor_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
+    """Each test after each other one in the random runs, against the rest of its trials; p-values by Holm over all.
+
+    Of more than MOST_PAIRS only the NAMED_PAIRS with the smallest p-values.
+    """
+    rows = [(result.name, result.predecessor) for result in analysis.results if result.predecessor is not None]
+    if not rows:
+        return ()
+    h = np.concatenate([after.h for _, after in rows])
+    starts = np.concatenate([[0], np.cumsum([after.h.size for _, after in rows])])
+    foremost = np.argsort(-h, kind="stable")[: h.size if h.size <= MOST_PAIRS else NAMED_PAIRS]
+    named = np.sort(foremost)
+    row_of = (np.searchsorted(starts, named, side="right") - 1).tolist()
+    found = [rows[row][1][number - int(starts[row])] for number, row in zip(named.tolist(), row_of, strict=True)]
+    by_p = np.argsort([each.p for each in found], kind="stable")
+    holm = np.empty(by_p.size)
+    holm[by_p] = multiple_testing.holm_of_smallest([found[at].p for at in by_p.tolist()], h.size)
+    effects = []
+    for number, row, each, p in zip(named.tolist(), row_of, found, holm.tolist(), strict=True):
+        name, after = rows[row]
+        label = int(after.labels[number - int(starts[row])])
+        numbers = (each.n, each.median, each.median_others, each.delta_pct, each.p)
+        effects.append(PredecessorEffect(name, name_of(trials, label), *numbers, p, p < analysis.rules.alpha))
+    return tuple(effects)
+
+
+def name_of(trials: Trials, label: int) -> str | None:
+    """A predecessor's name; None for the beginning of a run."""
+    return None if label == START else trials.test_names[label]
