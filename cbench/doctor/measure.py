@@ -13,7 +13,7 @@ from cbench.machine.cpus import one_cpu
 from cbench.measure import measurement
 from cbench.measure.options import measure_options
 from cbench.model import Result
-from cbench.stats.headline import headline as told
+from cbench.stats.headline import headline as headline_of
 from cbench.workloads import registry
 from quiet import Reader, UsageError, isolated_cpus
 
@@ -49,7 +49,7 @@ class DoctorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One process. `headline` None: its cycles cannot be told; `median`: of all its trials.
+    """One process. `headline` None: its cycles cannot be determined; `median`: of all its trials.
 
     `others_busy`: the share of the other CPUs' time that was not idle; `sibling_busy`: the same of the other threads of
     its core; None where there are none.
@@ -75,13 +75,13 @@ class Examination:
     seconds: float
 
     @property
-    def told(self) -> bool:
-        """Whether the counter tells most processes' values; else the medians of all trials have to do."""
+    def has_headlines(self) -> bool:
+        """Whether most processes have a headline; else the medians of all trials have to do."""
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
         """What stands for a process."""
-        return one.headline if self.told else one.median
+        return one.headline if self.has_headlines else one.median
 
 
 def examine(options: DoctorOptions, show: Show) -> Examination:
@@ -129,7 +129,7 @@ def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> boo
 def headline(result: Result) -> float | None:
     """What stands for a process, as in `cbench compare`: its calibrated cycles, else the median of its trials."""
     if result.session.counter.calibration:
-        return told([result.trials], [result.trials], result.session.counter).value
+        return headline_of([result.trials], [result.trials], result.session.counter).value
     return float(median(trial.value for trial in result.trials))
 
 

@@ -40,7 +40,9 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
         return difference(known, now.processes, seed, step) if enough else None
 
     each = found.processes
-    calibrated = found.told and each[0].result.session.counter.calibration is not None  # it chooses trials itself
+    calibrated = (
+        found.has_headlines and each[0].result.session.counter.calibration is not None
+    )  # it chooses trials itself
     isolate = "quiet run -- cbench ..."
     quieter = _quieter_half(each, lambda one: one.others_busy)
     alone = _quieter_half(each, lambda one: one.sibling_busy)

@@ -15,7 +15,7 @@ from cbench.model import CausesSource, Counter
 from cbench.stats import settling
 from cbench.stats.chains import kept, unmarked
 from cbench.stats.detectable import Detectable, detectable, one_after_the_other
-from cbench.stats.headline import headline as told
+from cbench.stats.headline import headline as headline_of
 from cbench.stats.headline import resolution_of
 
 FEW = 16
@@ -145,7 +145,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
             shared_trials=_mean([shared_trials(one) for one in each]),
         ),
         frequency=_frequency(found),
-        not_told="" if found.told else told([trials], [trials], counter).how,
+        not_told="" if found.has_headlines else headline_of([trials], [trials], counter).how,
         remedies=remedies(found, visible, seed, step or 0.0),
         headlines=headlines,
         seconds=found.seconds,

@@ -16,6 +16,8 @@ from typing import NamedTuple, NoReturn
 CODES = frozenset((0, 1, 2, 3, 4, 130))  # what the commands document
 INTERRUPT_S, HANG_S = 8.0, 30.0  # then it gets Ctrl-C; so much later it hangs
 LONGEST = 500  # characters of a message
+NOTHING_JUDGED = ("cannot judge: ", "too few blocks")
+"""What a gate or a comparison prints that ends with 2 without an error."""
 MEMORY = 8 << 30
 
 
@@ -108,8 +110,8 @@ def faults(outcome: Outcome, foreign: bool = False) -> list[str]:
     elif outcome.code not in CODES:
         broken.append(f"exit code {outcome.code}")
     errors = [line for line in lines if line.startswith(("quiet: error: ", "cbench: error: "))]
-    # A result that nothing could be judged by ends with 2 too, and is no error.
-    if outcome.code in (2, 3) and not outcome.interrupted and len(errors) != 1 and not (outcome.out and not errors):
+    judged_nothing = outcome.code == 2 and not errors and any(words in outcome.out for words in NOTHING_JUDGED)
+    if outcome.code in (2, 3) and not outcome.interrupted and len(errors) != 1 and not judged_nothing:
         broken.append(f"{len(errors)} error lines")
     if any(len(line) > LONGEST for line in lines):
         broken.append("long line")

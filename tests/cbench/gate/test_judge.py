@@ -17,8 +17,6 @@ from cbench.gate.measure import GateSession
 from cbench.gate.report import junit, lines, markdown, power, sentence
 from tests.cbench.gate.simulated import RULE, SimulatedGate
 
-FIXED = SimulatedGate(blocks=24)
-
 
 def quiet(draw: random.Random) -> float:
     return draw.gauss(0, 0.0005)
