@@ -15,6 +15,7 @@ from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
+from quiet.noise.prove import Proof
 from quiet.noise.remedies import BOOT, KNOB, remedy
 
 FREQUENCY = "frequency"  # in Exceeded, beside the budgets: another one than cpufreq's limits fix
@@ -155,6 +156,7 @@ class NoiseReport:
     exceeded: tuple[Exceeded, ...]
     throttled: Mapping[int, int]
     smi_source: str = ""
+    proof: Proof | None = None  # of --prove
 
     @property
     def all_limits(self) -> list[str]:
@@ -274,7 +276,9 @@ def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
     )
 
 
-def make(measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int]) -> NoiseReport:
+def make(
+    measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int], proof: Proof | None = None
+) -> NoiseReport:
     """The report of a measurement, judged by budgets. `throttled`: how often each CPU was slowed down for heat."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
@@ -296,4 +300,5 @@ def make(measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, i
         exceeded=tuple(judge(measured, budgets)),
         throttled=throttled,
         smi_source=measured.smi_source,
+        proof=proof,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from quiet.noise.budgets import NONE, show
 from quiet.noise.core_frequency import CoreFrequency
+from quiet.noise.prove import Proof
 from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, RanAt, interrupts
 
 BAR = 40
@@ -35,6 +36,9 @@ def lines(report: NoiseReport) -> Iterator[str]:
     for number, cpu in report.cpus.items():
         yield ""
         yield from _cpu(number, cpu, bool(report.virtual))
+    if report.proof:
+        yield ""
+        yield from _proof(report.proof, bool(report.virtual))
     yield ""
     if report.exceeded:
         yield "**not quiet**: " + "; ".join(each.text for each in report.exceeded)
@@ -90,6 +94,21 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
             yield f"  {title}: the kernel counted {line.counted}, the trace shows {line.traced}"
     yield ""
     yield from histogram({round(low): count for low, count in cpu.histogram_ns})
+
+
+def _proof(proof: Proof, virtual: bool) -> Iterator[str]:
+    if proof.why:
+        yield f"nothing is proved: {proof.why}"
+        return
+    yield f"with interrupts off for {proof.off_s:.3g} s (hwlat), gaps from {show(proof.threshold_ns)} on:"
+    whose = "the hypervisor, the firmware or the hardware" if virtual else "the firmware or the hardware"
+    for number, cpu in proof.cpus.items():
+        smis = "" if cpu.smis is None else f"; {cpu.smis:,} SMIs were counted"
+        nmis = f", {cpu.nmis:,} NMIs among them" if cpu.nmis else ""
+        if cpu.gaps:
+            yield f"  CPU {number}: {cpu.gaps:,}, longest {show(cpu.max_ns)}{nmis}: {whose} took the CPU{smis}"
+        else:
+            yield f"  CPU {number}: none{smis}"
 
 
 def _frequencies(cpu: CpuReport) -> Iterator[str]:
