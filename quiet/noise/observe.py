@@ -71,7 +71,7 @@ class Observer:
             self._without_trace(f"no kernel tracing, so causes are found by counting: {error}")
             self._naming = error.naming
         self._frequency.start()
-        self._smis = SmiCounter(self._host, self._cpus)
+        self._smis = SmiCounter(self._host, self._cpus, core=False)
         self._smis_before = self._smis.read()
         self._counts.start()
         self._began = time.monotonic()

@@ -308,7 +308,7 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         _none(
             FIRMWARE,
             "firmware took the CPU (system management interrupt; the processor counted it): look for power, USB and "
-            "fan settings in the firmware's set-up",
+            "fan settings in the firmware's set-up. From Linux 5.17 on cycles counted by Intel's PMU leave it out",
         ),
         _none(NOT_SMI, f"no SMI was counted. {UNTRACED}"),
         _none(r".*", f"whether it was an SMI is not known. {UNTRACED}"),

@@ -28,8 +28,9 @@ NO_COUNT = "no count of SMIs can be read (Intel: MSR 0x34 or the PMU msr; AMD Ze
 class SmiCounter:
     """Reads the counts of some CPUs; a context manager. `source`: where they come from, or why there are none."""
 
-    def __init__(self, reader: Reader, cpus: CpuSet) -> None:
-        self._reader, self._cpus = reader, cpus
+    def __init__(self, reader: Reader, cpus: CpuSet, core: bool = True) -> None:
+        """`core`: also by a counter of the core's PMU, which programs that count there may then lack."""
+        self._reader, self._cpus, self._core = reader, cpus, core
         self._counters: dict[int, PerfCounter] = {}
         self.source = "MSR_SMI_COUNT"
         if self._registers():
@@ -73,7 +74,7 @@ class SmiCounter:
         number = self._reader.text(f"{_MSR_PMU}/type") or ""
         event = (self._reader.text(f"{_MSR_PMU}/events/smi") or "").partition("=")[2]
         found = [("PMU msr/smi/", int(number), int(event, 0))] if number.isdecimal() and event else []
-        lines = self._reader.text("/proc/cpuinfo") or ""
+        lines = (self._reader.text("/proc/cpuinfo") or "") if self._core else ""
         family = re.search(r"^cpu family\s*: (\d+)$", lines, re.MULTILINE)
         amd = re.search(r"^vendor_id\s*: (AuthenticAMD|HygonGenuine)$", lines, re.MULTILINE)
         if (

@@ -74,6 +74,12 @@ def test_amds_core_counts_them_from_zen_on(tmp_path: Path, counters: type[FakeCo
         assert found.source == "PMU event ls_smi_rx"
 
 
+def test_a_counter_that_programs_may_want_is_left_to_them(tmp_path: Path, counters: type[FakeCounter]) -> None:
+    counters.permitted = (perf.RAW,)
+    plant(tmp_path, {"proc/cpuinfo": ZEN})
+    assert not SmiCounter(Reader(str(tmp_path)), CPUS, core=False).known
+
+
 @pytest.mark.parametrize(
     "cpuinfo",
     [
