@@ -100,10 +100,9 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         ),
         _knob(
             r"dl_task_timer",
-            "fair_server",
-            "from Linux 6.12 on the fair server keeps time for ordinary tasks on each CPU, later also a server for "
-            "sched_ext tasks (knob ext_server)",
-            "a deadline task has run here, or the server of sched_ext tasks keeps time (knob ext_server)",
+            "sched.servers",
+            "from Linux 6.12 on the fair server keeps time for ordinary tasks on each CPU, from 7.0 on also a server "
+            "for tasks of sched_ext; or a deadline task has run here",
         ),
         _none(r"hrtick", "the scheduler's own timer for the task that runs here"),
         _boot(

@@ -45,7 +45,7 @@ CASES = (
     (HRTIMER, "posix_timer_fn", KNOB, "tasks", "own timer"),
     (HRTIMER, "it_real_fn", KNOB, "tasks", "own timer"),
     (HRTIMER, "timerfd_tmrproc", KNOB, "tasks", "own timer"),
-    (HRTIMER, "dl_task_timer", KNOB, "fair_server", "fair server"),
+    (HRTIMER, "dl_task_timer", KNOB, "sched.servers", "fair server"),
     (HRTIMER, "hrtick", NONE, "", "scheduler"),
     (HRTIMER, "napi_watchdog", BOOT, "nohz_full=3", "kernel timer"),
     (TIMER, "clocksource_watchdog", BOOT, "tsc=nowatchdog", "time stamp counter"),
@@ -171,7 +171,7 @@ PARAMETERS = {
 }
 
 
-PLANNED = {"fair_server", "ext_server"}  # knobs of the same release
+PLANNED = {"sched.servers"}  # a knob of the same release
 
 
 def named(kind: str, name: str, by: str = "") -> Cause:
