@@ -36,6 +36,13 @@ TICK_S = 0.5  # how often tick() should be called
 _REST = 400  # looking takes at most this part of the time
 
 
+def pauses_name(pauses: float, smis: int | None) -> str:
+    """The name, of HOST, of all pauses that no event explains, by the SMIs counted meanwhile (None: not known)."""
+    if smis is None or 0 < smis < pauses:
+        return OUTSIDE
+    return FIRMWARE if smis else NOT_SMI
+
+
 class Observer:
     """One command on some CPUs. It raises nothing for what the host lacks or does not permit; close() it."""
 
@@ -133,15 +140,12 @@ class Observer:
         after = self._smis.read()
         counts = [after[cpu] - count for cpu, count in self._smis_before.items() if cpu in after]
         self._smis.close()
-        tally = self._seen.tallies.pop(Cause(HOST, OUTSIDE), None)
-        if tally:
-            smis = sum(counts)
-            name = NOT_SMI if counts and not smis else FIRMWARE if smis >= tally.count else OUTSIDE
+        if tally := self._seen.tallies.pop(Cause(HOST, OUTSIDE), None):
+            smis = sum(counts) if counts else None
+            name = pauses_name(tally.count, smis)
             self._seen.tallies[Cause(HOST, name)] = tally
-            if name == OUTSIDE and counts:
-                self._seen.limits.append(
-                    f"of {tally.count:,.0f} untraced pauses {smis} were SMIs, by the processor's count"
-                )
+            if name == OUTSIDE and smis:
+                self._seen.limits.append(f"{tally.count:,.0f} pauses are untraced, {smis} of them SMIs of the firmware")
 
     def _without_trace(self, why: str) -> None:
         self._limits.append(why)
