@@ -102,11 +102,15 @@ def noise_command(
         str | None, typer.Option("--fifo", metavar="PRIORITY", help="Watch at this real-time priority: hides tasks.")
     ] = None,
     no_trace: Annotated[bool, typer.Option("--no-trace", help="Find causes by counting, as without root.")] = False,
+    prove: Annotated[
+        str | None,
+        typer.Option("--prove", metavar="SECONDS", help="Also look for gaps with interrupts off: firmware, hardware."),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more."""
     texts = NoiseTexts(
-        duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo, "yes" if no_trace else None
+        duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo, "yes" if no_trace else None, prove
     )
     raise typer.Exit(noise.noise(cpus, texts, as_json))
 

@@ -92,6 +92,7 @@ class Knob(NamedTuple):
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
     numeric: bool = False  # a number in the profile is a value of its own
+    units: Callable[[str], int | None] = lambda text: None  # the number that a text such as "2.4 GHz" in the profile is
     lists: bool = False  # a list in the profile, such as "0-1", is a value of its own
     targets: str = ""  # for `explain`: which targets this knob has
     recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device

@@ -81,6 +81,17 @@ QUIET = (
         "fetches news or sends reports",
         "motd-news.service update-notifier-download.service update-notifier-motd.service ua-timer.service",
     ),
+    Service(
+        "transactional-update.timer bootc-fetch-apply-updates.timer rpm-ostreed-automatic.timer zincati.service",
+        "fetches a new version of the whole system, and may reboot into it",
+        "transactional-update.service bootc-fetch-apply-updates.service rpm-ostreed-automatic.service",
+    ),
+    Service(
+        "snapper-timeline.timer snapper-cleanup.timer",
+        "takes and removes snapshots of file systems",
+        "snapper-timeline.service snapper-cleanup.service",
+    ),
+    Service("esm-cache.service apt-news.service", "looks for packages' news whenever apt is used"),
     Service("smartd.service smartmontools.service", "asks every disk for its health each half hour", held="smartd"),
     Service(
         "sysstat-collect.timer sysstat-summary.timer sysstat-rotate.timer",
@@ -106,10 +117,22 @@ ALL = (
         "collects figures of the whole host every few seconds; whoever watches this host sees a gap",
         held="netdata telegraf collectd munin-node node_exporter",
     ),
+    Service(
+        "rasdaemon.service",
+        "keeps trace events of the kernel on; errors of the hardware are not recorded meanwhile",
+        held="rasdaemon",
+    ),
+    Service(
+        "walinuxagent.service waagent.service google-guest-agent.service google-guest-agent-manager.service "
+        "google-osconfig-agent.service",
+        "asks the cloud's servers every few seconds; the cloud's console does not reach this host meanwhile",
+    ),
 )
 # What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "it is how you get in": "ssh dropbear getty serial-getty tailscaled wg-quick openvpn",
+    "it is how you get in": (
+        "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"
+    ),
     "everything else needs it": "dbus",
     "a part of systemd itself": "systemd-",
     "the first process": "init.scope",

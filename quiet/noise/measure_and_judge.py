@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONGEST_S = 7 * 24 * 3600
 MOST_PRIORITY = 99
+SHORTEST_PROOF_S, LONGEST_PROOF_S = 1, 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class NoiseOptions:
     timeline: str | None
     fifo: int
     trace: bool
+    prove_s: float = 0.0  # 0: no proof is asked for
 
 
 class NoiseInterrupted(QuietError):
@@ -58,6 +60,7 @@ class NoiseTexts(NamedTuple):
     timeline: str | None = None
     fifo: str | None = None
     no_trace: str | None = None
+    prove: str | None = None
 
 
 def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
@@ -78,7 +81,10 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     fifo = "0" if texts.fifo is None else texts.fifo
     if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or texts.fifo == "0":
         raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
-    return NoiseOptions(seconds, threshold, limits, texts.timeline, int(fifo), texts.no_trace is None)
+    prove = 0.0 if texts.prove is None else budgets.parse_seconds(texts.prove, "--prove")
+    if texts.prove is not None and not SHORTEST_PROOF_S <= prove <= LONGEST_PROOF_S:
+        raise UsageError(f"--prove {texts.prove}: from {SHORTEST_PROOF_S} s to {LONGEST_PROOF_S} s")
+    return NoiseOptions(seconds, threshold, limits, texts.timeline, int(fifo), texts.no_trace is None, prove)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ def measure_and_judge(
 
     `progress` is called with the seconds passed and wanted; `applied`: the knobs that are applied to these CPUs.
     """
-    from quiet.noise import measure, report
+    from quiet.noise import measure, prove, report
 
     request = measure.NoiseRequest(
         cpus, options.seconds, options.threshold_ns, options.trace, options.fifo, source, applied
@@ -116,12 +122,13 @@ def measure_and_judge(
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, go_on)
         throttled = slowed(before, virtualization.throttled(host, cpus))
+        proof = prove.prove(host, cpus, options.prove_s) if options.prove_s else None
         page = None
         if options.timeline is not None:
             from quiet.noise import timeline
 
             page = timeline.page(measured)
-        return NoiseResult(report.make(measured, limits, throttled), page)
+        return NoiseResult(report.make(measured, limits, throttled, proof), page)
 
 
 def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:

@@ -7,8 +7,22 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
-from quiet.noise.call_nesting import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
+from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, NOT_SMI, OUTSIDE, STALL, UNKNOWN, Cause
+from quiet.noise.call_nesting import (
+    CALL,
+    FAULT,
+    HRTIMER,
+    IRQ,
+    NMI,
+    OWN_TIMERS,
+    PULLED,
+    SOFTIRQ,
+    THREAD,
+    TIMER,
+    VECTOR,
+    WORK,
+    Share,
+)
 
 SHOOTDOWN = "TLB shootdown"
 VECTORS = {
@@ -43,6 +57,12 @@ CALLS = {
     "do_sync_core": "code patching",
     "rcu_exp_handler": "expedited RCU",
     "sched_ttwu_pending": "wake-up of a task",
+}
+HOSTS = {
+    HYPERVISOR: "host took the CPU",
+    FIRMWARE: "firmware (SMI, counted by the processor)",
+    NOT_SMI: "untraced, not an SMI",
+    OUTSIDE: "untraced, not known whether an SMI",
 }
 SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor holds it up for longer
 
@@ -112,6 +132,8 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
         if share.kind == WORK:
             # what follows the worker's number is its work now, not then
             return Cause(WORK, share.name, re.split("[-+]", comms(share.pid))[0])
+        if share.kind == TIMER and share.pulled != OWN_TIMERS:
+            return Cause(PULLED, share.name, f"CPU {share.pulled}")
         if share.kind == THREAD:
             return Cause(THREAD, share.name, str(share.pid))
         return Cause(share.kind, share.name)
@@ -134,6 +156,7 @@ def label(cause: Cause) -> str:
     texts = {
         HRTIMER: f"local timer: {name}",
         TIMER: f"softirq TIMER: {name}",
+        PULLED: f"timer of {by or 'another CPU'}, pulled here: {name}",
         WORK: f"{by or 'kworker'} {name}",
         IRQ: f"IRQ {name}",
         SOFTIRQ: f"softirq {name}",
@@ -142,7 +165,7 @@ def label(cause: Cause) -> str:
         THREAD: f"task {name} ({by})" if by else name,
         NMI: f"NMI: {name}",
         FAULT: "page fault of the detector",
-        HOST: "host took the CPU" if name == HYPERVISOR else "SMI or other firmware, unaccounted",
+        HOST: HOSTS.get(name, name),
         STALL: name,
         UNKNOWN: f"unattributed: {name}",
     }

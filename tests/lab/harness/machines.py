@@ -30,6 +30,7 @@ ALL = (
     Machine("isolated-6.12", "6.12", append=ISOLATED),
     Machine("plain-6.1", "6.1"),
     Machine("plain-6.12", "6.12"),
+    Machine("plain-7.3", "7.3"),
     Machine("smt", "6.12", cpus=8, qemu_options=SMT),
     Machine("numa", "6.12", vng_options=("--numa", "1G,cpus=0-1", "--numa", "1G,cpus=2-3")),
     Machine("cpufreq-6.1", "6.1", qemu_options=("-cpu", "Nehalem"), cpufreq=True, prelude=LOAD_CPUFREQ),

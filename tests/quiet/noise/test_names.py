@@ -135,6 +135,20 @@ def test_the_sender_is_in_the_name() -> None:
     assert "CPU 0, bash (12)" in label(Cause(VECTOR, "reschedule", "CPU 0, bash (12)"))
 
 
+def test_a_pulled_timer_says_whose_it_was() -> None:
+    assert label(Cause(call_nesting.PULLED, "neigh_timer_handler", "CPU 3")) == (
+        "timer of CPU 3, pulled here: neigh_timer_handler"
+    )
+
+
+def test_firmware_is_claimed_only_of_what_the_processor_counted() -> None:
+    names = (attribute.FIRMWARE, attribute.NOT_SMI, attribute.OUTSIDE)
+    firmware, no, unknown = (label(Cause(attribute.HOST, name)) for name in names)
+    assert "firmware" in firmware
+    assert "not an SMI" in no
+    assert "not known" in unknown
+
+
 def test_the_host_and_the_firmware_are_not_the_same() -> None:
     host, firmware = (label(Cause(attribute.HOST, name)) for name in (attribute.HYPERVISOR, attribute.FIRMWARE))
     assert "host" in host
