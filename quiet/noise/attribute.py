@@ -26,6 +26,9 @@ FAR, FAR_NS = 8, 2_000
 STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
 HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
+# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the way out of an idle state, a timer interrupt that had to
+# wait, one that another CPU took, the scheduler's own work, and the way back to user space.
+IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, CALL})
 OTHERS = 20  # fewer do not show what is usual

@@ -7,7 +7,18 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
+from quiet.noise.attribute import (
+    HOST,
+    HYPERVISOR,
+    IDLE,
+    IRQS_OFF,
+    OTHER_CPU,
+    SCHEDULER,
+    STALL,
+    UNKNOWN,
+    USER_RETURN,
+    Cause,
+)
 from quiet.noise.call_nesting import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
 
 SHOOTDOWN = "TLB shootdown"
@@ -145,6 +156,11 @@ def label(cause: Cause) -> str:
         HOST: "host took the CPU" if name == HYPERVISOR else "SMI or other firmware, unaccounted",
         STALL: name,
         UNKNOWN: f"unattributed: {name}",
+        IDLE: f"idle state {name}",
+        IRQS_OFF: f"interrupts off in {name}",
+        OTHER_CPU: f"timer on CPU {name}",
+        SCHEDULER: "scheduler",
+        USER_RETURN: "return to user space",
     }
     # a task's name can be any bytes
     return "".join(letter if letter.isprintable() else "?" for letter in texts.get(kind, name))
