@@ -159,7 +159,7 @@ def label(cause: Cause) -> str:
         IDLE: f"idle state {name}",
         IRQS_OFF: f"interrupts off in {name}",
         OTHER_CPU: f"timer on CPU {name}",
-        SCHEDULER: "scheduler",
+        SCHEDULER: "the wake-up itself (timer interrupt, scheduler)",
         USER_RETURN: "return to user space",
     }
     # a task's name can be any bytes

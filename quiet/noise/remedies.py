@@ -252,9 +252,9 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
     ),
     IRQS_OFF: (
         _none(
-            r"the idle task or the thread itself",
-            "the timer was due and no interrupt came while nothing else ran: the idle task's way out, the firmware "
-            "(SMI), or in a virtual machine the host",
+            r"the idle task|quiet-wake",
+            "the timer was due and no interrupt came while nothing else ran: the way out of the idle task, the "
+            "firmware (SMI), or in a virtual machine the host",
         ),
         _user(
             r".*",

@@ -16,12 +16,28 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from quiet.noise.attribute import IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause
-from quiet.noise.call_nesting import IRQ, NOTE, SOFTIRQ, SWITCH, THREAD, VECTOR, WORK, Frame, Share, TraceEvent, build
+from quiet.noise.call_nesting import (
+    HRTIMER,
+    IRQ,
+    NOTE,
+    SOFTIRQ,
+    SWITCH,
+    THREAD,
+    VECTOR,
+    WORK,
+    Frame,
+    Share,
+    TraceEvent,
+    build,
+)
 from quiet.noise.call_nesting import shares as shares_of
 from quiet.noise.names import label
 
 TIMER_PHASE, WAKE_PHASE, SWITCH_PHASE, RETURN_PHASE = PHASES = ("timer", "wake", "switch", "return")
 IDLE_NOTE, WAKING_NOTE = "cpu_idle", "waking"  # kinds of TraceEvent with the action NOTE
+IDLE_TASK = "the idle task"
+UNKNOWN_DEPTH = Cause(IDLE, "of an unknown depth")
+OWN_TIMER = (HRTIMER, "hrtimer_wakeup")  # the function of a sleeping thread's timer
 NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the number of the state that it enters
 
 
@@ -62,50 +78,77 @@ class Thread:
 Namer = Callable[[Share], Cause]
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In ticks: by how much two clocks may differ, and from which length on what the kernel does not account for is
+    `outside`'s: the hypervisor's or the firmware's.
+    """
+
+    slop: int
+    far: int
+    outside: Cause
+
+
 def dissect(
-    events: Sequence[TraceEvent], wakings: Iterable[Waking], thread: Thread, due: int, at: int, name: Namer, slop: int
+    events: Sequence[TraceEvent],
+    wakings: Iterable[Waking],
+    thread: Thread,
+    due: int,
+    at: int,
+    name: Namer,
+    limits: Limits,
 ) -> Anatomy | None:
     """Take the wake-up apart that was due at `due` and ran at `at`. None where the trace does not have the thread.
 
-    `events`: of the thread's CPU in order; `wakings`: of any CPU; `slop`: by how much the two clocks may differ.
+    `events`: of the thread's CPU in order; `wakings`: of any CPU.
     """
     if not any(thread.pid in (event.pid, event.other) for event in events):
         return None
-    frames = _frames(events, thread, at)
-    run = [e.time for e in events if e.action == SWITCH and e.other == thread.pid and due - slop <= e.time <= at]
+    whole = list(_with_switches(events, thread.comm))
+    frames = build(whole, whole[0].time, max(at, whole[-1].time), frozenset({0, thread.pid}))
+    since = due - limits.slop
+    run = [e.time for e in whole if e.action == SWITCH and e.other == thread.pid and since <= e.time <= at]
+    until = max(run, default=at)
+    waking = max((each for each in wakings if each.pid == thread.pid and since <= each.time <= until), default=None)
+    began = woken = due
     switched = max(run, default=due)
-    until = switched if run else at
-    seen = [each for each in wakings if each.pid == thread.pid and due - slop <= each.time <= until]
-    waking = max(seen, default=None)
     away = ""
-    if waking is None:
-        began = woken = due
-    elif waking.cpu != thread.cpu:
-        began, woken, away = waking.time, waking.time, str(waking.cpu)
-    else:
-        woken = waking.time
-        began = _interrupt(frames, woken)
+    if waking:
+        woken, switched = waking.time, until
+        away = str(waking.cpu) if waking.cpu != thread.cpu else ""
+        began = woken if away else _interrupt(frames, woken)
     marks = [due]
     for mark in (began, woken, switched, at):
         marks.append(min(max(mark, marks[-1]), at))
-    whole: dict[tuple[str, Cause], int] = {}
-    idles = _idles(events, at, thread)
+    spent = _Spent(frames, _idles(whole, at, thread), _idled(whole, due), name, limits)
+    total: dict[tuple[str, Cause], int] = {}
     for phase, (begin, end) in zip(PHASES, pairwise(marks), strict=True):
         there = [(Cause(OTHER_CPU, away), end - begin)] if away and phase == TIMER_PHASE else None
-        for cause, took in there or _spent(phase, begin, end, frames, idles, name, thread):
+        for cause, took in there or spent.causes(phase, begin, end):
             if took > 0:
-                whole[phase, cause] = whole.get((phase, cause), 0) + took
-    parts = [Part(phase, cause, took) for (phase, cause), took in whole.items()]
+                total[phase, cause] = total.get((phase, cause), 0) + took
+    parts = [Part(phase, cause, took) for (phase, cause), took in total.items()]
     lengths = [end - begin for begin, end in pairwise(marks)]
     return Anatomy((lengths[0], lengths[1], lengths[2], lengths[3]), tuple(sorted(parts, key=lambda part: -part.ticks)))
 
 
-def _frames(events: Sequence[TraceEvent], thread: Thread, at: int) -> list[Frame]:
-    """The frames of the CPU. Each event has the task that it happened in: the first one shows who ran before it."""
-    first = events[0]
-    there = TraceEvent(first.time, SWITCH, THREAD, thread.comm(first.pid), first.pid, other=first.pid)
-    ends = max(at, events[-1].time)
-    return build([there, *events], first.time, ends, frozenset({0, thread.pid}))
+def _with_switches(events: Sequence[TraceEvent], comm: Callable[[int], str]) -> Iterator[TraceEvent]:
+    """The events, with a switch where one is missing: each event has the task that it happened in.
+
+    So it is before the first one, and on kernels that do not trace the idle task.
+    """
+    running = -1
+    for event in events:
+        if event.pid != running:
+            yield TraceEvent(event.time, SWITCH, THREAD, comm(event.pid), max(running, 0), other=event.pid)
+        yield event
+        running = event.other if event.action == SWITCH else event.pid
+
+
+def _idled(events: Sequence[TraceEvent], time: int) -> bool:
+    """Whether the idle task had the CPU at a time."""
+    running = next((event.pid for event in events if event.time >= time), None)
+    return running == 0
 
 
 def _interrupt(frames: Sequence[Frame], time: int) -> int:
@@ -130,47 +173,56 @@ def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]
     found: list[_Idle] = []
     notes = [event for event in events if event.action == NOTE and event.kind == IDLE_NOTE]
     if notes and notes[0].key == NOT_IDLE:
-        found.append(_Idle(events[0].time, notes[0].time, Cause(IDLE, "of an unknown depth")))
-    for note, following in zip(notes, [*notes[1:], None], strict=True):
+        found.append(_Idle(events[0].time, notes[0].time, UNKNOWN_DEPTH))
+    ends = [*(note.time for note in notes[1:]), max(at, events[-1].time)]
+    for note, end in zip(notes, ends, strict=False):
         if note.key != NOT_IDLE:
-            end = following.time if following else max(at, note.time)
             found.append(_Idle(note.time, end, Cause(IDLE, thread.idle_states(note.key))))
     return found
 
 
-def _spent(
-    phase: str,
-    begin: int,
-    end: int,
-    frames: Sequence[Frame],
-    idles: Sequence[_Idle],
-    name: Namer,
-    thread: Thread,
-) -> Iterator[tuple[Cause, int]]:
-    """What had the CPU from `begin` to `end`: traced frames, then idle states, then what the phase itself is."""
-    at = begin
-    for frame in frames:
-        if cut := clipped(frame, begin, end):
-            yield from _free(phase, at, cut.begin, idles)
-            for share in shares_of(cut):
-                cause = name(share)
-                # The timer was due, its interrupt did not come, and a task went on: it had them off.
-                waits = phase == TIMER_PHASE and share.kind in (THREAD, WORK)
-                yield Cause(IRQS_OFF, label(cause)) if waits else cause, share.net
-            at = cut.end
-    yield from _free(phase, at, end, idles)
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """What had the CPU: traced frames, then idle states, then what the phase itself is."""
 
+    frames: Sequence[Frame]
+    idles: Sequence[_Idle]
+    idled: bool  # the idle task had the CPU when the timer was due
+    name: Namer
+    limits: Limits
 
-def _free(phase: str, begin: int, end: int, idles: Sequence[_Idle]) -> Iterator[tuple[Cause, int]]:
-    """The same for a time in which no frame is: the CPU was idle, or in the kernel on the thread's own behalf."""
-    rest = end - begin
-    for idle in idles:
-        asleep = min(idle.end, end) - max(idle.begin, begin)
-        if asleep > 0:
-            yield idle.cause, asleep
-            rest -= asleep
-    own = {TIMER_PHASE: Cause(IRQS_OFF, "the idle task or the thread itself"), RETURN_PHASE: Cause(USER_RETURN, "")}
-    yield own.get(phase, Cause(SCHEDULER, "")), rest
+    def causes(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
+        """Causes with their ticks; they add up to the phase."""
+        at = begin
+        for frame in self.frames:
+            if cut := clipped(frame, begin, end):
+                yield from self._free(phase, at, cut.begin)
+                for share in shares_of(cut):
+                    cause = self.name(share)
+                    if phase == TIMER_PHASE and share.kind in (THREAD, WORK):
+                        # The timer was due, its interrupt did not come, and a task went on: it had them off.
+                        cause = Cause(IRQS_OFF, label(cause))
+                    elif phase in (WAKE_PHASE, SWITCH_PHASE) and (share.kind, share.name) == OWN_TIMER:
+                        cause = Cause(SCHEDULER, "")
+                    yield cause, share.net
+                at = cut.end
+        yield from self._free(phase, at, end)
+
+    def _free(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
+        rest = end - begin
+        for idle in self.idles:
+            asleep = min(idle.end, end) - max(idle.begin, begin)
+            if asleep > 0:
+                yield idle.cause, asleep
+                rest -= asleep
+        if phase == TIMER_PHASE and self.idled:
+            yield Cause(IRQS_OFF, IDLE_TASK) if self.idles else UNKNOWN_DEPTH, rest
+        elif phase == TIMER_PHASE:
+            yield Cause(IRQS_OFF, label(Cause(THREAD, "quiet-wake"))), rest
+        elif rest > self.limits.far:
+            yield self.limits.outside, rest
+        else:
+            yield Cause(USER_RETURN if phase == RETURN_PHASE else SCHEDULER, ""), rest
 
 
 def clipped(frame: Frame, begin: int, end: int) -> Frame | None:

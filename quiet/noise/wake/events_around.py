@@ -52,7 +52,8 @@ def _text(event: TraceEvent, thread: Thread, title: Callable[[int], str], opened
         opened[event.kind, event.key] = event.name
         return f"{label(Cause(event.kind, event.name))} begins"
     if event.action == END:
-        return f"{label(Cause(event.kind, opened.pop((event.kind, event.key), event.name)))} ends"
+        name = opened.pop((event.kind, event.key), event.name)
+        return f"{label(Cause(event.kind, name))} ends" if name else ""
     if event.action == POINT:
         return label(Cause(event.kind, event.name))
     if event.action == NOTE and event.kind == IDLE_NOTE:

@@ -12,18 +12,20 @@ from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.machine.virtualization import hypervisor
 from quiet.noise import clock, detector, tracefs
+from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, Cause
 from quiet.noise.clock import Clock
 from quiet.noise.detector import Tick
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.measure import elsewhere
 from quiet.noise.wake import idle_states
-from quiet.noise.wake.anatomy import Anatomy, Thread, dissect
+from quiet.noise.wake.anatomy import Anatomy, Limits, Thread, dissect
 from quiet.noise.wake.events_around import TimelineEvent, timeline
 from quiet.noise.wake.idle_states import IdleState
 from quiet.noise.wake.sleeper import Sleeper, SleepRequest, Slept, WakeUp, sleepers
 from quiet.noise.wake.trace import DRAIN_S, WakeTrace, WakeTracer, window
 
 SLOP_NS = 2_000  # a thread's reading of the clock and the trace's time stamps differ by less
+FAR_NS = 100_000  # the kernel's own way from a wake-up to the thread does not take so long, also in an emulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,9 @@ def _anatomy(
     around = [event for event in traced.events[slept.cpu] if since <= event.time <= until]
     due = each.ticks - ticks(each.latency)
     thread = _thread(slept, states, traced)
-    return dissect(around, traced.wakings, thread, due, each.ticks, traced.namers[slept.cpu], ticks(SLOP_NS))
+    outside = Cause(HOST, HYPERVISOR if result.virtual else FIRMWARE)
+    limits = Limits(ticks(SLOP_NS), ticks(FAR_NS), outside)
+    return dissect(around, traced.wakings, thread, due, each.ticks, traced.namers[slept.cpu], limits)
 
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
