@@ -77,7 +77,7 @@ static void wake_loop(qn_wake *wake)
 	uint64_t due = monotonic();
 	const uint64_t last = due + wake->duration;
 
-	wake->begin = qn_now();
+	wake->begin = wake->end = qn_now();
 	for (due += wake->period; due <= last && !wake->stop; due += wake->period) {
 		const struct timespec until = timespec_of(due);
 		uint64_t woke, ticks, latency;
@@ -115,7 +115,6 @@ int qn_wake_run(qn_wake *wake)
 	prctl(PR_SET_TIMERSLACK, (unsigned long)QN_SLACK_NS);
 	slack = prctl(PR_GET_TIMERSLACK);
 	wake->slack = slack > 0 ? (uint64_t)slack : 0;
-	wake->begin = wake->end = qn_now();
 	wake->ready = 1;
 	/* It does not spin: a CPU that idles before the first wake-up is what the other wake-ups have, too. */
 	while (!wake->go && !wake->stop)

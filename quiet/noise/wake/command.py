@@ -104,8 +104,8 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, tick)
         throttled = slowed(before, virtualization.throttled(host, cpus))
+        progress(wanted.seconds, wanted.seconds)  # also where it ended early
         if signals.came:
-            progress(wanted.seconds, wanted.seconds)
             if not any(on.slept.wakes for on in measured.cpus.values()):
                 raise NoiseInterrupted(signals.came[0])
             name = signal.Signals(signals.came[0]).name

@@ -12,7 +12,7 @@ from quiet.noise.wake.report import CpuWakes, StoppedAt, WakeReport, WakeUpRepor
 FEW = 5  # parts of a wake-up, and causes, that are shown; --json has all
 _WORDS = {
     "timer": "timer interrupt {} late",
-    "wake": "{} in it until the wake-up",
+    "wake": "{} from there until the wake-up",
     "switch": "{} until the thread had the CPU",
     "return": "{} until it ran in user space",
 }
@@ -82,8 +82,11 @@ def _wake_up(worst: WakeUpReport) -> Iterator[str]:
         return
     phases = (_WORDS[name].format(show(took)) for name, took in worst.phases_ns.items())
     yield f"    {', '.join(phases)}"
-    for part in worst.parts[:FEW]:
-        yield f"    {show(part.ns):>8}  {part.cause}"
+    causes: dict[str, float] = {}
+    for part in worst.parts:  # of all phases together
+        causes[part.cause] = causes.get(part.cause, 0.0) + part.ns
+    for cause, took in sorted(causes.items(), key=lambda item: -item[1])[:FEW]:
+        yield f"    {show(took):>8}  {cause}"
 
 
 def _stopped(at: StoppedAt) -> Iterator[str]:
