@@ -85,6 +85,8 @@ def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False)
         tracefs.remove_left_over(host)
         first = clock.moment()
         limits: list[str] = []
+        if wanted.cpus >= facts.online:
+            limits.append("all CPUs are measured, so this command and the rest of the system delay them too")
         asked = SleepRequest(wanted.period, wanted.duration, wanted.stop_above, wanted.fifo)
         started = stack.enter_context(sleepers(sorted(wanted.cpus), asked))
         tracer = _tracer(host, wanted, started, facts.online, limits, stack)

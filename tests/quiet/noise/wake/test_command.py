@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.quiet.commands import Quiet
-from tests.quiet.noise.test_measure_and_judge import UNPRIVILEGED, is_error
+from tests.quiet.noise.test_measure_and_judge import ONLINE, UNPRIVILEGED, is_error
 
 WAKES = 200
 
@@ -81,6 +81,13 @@ def test_a_real_run_without_any_right_reports_the_distribution_and_what_root_wou
     assert any("not SCHED_FIFO" in text for text in seen["limits"])
     assert (shape["period_ns"], shape["stopped"], shape["exceeded"]) == (1_000_000, None, [])
     assert seen["timer_slack_ns"] == 1
+
+
+def test_all_cpus_can_be_measured_and_the_report_says_what_that_means(quiet: Quiet) -> None:
+    done = quiet("noise", "--wake", "--cpus", ",".join(map(str, ONLINE)), "--duration", "0.2", "--no-trace", "--json")
+    assert sorted(map(int, done.json["cpus"])) == ONLINE
+    assert done.json["limits"][0].startswith("all CPUs are measured")
+    assert done.json["limits"][1].startswith("kernel tracing was not asked for")
 
 
 def test_a_limit_that_cannot_hold_stops_at_its_first_wake_up_and_ends_with_1(
