@@ -80,7 +80,7 @@ static void wake_loop(qn_wake *wake)
 	wake->begin = wake->end = qn_now();
 	for (due += wake->period; due <= last && !wake->stop; due += wake->period) {
 		const struct timespec until = timespec_of(due);
-		uint64_t woke, ticks, latency;
+		uint64_t woke, ticks, latency, passed, left;
 
 		/* EINTR: a signal came, and the time is absolute. */
 		do {
@@ -95,8 +95,10 @@ static void wake_loop(qn_wake *wake)
 		wake->end = ticks;
 		if (wake->stop_above && latency > wake->stop_above)
 			break;
-		wake->missed += latency / wake->period;
-		due += latency / wake->period * wake->period;
+		passed = latency / wake->period;
+		left = (last - due) / wake->period;
+		wake->missed += passed < left ? passed : left;
+		due += passed * wake->period;
 	}
 }
 
