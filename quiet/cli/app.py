@@ -106,13 +106,40 @@ def noise_command(
         str | None,
         typer.Option("--prove", metavar="SECONDS", help="Also look for gaps with interrupts off: firmware, hardware."),
     ] = None,
+    wake: Annotated[
+        bool, typer.Option("--wake", help="Measure how late a sleeping thread wakes, instead of gaps.")
+    ] = False,
+    period: Annotated[
+        str | None, typer.Option("--period", metavar="TIME", help="With --wake: between two wake-ups. Default: 1ms.")
+    ] = None,
+    max_latency: Annotated[
+        str | None, typer.Option("--max-latency", metavar="TIME", help="With --wake: not quiet with a later wake-up.")
+    ] = None,
+    stop_above: Annotated[
+        str | None,
+        typer.Option("--stop-above", metavar="TIME", help="With --wake: stop at the first later wake-up, explain it."),
+    ] = None,
+    save_trace: Annotated[
+        str | None,
+        typer.Option("--save-trace", metavar="FILE", help="Write the events around that wake-up to a file."),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
-    """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more."""
+    """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more.
+
+    With --wake: how late a thread that sleeps on each of these CPUs runs again, and why.
+    """
+    given = {"no_trace": "yes" if no_trace else None, "wake": "yes" if wake else None}
     texts = NoiseTexts(
-        duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo, "yes" if no_trace else None, prove
+        *(duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo),
+        **given,
+        period=period,
+        max_latency=max_latency,
+        stop_above=stop_above,
+        save_trace=save_trace,
+        prove=prove,
     )
-    raise typer.Exit(noise.noise(cpus, texts, as_json))
+    raise typer.Exit((noise.wake if wake else noise.noise)(cpus, texts, as_json))
 
 
 @app.command()

@@ -97,7 +97,7 @@ def measure(
     """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source, wanted.fifo)
-    with _elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
+    with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
         first = clock.moment()
         limits: list[str] = []
@@ -223,7 +223,7 @@ def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float
 
 
 @contextlib.contextmanager
-def _elsewhere(cpus: CpuSet) -> Iterator[None]:
+def elsewhere(cpus: CpuSet) -> Iterator[None]:
     """Keep this process off the tested CPUs."""
     before = os.sched_getaffinity(0)
     if before - cpus:

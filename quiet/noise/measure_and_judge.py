@@ -61,14 +61,22 @@ class NoiseTexts(NamedTuple):
     fifo: str | None = None
     no_trace: str | None = None
     prove: str | None = None
+    wake: str | None = None
+    period: str | None = None
+    max_latency: str | None = None
+    stop_above: str | None = None
+    save_trace: str | None = None
+
+
+WAKE_ONLY = ("period", "max_latency", "stop_above", "save_trace")
 
 
 def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     """Check the options; `seconds`: the default duration. Raises UsageError."""
-    if texts.duration is not None:
-        seconds = budgets.parse_seconds(texts.duration, "--duration")
-        if 0 < seconds < 0.1 or seconds > LONGEST_S:
-            raise UsageError(f"--duration {texts.duration}: from 0.1 s to seven days, or 0 for no measuring")
+    for name in WAKE_ONLY:
+        if getattr(texts, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: of wake-ups; add --wake (for gaps there is --max-gap)")
+    seconds = duration(texts.duration, seconds)
     threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
         raise UsageError(f"--threshold {texts.threshold}: at most 1 s")
@@ -78,13 +86,29 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     if not seconds and (unused := [name for name in given if name != "duration"]):
         raise UsageError(f"--{unused[0]}: needs the measuring; leave it out, or give a --duration on a running machine")
     limits = budgets.parse(texts._asdict())
-    fifo = "0" if texts.fifo is None else texts.fifo
-    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or texts.fifo == "0":
-        raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
     prove = 0.0 if texts.prove is None else budgets.parse_seconds(texts.prove, "--prove")
     if texts.prove is not None and not SHORTEST_PROOF_S <= prove <= LONGEST_PROOF_S:
         raise UsageError(f"--prove {texts.prove}: from {SHORTEST_PROOF_S} s to {LONGEST_PROOF_S} s")
-    return NoiseOptions(seconds, threshold, limits, texts.timeline, int(fifo), texts.no_trace is None, prove)
+    fifo = priority(texts.fifo)
+    return NoiseOptions(seconds, threshold, limits, texts.timeline, fifo, texts.no_trace is None, prove)
+
+
+def duration(text: str | None, seconds: float) -> float:
+    """--duration in seconds; `seconds` where it is not given. Raises UsageError."""
+    if text is None:
+        return seconds
+    seconds = budgets.parse_seconds(text, "--duration")
+    if 0 < seconds < 0.1 or seconds > LONGEST_S:
+        raise UsageError(f"--duration {text}: from 0.1 s to seven days, or 0 for no measuring")
+    return seconds
+
+
+def priority(text: str | None) -> int:
+    """--fifo as a number; 0: not given. Raises UsageError."""
+    fifo = "0" if text is None else text
+    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or text == "0":
+        raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
+    return int(fifo)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,21 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, NOT_SMI, OUTSIDE, STALL, UNKNOWN, Cause
+from quiet.noise.attribute import (
+    FIRMWARE,
+    HOST,
+    HYPERVISOR,
+    IDLE,
+    IRQS_OFF,
+    NOT_SMI,
+    OTHER_CPU,
+    OUTSIDE,
+    SCHEDULER,
+    STALL,
+    UNKNOWN,
+    USER_RETURN,
+    Cause,
+)
 from quiet.noise.call_nesting import (
     CALL,
     FAULT,
@@ -168,6 +182,11 @@ def label(cause: Cause) -> str:
         HOST: HOSTS.get(name, name),
         STALL: name,
         UNKNOWN: f"unattributed: {name}",
+        IDLE: f"idle state {name}",
+        IRQS_OFF: f"interrupts off in {name}",
+        OTHER_CPU: f"timer on CPU {name}",
+        SCHEDULER: "the wake-up itself (timer interrupt, scheduler)",
+        USER_RETURN: "return to user space",
     }
     # a task's name can be any bytes
     return "".join(letter if letter.isprintable() else "?" for letter in texts.get(kind, name))

@@ -12,7 +12,20 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, NOT_SMI, STALL, UNKNOWN, Cause
+from quiet.noise.attribute import (
+    FIRMWARE,
+    HOST,
+    HYPERVISOR,
+    IDLE,
+    IRQS_OFF,
+    NOT_SMI,
+    OTHER_CPU,
+    SCHEDULER,
+    STALL,
+    UNKNOWN,
+    USER_RETURN,
+    Cause,
+)
 from quiet.noise.call_nesting import (
     CALL,
     COUNTED,
@@ -319,6 +332,39 @@ _BY_KIND: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     UNKNOWN: (_none(r".*", "the evidence does not say{naming}"),),
+    IDLE: (
+        _none(
+            r"POLL",
+            "the CPU polled, so no time goes into leaving a state; in a virtual machine the host may have run others",
+        ),
+        _knob(
+            r".*",
+            "idle.cpus",
+            "the CPU slept: leaving this idle state takes time; in a virtual machine the host also has to "
+            "resume the CPU",
+        ),
+    ),
+    IRQS_OFF: (
+        _none(
+            r"the idle task|quiet-wake",
+            "the timer was due and no interrupt came while nothing else ran: the way out of the idle task, the "
+            "firmware (SMI), or in a virtual machine the host",
+        ),
+        _user(
+            r".*",
+            "the timer was due, and its interrupt came only after this had run on: it kept interrupts off (a driver or "
+            "a system call), or in a virtual machine the host paused the CPU; keep it off this CPU",
+        ),
+    ),
+    OTHER_CPU: (
+        _none(
+            r".*",
+            "the timer was on another CPU, which woke this one: the timers of a nohz_full CPU go to a housekeeping CPU "
+            "while timer_migration is 1; what delays that CPU delays this one",
+        ),
+    ),
+    SCHEDULER: (_none(r".*", "the kernel's own way from the wake-up to the thread"),),
+    USER_RETURN: (_none(r".*", "the kernel's way out of the system call, and tracing itself"),),
 }
 REMEDIES = tuple(item._replace(kind=kind) for kind, items in _BY_KIND.items() for item in items)
 

@@ -19,7 +19,9 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies import BOOT, KNOB, remedy
 
 FREQUENCY = "frequency"  # in Exceeded, beside the budgets: another one than cpufreq's limits fix
+MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # of wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
+_TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
 LONG_NS = 1_000  # gaps above this have to have a cause
 PERCENTILES = (50, 90, 99)
 
@@ -40,7 +42,7 @@ class Exceeded:
         return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, {word} {self._show(self.limit)}"
 
     def _show(self, value: float) -> str:
-        if self.budget == "max-gap":
+        if self.budget in _TIMES:
             return show(value)
         if self.budget == FREQUENCY:
             return f"{value / 1e9:.3f} GHz"

@@ -162,16 +162,16 @@ def _causes(causes: tuple[CauseReport, ...]) -> Iterator[str]:
         yield f"  and {len(causes) - FEW} more causes"
 
 
-def histogram(counts: Mapping[int, int]) -> Iterator[str]:
-    """A bar for each doubling of the length; its own length goes with the logarithm of the count."""
+def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: int = 1) -> Iterator[str]:
+    """A bar for each doubling of the length (the first has what is shorter, too); `counts` by length in `unit_ns`."""
     doublings: dict[int, int] = {}
     for low, count in counts.items():
         doublings[max(low, 1).bit_length() - 1] = doublings.get(max(low, 1).bit_length() - 1, 0) + count
     if not doublings:
         return
     most = max(doublings.values()).bit_length()
-    yield "  gaps by length (a bar's length goes with the logarithm of the count)"
+    yield f"  {what} (a bar's length goes with the logarithm of the count)"
     for power in range(min(doublings), max(doublings) + 1):
         count = doublings.get(power, 0)
         bar = "#" * max(round(BAR * count.bit_length() / most), 1) if count else ""
-        yield f"  {show(1 << power):>8} {bar.ljust(BAR)} {count or '':>9}"
+        yield f"  {show((1 << power) * unit_ns):>8} {bar.ljust(BAR)} {count or '':>9}"

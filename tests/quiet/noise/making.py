@@ -41,6 +41,8 @@ KINDS = (
         attribute.UNKNOWN,
     ),
 )
+# What only a part of a wake-up can be.
+WAKE_KINDS = (attribute.IDLE, attribute.IRQS_OFF, attribute.OTHER_CPU, attribute.SCHEDULER, attribute.USER_RETURN)
 
 
 def watched(gaps: Sequence[Gap], cpu: int = 1, more: int = 0) -> Watched:

@@ -21,7 +21,7 @@ from quiet.noise.names import (
     label,
     namer,
 )
-from tests.quiet.noise.making import KINDS
+from tests.quiet.noise.making import KINDS, WAKE_KINDS
 
 HERE = 1
 PURPOSES = (RESCHEDULE, FUNCTION, SHOOTDOWN)
@@ -117,7 +117,7 @@ def test_a_work_is_named_with_its_worker_and_a_task_with_its_number() -> None:
     assert named(share(THREAD, "bash", 99)) == Cause(THREAD, "bash", "99")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WAKE_KINDS])
 def test_every_kind_of_cause_has_a_name_for_people(kind: str) -> None:
     assert label(Cause(kind, "something"))
 

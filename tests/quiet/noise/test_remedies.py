@@ -8,7 +8,21 @@ import pytest
 
 from quiet.knobs.registry import BY_NAME
 from quiet.noise import attribute_untraced
-from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, NOT_SMI, OUTSIDE, STALL, UNKNOWN, Cause
+from quiet.noise.attribute import (
+    FIRMWARE,
+    HOST,
+    HYPERVISOR,
+    IDLE,
+    IRQS_OFF,
+    NOT_SMI,
+    OTHER_CPU,
+    OUTSIDE,
+    SCHEDULER,
+    STALL,
+    UNKNOWN,
+    USER_RETURN,
+    Cause,
+)
 from quiet.noise.call_nesting import (
     CALL,
     COUNTED,
@@ -27,7 +41,7 @@ from quiet.noise.call_nesting import (
 from quiet.noise.events import SOFTIRQS
 from quiet.noise.names import CALLS, VECTORS, Senders, namer
 from quiet.noise.remedies import BOOT, KNOB, NONE, REMEDIES, USER, Remedy, remedy, stopped_by
-from tests.quiet.noise.making import KINDS
+from tests.quiet.noise.making import KINDS, WAKE_KINDS
 
 CPU = 3
 # Kind and name as the kernel gives them; where the remedy is, what it is, and a word that its text has.
@@ -149,6 +163,13 @@ CASES = (
     (HOST, OUTSIDE, NONE, "", "not known"),
     (STALL, "processor stall", NONE, "", "processor"),
     (UNKNOWN, "after the trace's end", NONE, "", "evidence"),
+    (IDLE, "POLL", NONE, "", "polled"),
+    (IDLE, "C6", KNOB, "idle.cpus", "idle state"),
+    (IRQS_OFF, "the idle task", NONE, "", "idle"),
+    (IRQS_OFF, "task hog (812)", USER, "", "interrupts off"),
+    (OTHER_CPU, "0", NONE, "", "timer_migration"),
+    (SCHEDULER, "", NONE, "", "wake-up"),
+    (USER_RETURN, "", NONE, "", "system call"),
 )
 # Parameters of Documentation/admin-guide/kernel-parameters.txt, with the values that these can have.
 LIST = r"\d+([-,]\d+)*"
@@ -206,7 +227,7 @@ def test_a_row_has_a_case_and_is_not_hidden_by_an_earlier_one(item: Remedy) -> N
 
 @pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
 def test_a_row_names_what_there_is(item: Remedy) -> None:
-    assert item.kind in KINDS
+    assert item.kind in (*KINDS, *WAKE_KINDS)
     assert item.how in (KNOB, BOOT, USER, NONE)
     assert bool(item.what) == (item.how in (KNOB, BOOT))
     assert item.text.strip()
@@ -226,7 +247,7 @@ def test_a_knob_that_a_text_speaks_of_exists(item: Remedy) -> None:
     assert not re.search(r"[{}]", item.text.format(cpu=CPU, cpus=CPU, naming=""))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WAKE_KINDS])
 def test_every_kind_ends_with_a_row_for_all_the_rest(kind: str) -> None:
     mine = [item for item in REMEDIES if item.kind == kind]
     assert mine[-1].pattern == ".*"
@@ -305,7 +326,7 @@ def test_what_goes_on_in_spite_of_its_remedy_is_explained() -> None:
     assert "elsewhere already" in remedy(Cause(SOFTIRQ, "RCU"), CPU, {"rcu_nocbs"}).text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WAKE_KINDS])
 def test_a_cause_that_has_no_remedy_is_the_same_whatever_is_in_place(kind: str) -> None:
     everything = {*BY_NAME, *PARAMETERS}
     for item in REMEDIES:
