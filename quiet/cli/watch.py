@@ -56,6 +56,8 @@ def watch(request: WatchRequest) -> int:
     Exit 1 when drift was not repaired.
     """
     _check(request)
+    if request.textfile is not None:
+        check_savable(request.textfile, "--textfile")
     import json
 
     from quiet.cli import json_output, text_host
@@ -109,8 +111,6 @@ def _check(request: WatchRequest) -> None:
         raise UsageError("--cpus: no CPU given; write a list such as 2-3,8")
     if request.cpus is not None and request.repair:
         raise UsageError("--cpus watches CPUs without a profile, so --repair has nothing to repair; give one of them")
-    if request.textfile is not None:
-        check_savable(request.textfile, "--textfile")
 
 
 def _keep_off(host: Host, requested: str) -> CpuSet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from quiet import cpulist
@@ -80,7 +80,7 @@ class Monitor:
 
     def describe(self) -> str:
         """What is watched and where that is kept, in a few words."""
-        words = f"interruptions of CPUs {cpulist.format(self._cpus)} every {self.interval_s:g} s"
+        words = f"interruptions of {_on(self._cpus)} every {self.interval_s:g} s"
         words += f" (not counted here: {', '.join(self._counts.missing)})" if self._counts.missing else ""
         return words + (f", history in {self._history.folder}" if self._history else ", no history")
 
@@ -184,20 +184,24 @@ class Monitor:
 
 def _event(cause: Cause, pending: _Pending, now: float) -> WatchEvent:
     name, total = called(cause), sum(pending.counts.values())
-    on = f"CPU{'s' if len(pending.counts) > 1 else ''} {cpulist.format(pending.counts)}"
     times = "once" if total == 1 else f"{total} times"
-    text = f"{name} {_VERBS.get(cause.kind, 'occurred')} {times} on {on} in {now - pending.since:.0f} s"
+    verb, seconds = _VERBS.get(cause.kind, "occurred"), now - pending.since
+    text = f"{name} {verb} {times} on {_on(pending.counts)} in {seconds:.0f} s"
     counts = dict(sorted(pending.counts.items()))
-    detail = WatchInterruption(name, cause.kind, counts, round(now - pending.since, 3))
+    detail = WatchInterruption(name, cause.kind, counts, round(seconds, 3))
     return WatchEvent(events.INTERRUPTED, text=text, interruption=detail)
 
 
 def _expected(pending: _Pending, now: float) -> WatchEvent:
-    cpus, total, seconds = cpulist.format(pending.counts), sum(pending.counts.values()), now - pending.since
-    text = (
-        f"the tick and its softirqs ran {total} times in {seconds:.0f} s on CPUs {cpus}, as expected without nohz_full"
-    )
+    total, seconds = sum(pending.counts.values()), now - pending.since
+    text = f"the tick and its softirqs ran {total} times in {seconds:.0f} s on {_on(pending.counts)}"
+    text += ", as expected without nohz_full"
     return WatchEvent(events.NOTE, text=text)
+
+
+def _on(cpus: Iterable[int]) -> str:
+    listed = cpulist.format(cpus)
+    return f"CPU {listed}" if listed.isdecimal() else f"CPUs {listed}"
 
 
 def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: Callable[[WatchEvent], None]) -> None:

@@ -45,7 +45,7 @@ def test_a_cause_has_its_count_its_times_and_its_busiest_minute(tmp_path: Path) 
     written(tmp_path, every(range(10, 3601, 10), items))
     history = summarize(str(tmp_path), None, 3)
     (row,) = history.causes
-    assert (row.cause, row.kind, row.cpus, row.count) == ("IRQ 131 nvme0q7", "irq", {3}, 11)
+    assert (row.cause, row.kind, row.cpus, row.count) == ("IRQ 131 nvme0q7", "irq", frozenset({3}), 11)
     assert (row.first - NOON, row.last - NOON) == (0, 3000)
     assert (row.busiest - NOON, row.busiest_count) == (60, 5)
     assert history.watched_s == 3600
@@ -193,7 +193,7 @@ def test_other_cpus_begin_a_new_line(tmp_path: Path) -> None:
     writer.start(frozenset({1}), NOON + 20)
     writer.add(came(4, 1), [], NOON + 30)
     writer.close()
-    assert [(row.cpus, row.count) for row in summarize(str(tmp_path), None, 1).causes] == [({1}, 4)]
+    assert [(row.cpus, row.count) for row in summarize(str(tmp_path), None, 1).causes] == [(frozenset({1}), 4)]
     assert summarize(str(tmp_path), None, 3).causes[0].count == 2
 
 

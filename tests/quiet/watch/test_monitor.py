@@ -90,13 +90,13 @@ def test_an_interval_in_which_nothing_came_is_no_line(tmp_path: Path, clock: Clo
 
 def test_what_goes_on_is_reported_less_and_less_often_and_in_full(tmp_path: Path, clock: Clock) -> None:
     machine = Machine(tmp_path, clock)
-    for _ in range(1000):
+    for _ in range(500):
         machine.look(nvme=1)
     machine.monitor.end()
     counts = [event.interruption.counts[3] for event in machine.told if event.interruption]
     assert counts[:5] == [1, 1, 2, 4, 8]
-    assert sum(counts) == 1000
-    assert len(counts) <= 15
+    assert sum(counts) == 500
+    assert len(counts) <= 12
     assert all(event.interruption.seconds <= monitor.HOUR_S for event in machine.told if event.interruption)
 
 
@@ -127,7 +127,7 @@ def test_the_tick_of_a_cpu_that_has_one_is_a_line_an_hour(tmp_path: Path, clock:
     assert [event.event for event in machine.told] == [events.NOTE] * len(machine.told)
     assert len(machine.told) <= 4
     assert machine.texts[1] == (
-        "the tick and its softirqs ran 900000 times in 3600 s on CPUs 3, as expected without nohz_full"
+        "the tick and its softirqs ran 900000 times in 3600 s on CPU 3, as expected without nohz_full"
     )
 
 
