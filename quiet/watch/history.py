@@ -11,8 +11,10 @@ brought to CPUs that have one, for an hour. What a crash cuts off is one line; a
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import time
 
 from quiet import cpulist
@@ -118,9 +120,12 @@ class HistoryWriter:
             os.close(self._fd)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._fd = os.open(f"{self.folder}/{NAME}", flags, 0o644)
-        if os.fstat(self._fd).st_uid == os.geteuid():
+        file = os.fstat(self._fd)
+        if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
+            raise OSError(errno.EINVAL, "not a file of our own", f"{self.folder}/{NAME}")
+        if file.st_uid == os.geteuid():
             os.fchmod(self._fd, 0o644)  # whatever the umask: every user may ask
-        size = os.fstat(self._fd).st_size
+        size = file.st_size
         if size and os.pread(self._fd, 1, size - 1) != b"\n":
             self._waiting[:0] = b"\n"  # after a line that a crash cut off
 

@@ -220,6 +220,18 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         HistoryWriter(str(tmp_path / "file/below"))
 
 
+def test_nothing_is_written_to_a_file_of_others(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text("x")
+    os.link(tmp_path / "theirs", tmp_path / NAME)
+    with pytest.raises(Refused, match="not a file of our own"):
+        HistoryWriter(str(tmp_path))
+    (tmp_path / NAME).unlink()
+    (tmp_path / NAME).symlink_to("theirs")
+    with pytest.raises(Refused, match="no history is kept"):
+        HistoryWriter(str(tmp_path))
+    assert (tmp_path / "theirs").read_text() == "x"
+
+
 def test_without_a_history_one_line_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no history in"):
         summarize(str(tmp_path), None, None)
