@@ -137,6 +137,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
 def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], None]) -> Monitor | QuietError:
     """The counting of interruptions, or what stands in its way. A history is kept where that is possible."""
     from quiet.host.lock import HOME
+    from quiet.host.reader import Reader
     from quiet.watch import events
     from quiet.watch.events import WatchEvent
     from quiet.watch.history import HistoryWriter
@@ -147,7 +148,7 @@ def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], N
     folder = request.store or (HOME if host.live else "")
     history = None
     try:
-        history = HistoryWriter(folder) if folder else None
+        history = HistoryWriter(Reader(), folder) if folder else None
     except Refused as error:
         if request.store is not None:
             raise Refused(f"--store {request.store}: {error}") from None
@@ -164,12 +165,13 @@ def _history(since: str | None, cpu: int | None, store: str | None, as_json: boo
     """What the history has recorded: a table by cause."""
     from quiet.cli import json_output, text
     from quiet.host.lock import HOME
+    from quiet.host.reader import Reader
     from quiet.watch import history_summary
 
     begin = history_summary.since(since) if since is not None else None
     if cpu is not None and cpu < 0:
         raise UsageError(f"--cpu {cpu}: a CPU's number")
-    found = history_summary.summarize(store or HOME, begin, cpu)
+    found = history_summary.summarize(Reader(), store or HOME, begin, cpu)
     text.show(found, as_json, json_output.to_object, _show_history)
     return 0
 

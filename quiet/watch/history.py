@@ -20,6 +20,8 @@ import time
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import Refused
+from quiet.host.lock import make_folders
+from quiet.host.reader import Reader
 from quiet.watch.interrupt_counts import Interruption
 
 NAME, LOCK = "interruptions.jsonl", "interruptions.lock"
@@ -29,7 +31,7 @@ MINUTE_S = 60
 QUIET_S, EXPECTED_S = 600, 3600  # a line for so long, where nothing came, and for what was expected
 _WAITING_BYTES = 1 << 20  # kept in memory while the disk is full
 
-Counts = dict[int, dict[str, int]]
+CpuCounts = dict[int, dict[str, int]]
 
 
 class HistoryWriter:
@@ -38,17 +40,17 @@ class HistoryWriter:
     Times are seconds since the epoch. `write()` raises OSError when the disk is full; a MiB may wait.
     """
 
-    def __init__(self, folder: str, most_bytes: int = MOST_BYTES) -> None:
-        self.folder, self._most_bytes = folder, most_bytes
+    def __init__(self, reader: Reader, folder: str, most_bytes: int = MOST_BYTES) -> None:
+        self._reader, self.folder, self._most_bytes = reader, folder, most_bytes
         self._fd = self._lock = -1
         self._cpus: CpuSet = frozenset()
-        self._counts: Counts = {}
-        self._expected: Counts = {}
+        self._counts: CpuCounts = {}
+        self._expected: CpuCounts = {}
         self._from = self._to = self._expected_from = 0.0
         self._waiting = bytearray()
         try:
-            os.makedirs(folder, 0o755, exist_ok=True)
-            self._lock = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            make_folders(reader, folder.rstrip("/"))
+            self._lock = reader.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._open()
         except BlockingIOError:
@@ -118,8 +120,8 @@ class HistoryWriter:
     def _open(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._fd = os.open(f"{self.folder}/{NAME}", flags, 0o644)
+        reader, flags = self._reader, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        self._fd = reader.open(f"{self.folder}/{NAME}", flags, 0o644)
         file = os.fstat(self._fd)
         if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
             raise OSError(errno.EINVAL, "not a file of our own", f"{self.folder}/{NAME}")
@@ -139,7 +141,7 @@ class HistoryWriter:
             self._line("expected", self._expected, self._expected_from)
         self._expected, self._expected_from = {}, self._to
 
-    def _line(self, name: str, counts: Counts, since: float) -> None:
+    def _line(self, name: str, counts: CpuCounts, since: float) -> None:
         import json
 
         named = {str(cpu): causes for cpu, causes in sorted(counts.items())}
@@ -147,7 +149,7 @@ class HistoryWriter:
         self._waiting += json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-def _enter(counts: Counts, items: list[Interruption]) -> None:
+def _enter(counts: CpuCounts, items: list[Interruption]) -> None:
     for cpu, cause, count in items:
         causes = counts.setdefault(cpu, {})
         key = f"{cause.kind} {cause.name}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import time
 from collections import Counter
@@ -15,8 +14,9 @@ from datetime import datetime, timedelta
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import UsageError
+from quiet.host.reader import Reader
 from quiet.noise.attribute import Cause
-from quiet.watch.history import MINUTE_S, NAME, OLD, Counts
+from quiet.watch.history import MINUTE_S, NAME, OLD, CpuCounts
 from quiet.watch.interrupt_counts import called
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
@@ -67,7 +67,7 @@ class _Line:
     since: int
     until: int
     cpus: CpuSet
-    counts: Counts
+    counts: CpuCounts
     expected: bool
 
 
@@ -85,12 +85,12 @@ def since(text: str, now: float | None = None) -> float:
     raise UsageError(f"--since {text!r}: write 8h, 30min, 22:00 or 2026-01-31T22:00")
 
 
-def summarize(folder: str, begin: float | None, cpu: int | None) -> History:
+def summarize(reader: Reader, folder: str, begin: float | None, cpu: int | None) -> History:
     """What is recorded in a folder. Raises UsageError where there is no history, or it cannot be read."""
     gathered: dict[str, _Gathered] = {}
     expected: Counter[str] = Counter()
     watched, cpus, damaged = 0, set[int](), 0
-    for line in _lines(folder):
+    for line in _lines(reader, folder):
         if line is None:
             damaged += 1
             continue
@@ -129,21 +129,19 @@ def _named(cause: str) -> Cause:
     return Cause(kind, name)
 
 
-def _lines(folder: str) -> Iterator[_Line | None]:
+def _lines(reader: Reader, folder: str) -> Iterator[_Line | None]:
     """The lines of both files, the older first; None for one that is damaged. Raises UsageError."""
     found = False
     for name in (OLD, NAME):
         path = f"{folder}/{name}"
         try:
-            with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                found = True
-                for data in file:
-                    if data.strip():
-                        yield _line(data)
+            lines = reader.data(path).split(b"\n")
         except FileNotFoundError:
             continue
         except OSError as error:
             raise UsageError(f"the history cannot be read: {path}: {error.strerror}") from None
+        found = True
+        yield from (_line(data) for data in lines if data.strip())
     if not found:
         raise UsageError(f"there is no history in {folder}; `quiet watch` keeps one there when it may (--store DIR)")
 
@@ -154,7 +152,7 @@ def _line(data: bytes) -> _Line | None:
     ):
         item = json.loads(data)
         expected = "expected" in item
-        counts: Counts = {}
+        counts: CpuCounts = {}
         for cpu, causes in item["expected" if expected else "counts"].items():
             counts[int(cpu)] = {str(cause): int(count) for cause, count in causes.items()}
         begin, end = int(item["from"]), int(item["to"])

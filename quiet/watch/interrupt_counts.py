@@ -40,7 +40,7 @@ class Interruption(NamedTuple):
     times: int
 
 
-class Counts(NamedTuple):
+class ProcTable(NamedTuple):
     """A file as read: the place of each CPU's column, and what follows each label."""
 
     columns: dict[int, int]
@@ -89,7 +89,7 @@ class InterruptCounts:
             found += (Interruption(cpu, cause, round(n)) for cause, n in line_causes(lines, purposes) if n)
         return found
 
-    def _read(self, path: str) -> Counts:
+    def _read(self, path: str) -> ProcTable:
         fd, buffer, size = self._files[path], self._buffer, 0
         os.lseek(fd, 0, os.SEEK_SET)
         while count := os.readv(fd, [memoryview(buffer)[size:]]):
@@ -98,10 +98,10 @@ class InterruptCounts:
                 buffer += bytes(len(buffer))
         lines = bytes(memoryview(buffer)[:size]).split(b"\n")
         if path in (SCHEDSTAT, STAT):
-            return Counts({}, {line.partition(b" ")[0].decode(): line for line in lines if line.startswith(b"cpu")})
+            return ProcTable({}, {line.partition(b" ")[0].decode(): line for line in lines if line.startswith(b"cpu")})
         columns = {_number(word[3:]): at for at, word in enumerate(lines[0].split())}
         parts = (line.partition(b":") for line in lines[1:])
-        return Counts(columns, {label.decode("ascii", "replace").strip(): rest for label, _, rest in parts})
+        return ProcTable(columns, {label.decode("ascii", "replace").strip(): rest for label, _, rest in parts})
 
 
 def called(cause: Cause) -> str:
@@ -117,7 +117,7 @@ def growth(before: int, now: int) -> int:
     return wrapped if wrapped < _HALF else now
 
 
-def _of_columns(before: Counts, now: Counts, cpus: CpuSet) -> Iterator[tuple[str, int, int, str]]:
+def _of_columns(before: ProcTable, now: ProcTable, cpus: CpuSet) -> Iterator[tuple[str, int, int, str]]:
     """Label, CPU, growth and purpose of each line that grew.
 
     A line that is new counts from zero; a CPU that is new has counts of before it went offline, and is left out once.
@@ -139,7 +139,9 @@ def _of_columns(before: Counts, now: Counts, cpus: CpuSet) -> Iterator[tuple[str
                 yield name, cpu, count, purpose(text.decode("utf-8", "replace"))
 
 
-def _of_rows(before: Counts, now: Counts, cpus: Iterable[int], place: int, cause: Cause) -> Iterator[Interruption]:
+def _of_rows(
+    before: ProcTable, now: ProcTable, cpus: Iterable[int], place: int, cause: Cause
+) -> Iterator[Interruption]:
     """Of files with a row for each CPU. These counters have 64 bits; steal time may go back a little."""
     for cpu in sorted(cpus):
         row, old = now.rows.get(f"cpu{cpu}"), before.rows.get(f"cpu{cpu}")

@@ -24,7 +24,7 @@ from quiet.watch.events import WatchEvent, WatchInterruption, WatchSummary
 from quiet.watch.history import HistoryWriter
 from quiet.watch.interrupt_counts import TICK, InterruptCounts, Interruption, called
 from quiet.watch.rate_limit import SHARE, spent
-from quiet.watch.textfile import Applied, Textfile
+from quiet.watch.textfile import Textfile, WatchState
 
 HOUR_S = 3600.0  # between two reports of what is expected, and at most between two of a cause that goes on
 FRESH_S = 60.0  # the metrics are written so often at least
@@ -84,7 +84,7 @@ class Monitor:
         words += f" (not counted here: {', '.join(self._counts.missing)})" if self._counts.missing else ""
         return words + (f", history in {self._history.folder}" if self._history else ", no history")
 
-    def look(self, applied: Applied | None = None) -> None:
+    def look(self, applied: WatchState | None = None) -> None:
         """Count what came since the last look. `applied`: for the metrics, where it is known."""
         began = spent()
         try:
@@ -109,7 +109,7 @@ class Monitor:
         if self.at <= now:  # the machine was asleep
             self.at = now + self.interval_s
 
-    def end(self, applied: Applied | None = None) -> None:
+    def end(self, applied: WatchState | None = None) -> None:
         """Look once more, and report the rest."""
         self.look(applied)
         self._report_due(float("inf"))
@@ -137,7 +137,7 @@ class Monitor:
         else:
             self._over("history", "history: it is written again")
 
-    def _export(self, watching: bool, applied: Applied | None) -> None:
+    def _export(self, watching: bool, applied: WatchState | None) -> None:
         assert self._textfile is not None
         try:
             self._textfile.write(watching, spent(), applied)

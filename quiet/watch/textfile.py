@@ -16,7 +16,7 @@ MOST_CAUSES = 100
 OTHER = ("other", "other")  # kind and cause
 
 
-class Applied(NamedTuple):
+class WatchState(NamedTuple):
     """The applied profile ("" when it was restored), and how many of its settings are not as wanted now."""
 
     profile: str
@@ -40,11 +40,11 @@ class Textfile:
             key = (cpu, *self._labels[cause])
             self._counts[key] = self._counts.get(key, 0) + count
 
-    def write(self, watching: bool, cpu_s: float, applied: Applied | None) -> None:
+    def write(self, watching: bool, cpu_s: float, applied: WatchState | None) -> None:
         """Write the file. Raises QuietError when that fails; the old one is then still there."""
         save(self.path, "".join(f"{line}\n" for line in self._lines(watching, cpu_s, applied)), "--textfile")
 
-    def _lines(self, watching: bool, cpu_s: float, applied: Applied | None) -> Iterator[str]:
+    def _lines(self, watching: bool, cpu_s: float, applied: WatchState | None) -> Iterator[str]:
         name = "quiet_interruptions_total"
         yield from _head(name, "counter", "Interruptions of a watched CPU by cause since the watch began.")
         for (cpu, kind, cause), count in sorted(self._counts.items()):

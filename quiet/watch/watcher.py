@@ -20,7 +20,7 @@ from quiet.watch.event_sources import Pending, Sources, StopSignals
 from quiet.watch.events import WatchEvent, WatchSummary
 from quiet.watch.monitor import Monitor
 from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
-from quiet.watch.textfile import Applied
+from quiet.watch.textfile import WatchState
 from quiet.watch.watched_files import CPUS
 
 _WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
@@ -91,8 +91,8 @@ class Watcher:
             with contextlib.suppress(OSError):
                 self._host.set_affinity(0, housekeeping)
 
-    def _applied(self) -> Applied:
-        return Applied(self._profile.name if self._state else "", len(self._ledger.open))
+    def _applied(self) -> WatchState:
+        return WatchState(self._profile.name if self._state else "", len(self._ledger.open))
 
     def _loop(self, signals: StopSignals, began: float) -> str:
         until = began + self._options.seconds if self._options.seconds is not None else None

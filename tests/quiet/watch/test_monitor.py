@@ -15,7 +15,7 @@ from quiet.watch.events import WatchEvent
 from quiet.watch.history import HistoryWriter
 from quiet.watch.history_summary import summarize
 from quiet.watch.monitor import Monitor
-from quiet.watch.textfile import Applied, Textfile
+from quiet.watch.textfile import Textfile, WatchState
 from tests.quiet.commands import Quiet
 from tests.quiet.watch.snapshots import interrupts, put, softirqs, tree
 
@@ -64,7 +64,7 @@ class Machine:
         self.rows["LOC"][cpu] += came.get("timer", 0)
         self._write()
         self.clock.now += INTERVAL_S
-        self.monitor.look(Applied("bench", 0))
+        self.monitor.look(WatchState("bench", 0))
 
     @property
     def texts(self) -> list[str]:
@@ -138,11 +138,11 @@ def test_a_tick_on_a_tickless_cpu_is_an_interruption(tmp_path: Path, clock: Cloc
 
 
 def test_all_that_came_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
-    machine = Machine(tmp_path, clock, history=HistoryWriter(str(tmp_path / "store")))
+    machine = Machine(tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")))
     for number in range(60):
         machine.look(nvme=5 if number % 6 == 3 else 0)
     machine.monitor.end()
-    history = summarize(str(tmp_path / "store"), None, 3)
+    history = summarize(Reader(), str(tmp_path / "store"), None, 3)
     assert [(row.cause, row.count) for row in history.causes] == [("IRQ 131 nvme0q7", 50)]
     assert history.watched_s == 600
 
@@ -150,7 +150,7 @@ def test_all_that_came_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
 def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = Machine(tmp_path, clock, history=HistoryWriter(str(tmp_path / "store")))
+    machine = Machine(tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")))
     write = os.write
 
     def full(fd: int, data: bytes) -> int:
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     machine.look(nvme=1)
     machine.monitor.end()
     assert "history: it is written again" in machine.texts
-    assert [row.count for row in summarize(str(tmp_path / "store"), None, None).causes] == [31]
+    assert [row.count for row in summarize(Reader(), str(tmp_path / "store"), None, None).causes] == [31]
 
 
 def test_metrics_are_written_at_the_look_and_at_the_end(tmp_path: Path, clock: Clock) -> None:
@@ -174,7 +174,7 @@ def test_metrics_are_written_at_the_look_and_at_the_end(tmp_path: Path, clock: C
     machine.look(nvme=4)
     assert 'quiet_interruptions_total{cpu="3",kind="irq",cause="IRQ 131 nvme0q7"} 4\n' in path.read_text()
     assert "quiet_applied 1\n" in path.read_text()
-    machine.monitor.end(Applied("", 0))
+    machine.monitor.end(WatchState("", 0))
     assert "quiet_watching 0\n" in path.read_text()
     assert "quiet_applied 0\n" in path.read_text()
 
@@ -229,7 +229,7 @@ def test_cpus_are_watched_without_a_profile(tmp_path: Path, quiet: Quiet) -> Non
 
 
 def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Clock) -> None:
-    machine = Machine(tmp_path, clock, history=HistoryWriter(str(tmp_path / "store")))
+    machine = Machine(tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")))
     for _ in range(30):
         machine.look(nvme=1)
     machine.monitor.end()

@@ -13,7 +13,7 @@ import pytest
 from quiet.errors import QuietError
 from quiet.noise.attribute import Cause
 from quiet.watch.interrupt_counts import Interruption
-from quiet.watch.textfile import MOST_CAUSES, Applied, Textfile
+from quiet.watch.textfile import MOST_CAUSES, Textfile, WatchState
 
 METRIC, LABEL = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*"), re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 SAMPLE = re.compile(r"(?P<name>[^{ ]+)(?:\{(?P<labels>.*)\})? (?P<value>[0-9.e+-]+)")
@@ -73,7 +73,7 @@ def test_counts_are_summed_by_cpu_and_cause(tmp_path: Path) -> None:
     nvme, switch = Cause("irq", "131 nvme0q7"), Cause("softirq", "RCU")
     file.add([Interruption(3, nvme, 4), Interruption(2, switch, 1)])
     file.add([Interruption(3, nvme, 2)])
-    file.write(True, 1.25, Applied("bench", 2))
+    file.write(True, 1.25, WatchState("bench", 2))
     types, samples = parsed((tmp_path / "quiet.prom").read_text())
     assert interruptions(samples) == {("3", "irq", "IRQ 131 nvme0q7"): 6, ("2", "softirq", "softirq RCU"): 1}
     assert samples["quiet_watch_cpu_seconds_total", ()] == 1.25
@@ -88,7 +88,7 @@ def test_without_a_profile_its_state_is_not_there(tmp_path: Path) -> None:
 
 
 def test_after_a_restore_nothing_is_applied(tmp_path: Path) -> None:
-    Textfile(str(tmp_path / "quiet.prom")).write(True, 0.0, Applied("", 0))
+    Textfile(str(tmp_path / "quiet.prom")).write(True, 0.0, WatchState("", 0))
     assert parsed((tmp_path / "quiet.prom").read_text())[1]["quiet_applied", ()] == 0
 
 
