@@ -70,10 +70,11 @@ class Monitor:
         """Watch these CPUs from now on, instead of others where there were any."""
         if self._cpus:
             self.look()
+        began = spent()
         self._counts.look(cpus)
         self._cpus = cpus
-        self._looked = time.monotonic()
-        self.at = self._looked + self.interval_s
+        self._looked = self.at = time.monotonic()
+        self._rest(began, self._looked)
         self._expected.since, self._expected.due = self._looked, self.at
         if self._history:
             self._history.start(cpus)
@@ -105,6 +106,10 @@ class Monitor:
             self._textfile.add(items)
             self._export(True, applied)
             self._written = now
+        self._rest(began, now)
+
+    def _rest(self, began: float, now: float) -> None:
+        """When the next look is due, after one that began with so much CPU time spent."""
         self.at = max(self.at + self.interval_s, now + (spent() - began) / SHARE)
         if self.at <= now:  # the machine was asleep
             self.at = now + self.interval_s
