@@ -22,7 +22,7 @@ from quiet.watch import events
 from quiet.watch.event_sources import StopSignals
 from quiet.watch.events import WatchEvent, WatchInterruption, WatchSummary
 from quiet.watch.history import HistoryWriter
-from quiet.watch.interrupt_counts import TICK, InterruptCounts, Interruption, called
+from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interruption, called
 from quiet.watch.rate_limit import SHARE, spent
 from quiet.watch.textfile import Textfile, WatchState
 
@@ -192,6 +192,8 @@ def _event(cause: Cause, pending: _Pending, now: float) -> WatchEvent:
     times = "once" if total == 1 else f"{total} times"
     verb, seconds = _VERBS.get(cause.kind, "occurred"), now - pending.since
     text = f"{name} {verb} {times} on {_on(pending.counts)} in {seconds:.0f} s"
+    if cause == STOLEN:
+        text = f"host took {10 * total} ms of {_on(pending.counts)} in {seconds:.0f} s"
     counts = dict(sorted(pending.counts.items()))
     detail = WatchInterruption(name, cause.kind, counts, round(seconds, 3))
     return WatchEvent(events.INTERRUPTED, text=text, interruption=detail)

@@ -17,7 +17,7 @@ from quiet.watch.history_summary import summarize
 from quiet.watch.monitor import Monitor
 from quiet.watch.textfile import Textfile, WatchState
 from tests.quiet.commands import Quiet
-from tests.quiet.watch.snapshots import interrupts, put, softirqs, tree
+from tests.quiet.watch.snapshots import interrupts, put, softirqs, stat, tree
 
 INTERVAL_S = 10.0
 CPUS = frozenset({2, 3})
@@ -135,6 +135,17 @@ def test_a_tick_on_a_tickless_cpu_is_an_interruption(tmp_path: Path, clock: Cloc
     machine = Machine(tmp_path, clock)
     machine.look(timer=1)
     assert machine.texts == ["local timer occurred once on CPU 3 in 10 s"]
+
+
+def test_steal_time_is_reported_as_time(tmp_path: Path, clock: Clock) -> None:
+    root = tree(tmp_path, "2-3", stat=stat((0, 0, 0, 0)))
+    told: list[WatchEvent] = []
+    watching = Monitor(Reader(str(root)), INTERVAL_S, told.append)
+    watching.start(CPUS)
+    put(root, stat=stat((9, 9, 9, 3)))
+    clock.now += INTERVAL_S
+    watching.end()
+    assert [event.text for event in told] == ["host took 120 ms of CPUs 2-3 in 10 s"]
 
 
 def test_all_that_came_is_in_the_history(tmp_path: Path, clock: Clock) -> None:
