@@ -116,13 +116,15 @@ class Monitor:
 
     def end(self, applied: WatchState | None = None) -> None:
         """Look once more, and report the rest."""
-        self.look(applied)
-        self._report_due(float("inf"))
-        if self._history:
-            self._history.close()
-        if self._textfile:
-            self._export(False, applied)
-        self._counts.close()
+        try:
+            self.look(applied)
+            self._report_due(float("inf"))
+        finally:  # where nobody reads the reports any more
+            if self._history:
+                self._history.close()
+            if self._textfile:
+                self._export(False, applied)
+            self._counts.close()
 
     def _sorted(self, items: list[Interruption]) -> tuple[list[Interruption], list[Interruption]]:
         """The interruptions, and what is the usual tick of a CPU that has one."""
@@ -221,13 +223,15 @@ def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: C
         report(WatchEvent(events.WATCHING, text=f"{monitor.describe()}, from CPUs {here}"))
         poll = select.poll()
         poll.register(signals.fileno(), select.POLLIN)
-        while not signals.signal and (until is None or time.monotonic() < until):
-            wait = min(monitor.at, until if until is not None else monitor.at) - time.monotonic()
-            poll.poll(min(max(0, int(1000 * wait) + 1), 1 << 30))
-            if not signals.signal and time.monotonic() >= monitor.at:
-                monitor.look()
-                looks += 1
-        monitor.end()
+        try:
+            while not signals.signal and (until is None or time.monotonic() < until):
+                wait = min(monitor.at, until if until is not None else monitor.at) - time.monotonic()
+                poll.poll(min(max(0, int(1000 * wait) + 1), 1 << 30))
+                if not signals.signal and time.monotonic() >= monitor.at:
+                    monitor.look()
+                    looks += 1
+        finally:
+            monitor.end()
         passed, cpu_s = time.monotonic() - began, spent() - cpu_began
     why, share = signals.signal or "the time is over", 100 * cpu_s / passed if passed else 0.0
     text = f"{why} after {passed:.0f} s: {monitor.total} interruptions; {cpu_s:.2f} s of CPU time ({share:.3f} %)"

@@ -79,9 +79,11 @@ class Watcher:
             counted = self.monitor.describe() if self.monitor else self.limit
             watched += f"; {counted}" if counted else ""
             self._report(WatchEvent(events.WATCHING, text=watched, missing=tuple(sources.missing)))
-            why = self._loop(signals, began)
-            if self.monitor:
-                self.monitor.end(self._applied())
+            try:
+                why = self._loop(signals, began)
+            finally:
+                if self.monitor:
+                    self.monitor.end(self._applied())
             seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
         self._end(why, seconds, cpu_s)
         return 1 if self._ledger.seen > self._ledger.repaired else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quiet.console import OutputGone
 from quiet.host.reader import Reader
 from quiet.watch import events, monitor, rate_limit
 from quiet.watch.events import WatchEvent
@@ -177,6 +178,26 @@ def test_a_full_disk_is_one_line_and_the_watch_goes_on(
     machine.monitor.end()
     assert "history: it is written again" in machine.texts
     assert [row.count for row in summarize(Reader(), str(tmp_path / "store"), None, None).causes] == [31]
+
+
+def test_where_nobody_reads_the_reports_the_history_and_the_metrics_are_still_whole(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "quiet.prom"
+    machine = Machine(
+        tmp_path, clock, history=HistoryWriter(Reader(), str(tmp_path / "store")), textfile=Textfile(str(path))
+    )
+
+    def gone(_: WatchEvent) -> None:
+        raise OutputGone
+
+    monkeypatch.setattr(machine.monitor, "_report", gone)
+    with pytest.raises(OutputGone):
+        machine.look(nvme=3)
+    with pytest.raises(OutputGone):
+        machine.monitor.end()
+    assert [row.count for row in summarize(Reader(), str(tmp_path / "store"), None, None).causes] == [3]
+    assert "quiet_watching 0\n" in path.read_text()
 
 
 def test_metrics_are_written_at_the_look_and_at_the_end(tmp_path: Path, clock: Clock) -> None:
