@@ -83,6 +83,8 @@ def watch_text(options: dict[str, str]) -> str:
         "SuccessExitStatus=1",
         "Restart=on-failure",
         "RestartSec=60",
+        "# 2, 3: options that make no sense here, or nothing is applied. Again would be the same.",
+        "RestartPreventExitStatus=2 3",
         "CPUSchedulingPolicy=batch",
         "StateDirectory=quiet",
         *(f"ReadWritePaths={word(folder)}" for folder in written),
