@@ -337,16 +337,40 @@ def watch_command(
         bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
     ] = False,
     rescan: Annotated[float, typer.Option(metavar="S", help="Look at everything this often, at most.")] = 60.0,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="S", help="Count interruptions of the isolated CPUs this often.")
+    ] = 10.0,
     duration: Annotated[float | None, typer.Option(metavar="S", help="End after so long. Default: never.")] = None,
+    cpus: Annotated[
+        str | None, typer.Option("--cpus", help="Count interruptions of these CPUs; no profile has to be applied.")
+    ] = None,
+    textfile: Annotated[
+        str | None,
+        typer.Option("--textfile", metavar="FILE", help="Write metrics for node_exporter's textfile collector."),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="DIR", help="The history's folder. Default: /var/lib/quiet.")
+    ] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Report what interrupted the CPUs, by cause, and exit.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="With --history: from 8h ago, 22:00 or a date on.")
+    ] = None,
+    cpu: Annotated[int | None, typer.Option("--cpu", metavar="N", help="With --history: of this CPU only.")] = None,
+    unit: Annotated[
+        bool, typer.Option("--unit", help="Print a systemd unit that watches with these options, and exit.")
+    ] = False,
     root: _Root = "/",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """Stay, and tell what drifts from the applied profile, as it happens. Exit 1 when drift was not repaired.
+    """Stay, and report what interrupts the isolated CPUs and what drifts from the applied profile, as it happens.
 
     Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
-    while nothing happens.
+    while nothing happens. Exit 1 when drift was not repaired.
     """
-    raise typer.Exit(watch.watch(repair, rescan, duration, root, as_json))
+    request = watch.WatchRequest(repair, rescan, interval, duration, cpus, store, textfile, root, as_json)
+    raise typer.Exit(watch.chosen(request, history, since, cpu, unit))
 
 
 @kernel_app.command("check")

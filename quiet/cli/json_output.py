@@ -185,6 +185,7 @@ def watch_event(event: WatchEvent) -> Json:
     """A line of `quiet watch --json`."""
     line: Json = {"time": round(event.time, 3), "event": event.event}
     line |= change(event.change) if event.change else {}
+    line |= to_object(event.interruption) if event.interruption else {}
     line |= {key: value for key, value in fields(event, "by", "text", "missing").items() if value is not None}
     return line | (to_object(event.summary) if event.summary else {})
 

@@ -63,11 +63,15 @@ def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
         numbers = words[: len(cpus)]
         if len(numbers) < len(cpus) or not all(word.isdecimal() for word in numbers):
             continue  # ERR and MIS are counted for the machine, not for a CPU
-        text = words[len(cpus)].strip() if len(words) > len(cpus) else ""
-        lines[label] = re.split(r"\s{2,}", text)[-1]
+        lines[label] = purpose(words[len(cpus)] if len(words) > len(cpus) else "")
         for cpu, word in zip(cpus, numbers, strict=True):
             counts[cpu][label] = int(word)
     return lines, counts
+
+
+def purpose(text: str) -> str:
+    """What a line is for, of what follows its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
+    return re.split(r"\s{2,}", text.strip())[-1]
 
 
 def stolen(text: str) -> dict[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from quiet.noise.attribute import (
@@ -37,6 +37,7 @@ from quiet.noise.call_nesting import (
     WORK,
     Share,
 )
+from quiet.noise.counters import LABELS, NOT_INTERRUPTS, TIMERS
 
 SHOOTDOWN = "TLB shootdown"
 VECTORS = {
@@ -78,6 +79,9 @@ HOSTS = {
     NOT_SMI: "untraced, not an SMI",
     OUTSIDE: "untraced, not known whether an SMI",
 }
+SOFTIRQ_LINE = "softirq "  # before the label of a line of /proc/softirqs
+LOCAL_TIMER = Cause(VECTOR, "local_timer")
+_COUNTED = {label: name for name, label in reversed(LABELS.items())}
 SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor holds it up for longer
 
 
@@ -153,6 +157,31 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
         return Cause(share.kind, share.name)
 
     return name
+
+
+def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
+    """The causes that the kernel's counts of one CPU stand for, by the lines' labels ("LOC", "131", "softirq RCU").
+
+    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not tell a tick from others.
+    """
+    shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL counts them too
+    for line, count in grown.items():
+        text = purposes.get(line, "")
+        if line in NOT_INTERRUPTS:
+            continue
+        if line.startswith(SOFTIRQ_LINE):
+            yield Cause(SOFTIRQ, line.removeprefix(SOFTIRQ_LINE)), count
+        elif line == "NMI":
+            yield Cause(NMI, "not named"), count
+        elif line == "CAL":
+            yield Cause(CALL, SHOOTDOWN), shot
+            yield Cause(VECTOR, "call_function_single"), count - shot
+        elif text in TIMERS:
+            yield LOCAL_TIMER, count
+        elif line.isdecimal():
+            yield Cause(IRQ, f"{line} {text}"), count
+        else:
+            yield Cause(VECTOR, _COUNTED.get(line, text or line)), count
 
 
 def inside(cause: Cause) -> str:

@@ -22,7 +22,7 @@ from quiet.noise.wake.report import WakeBudgets, WakeReport
 SECONDS = 10.0
 PERIOD_NS, LEAST_NS, MOST_NS = 1_000_000, 50_000, 1_000_000_000
 GAPS_ONLY = {"threshold": "", "max_lost": "", "max_gap": "; --max-latency limits wake-ups", "max_interrupts": ""}
-GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above"}
+GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "prove": ""}
 
 
 @dataclass(frozen=True, slots=True)
