@@ -97,11 +97,11 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
     return _run(screening, path, show, tell)
 
 
-def resume(path: Path, show: Show, tell: Tell, budget: float | None = None) -> KnobsResult:
+def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
     """Go on with the screening in a file; one that has ended is shown again. Raises QuietError."""
     screening = stored.read(path)
-    search, _ = replayed(screening)
-    if _over(search, screening, ()):
+    search = replayed(screening)
+    if _over(search, screening, screening.applications):
         return knobs_result(screening, search, {})
     _only_root()
     return _run(screening, path, show, tell)
@@ -142,7 +142,7 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
     return knobs_result(screening, search, host.refused)
 
 
-def replayed(screening: StoredScreening) -> tuple[Search, list[MeasuredApplication]]:
+def replayed(screening: StoredScreening) -> Search:
     """The search after the applications that are stored. Raises QuietError where these are of another search."""
     search = search_of(screening)
     for done in screening.applications:
@@ -151,12 +151,12 @@ def replayed(screening: StoredScreening) -> tuple[Search, list[MeasuredApplicati
         if search.next is None or search.next.left_out != done.left_out:
             raise QuietError("the stored applications are not those of this search: it was made by another version")
         search.add(done.value, done.suspects)
-    return search, list(screening.applications)
+    return search
 
 
 def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: ScreeningKeeper, show: Show) -> Search:
     """Make the applications that are left, each stored when it has ended. Raises QuietError."""
-    search, done = replayed(screening)
+    search, done = replayed(screening), list(screening.applications)
     while not _over(search, screening, done):
         step = search.next
         assert step is not None
@@ -173,26 +173,25 @@ def conduct(screening: StoredScreening, apply: Apply, measure: Measure, keeper: 
     return search
 
 
-def _progress(why: str, left: int, done: list[MeasuredApplication]) -> str:
+def _progress(why: str, left: int, done: Sequence[MeasuredApplication]) -> str:
     if not done:
         return why
     seconds = left * fmean(each.seconds for each in done)
     return f"{why}, at most {seconds / 60:.0f} min left" if seconds >= 60 else f"{why}, at most {seconds:.0f} s left"
 
 
-def _left(screening: StoredScreening, done: list[MeasuredApplication] | tuple[()]) -> int:
+def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> int:
     """How many applications may still be made."""
     options = screening.options
     left = options.applications - len(done)
-    if options.budget is not None and done:
-        spent = sum(each.seconds for each in done)
+    spent = sum(each.seconds for each in done)
+    if options.budget is not None and spent:
         left = min(left, int((options.budget - spent) / (spent / len(done))))
     return max(0, left)
 
 
-def _over(search: Search, screening: StoredScreening, done: list[MeasuredApplication] | tuple[()]) -> bool:
+def _over(search: Search, screening: StoredScreening, done: Sequence[MeasuredApplication]) -> bool:
     """Whether no application is to be made; ends the search in time for the verification."""
-    done = done or list(screening.applications)
     left = _left(screening, done)
     if search.next is not None and search.next.phase == SEARCH and left <= RESERVE and len(done) > CONTROLS:
         search.conclude()

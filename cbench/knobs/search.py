@@ -226,7 +226,7 @@ class Search:
         return max(self.level.matters, sqrt(whole**2 + sum(width**2 for width in widths)))
 
     def _confirm(self) -> Steps:
-        """Measure knobs again that one measurement alone has named: it may have been a burst. The smallest effect first.
+        """Measure knobs again that one measurement alone has named: smallest effects first.
 
         This is part of the search, which ends in time for the verification: those that are left stay named.
         """
@@ -235,9 +235,9 @@ class Search:
             if each.knob not in once or self._agrees(each):
                 continue
             values = self.values[each.key]
-            while len(values) < 2 or (sign := self.level.judge(values)) is None:
+            while len(values) < 2 or (sign := self.level.judge(values[1:])) is None:
                 yield from self._measure(each.key, AGAIN)
-            if sign == ALIKE:
+            if sign == ALIKE:  # by the new values alone: the first one was why it was named
                 self.named.remove(each)
                 del self.matter[each.knob]
                 self.dropped.add(each.knob)

@@ -101,7 +101,7 @@ def below(found: KnobsResult) -> list[str]:
         )
         said.append(f"do not matter{least}: {some(found.inert)}")
     if found.undecided:
-        more = "so they stay in the profile; --applications or --budget would decide"
+        more = "so they stay in the profile; a screening with more --applications would decide"
         said.append(f"undecided: {some(found.undecided)}; {more}")
     said += [f"conflict: {each.text}" for each in found.conflicts]
     said += [f"not applied: {knob}: {why}" for knob, why in found.refused.items()]
@@ -127,7 +127,7 @@ def design(plan: KnobDesign) -> None:
 def design_lines(plan: KnobDesign) -> list[str]:
     """The sentences of `--plan`."""
     said = [
-        f"{counted(len(plan.knobs), 'knob')} of profile {plan.profile} would change this host, CPUs {plan.cpus} isolated"
+        f"{counted(len(plan.knobs), 'knob')} of profile {plan.profile} would change this host (CPUs {plan.cpus})"
         f": {', '.join(plan.knobs)}",
         f"response: {plan.response}, {plan.duration_s:g} s in each application",
         "design: the full profile 3 times and no knob once; then groups of knobs are left out, and a group without "
