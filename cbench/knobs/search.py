@@ -41,8 +41,9 @@ from cbench.knobs.judge import ALIKE, LOUDER, QuietLevel, center_of
 from cbench.stats.distributions import t_quantile
 from cbench.stats.random_draws import Stream
 
-CONTROLS = 3
-"""Applications of the full profile before the search."""
+CONTROLS, MOST_CONTROLS, FINE = 3, 5, 50
+"""Applications of the full profile before the search: more than CONTROLS, where the smallest difference that they let it
+see is more than one FINE-th of what the profile removes."""
 PAIRS, MOST_PAIRS = 1, 12
 """Comparisons of the written with the full profile: at least; and at most, until the interval is narrow enough."""
 AGREE = 0.25
@@ -182,12 +183,15 @@ class Search:
         yield from self._verify(MOST_PAIRS)
 
     def _search(self) -> Steps:
-        for at in range(CONTROLS):
+        yield from self._measure(frozenset(), FULL)
+        yield from self._measure(self.every, NONE)
+        for at in range(1, MOST_CONTROLS):
+            self.level.values = list(self.values[frozenset()])
+            self.level.range_ = self.values[self.every][0] - self.level.center
+            if at >= CONTROLS and FINE * self.level.matters <= abs(self.level.range_):
+                break
             yield from self._measure(frozenset(), FULL)
-            if not at:
-                yield from self._measure(self.every, NONE)
         self.level.values = list(self.values[frozenset()])
-        self.level.range_ = self.values[self.every][0] - self.level.center
         if not self.pool:
             return
         if (yield from self._decide(self.pool)) == ALIKE:

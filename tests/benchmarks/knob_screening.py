@@ -85,14 +85,14 @@ def one(situation: Situation, seed: int) -> Outcome:
 def row(situation: Situation, count: int) -> str:
     with ProcessPoolExecutor() as pool:
         outcomes = list(pool.map(one, [situation] * count, range(count), chunksize=25))
-    complete, at_most_one, none, exact, alike, _ = (
+    complete, _, none, exact, alike, _ = (
         100 * fmean(float(each) for each in column) for column in zip(*outcomes, strict=True)
     )
     made = fmean(each[-1] for each in outcomes)
     both = 100 * fmean(each[0] and each[1] for each in outcomes)
     return (
-        f"| {situation.words} | {situation.applications} | {made:.1f} | {complete:.1f} | {100 - none:.1f} | {both:.1f} | "
-        f"{exact:.1f} | {alike:.1f} |"
+        f"| {situation.words} | {situation.applications} | {made:.1f} | {complete:.1f} | "
+        f"{100 - none:.1f} | {both:.1f} | {exact:.1f} | {alike:.1f} |"
     )
 
 
