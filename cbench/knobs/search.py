@@ -42,8 +42,8 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.random_draws import Stream
 
 CONTROLS, MOST_CONTROLS, FINE = 3, 5, 50
-"""Applications of the full profile before the search: more than CONTROLS, where the smallest difference that they let it
-see is more than one FINE-th of what the profile removes."""
+"""Applications of the full profile before the search; more than CONTROLS where the smallest difference that can be seen
+with them is more than one FINE-th of what the profile removes."""
 PAIRS, MOST_PAIRS = 1, 12
 """Comparisons of the written with the full profile: at least; and at most, until the interval is narrow enough."""
 AGREE = 0.25

@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.lab.guest import plant, snapshot
 
 CPU = 3
-RPS = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
+SO_TIMESTAMP = 29  # asm-generic/socket.h
 OUT = Path(os.environ.get("LAB_OUT", "."))
 SECONDS_EACH = 6
 
@@ -30,16 +30,6 @@ def device(folder: Path) -> None:
     line = plant.busiest_interrupt(folder)
     Path(f"/proc/irq/{line}/smp_affinity_list").write_text(f"{CPU}\n")
     forever(lambda: plant.requests(folder, 1), 0.04)
-
-
-def packets() -> None:
-    """Packets are handed to the CPU: net.rps."""
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
-    RPS.write_text(f"{1 << CPU:x}\n")
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.bind(("127.0.0.1", 0))
-    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    forever(lambda: sender.sendto(b"x", receiver.getsockname()), 0.05)
 
 
 def watchdog() -> None:
@@ -58,7 +48,7 @@ def stamps() -> None:
 
     def ask() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_TIMESTAMP, 1)
+            one.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
 
     forever(ask, 0.3)
 
@@ -87,7 +77,6 @@ def main() -> int:
     """The words: those of the screening, such as --applications 30."""
     os.sched_setaffinity(0, {0, 1})
     device(OUT.parent)
-    packets()
     watchdog()
     checks()
     stamps()
