@@ -1,4 +1,4 @@
-"""The knobs of a screening and the order in which they may be left out. Pure.
+"""The knobs of a screening, the order in which they may be left out, and what is found of them. Pure.
 
 A knob that `needs` another one may not be applied without it. So a knob is left out together with all that need it: in
 `ordered`, these stand before it, and every beginning of such a list can be left out by itself.
@@ -45,6 +45,54 @@ class Application(NamedTuple):
     left_out: LeftOut
     phase: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """`within`: the share of the full profile's level that is no difference; `adds`: whether causes add up in the
+    response, as lost time does, or the largest one counts, as in the longest gap."""
+
+    within: float = 0.05
+    alpha: float = 0.05
+    seed: int = 1
+    adds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKnob:
+    """A knob that matters; `key`: what was left out when that was measured, `segment`: at which level."""
+
+    knob: str
+    sign: int
+    key: LeftOut
+    segment: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnobFinding:
+    """A knob that matters. `sign` 1: the host is noisier without it; -1: the knob itself makes noise.
+
+    `effect`: by how much the response changes when it is left out, with its interval; `p`: corrected for all knobs.
+    """
+
+    knob: str
+    sign: int
+    effect: float
+    low: float
+    high: float
+    p: float
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDifference:
+    """The written profile's level less the full one's, with its interval; `pairs` of applications, in random order."""
+
+    pairs: int
+    written: float
+    full: float
+    low: float
+    high: float
 
 
 class Needs:

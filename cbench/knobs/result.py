@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from cbench.knobs.design import VERIFY
 from cbench.knobs.judge import LOUDER
 from cbench.knobs.options import RESPONSES
 from cbench.knobs.search import Search
@@ -84,7 +83,10 @@ class ProfileCheck:
 
 @dataclass(frozen=True, slots=True)
 class KnobsResult:
-    """A screening. `full` and `none`: the response with the whole profile and without any of its knobs."""
+    """A screening. `full` and `none`: the response with the whole profile and without any of its knobs.
+
+    finished: every knob is decided and the smallest profile compared. smallest: the least difference that was looked for.
+    """
 
     profile: str
     cpus: str
@@ -149,7 +151,7 @@ def knobs_result(screening: StoredScreening, search: Search, refused: Mapping[st
         boot_left_out=plan.boot,
         applications=len(made),
         seconds=round(sum(each.seconds for each in made), 3),
-        finished=search.next is None or (search.next.phase == VERIFY and bool(search.pairs)),
+        finished=not undecided and (bool(search.pairs) or not search.dropped),
         full=median(full) if full else None,
         none=next((each.value for each in made if each.left_out == search.every), None),
         deviation=search.level.deviation if known else None,

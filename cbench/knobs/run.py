@@ -12,12 +12,12 @@ from statistics import fmean
 
 from cbench.console import StoppedError
 from cbench.knobs import stored
-from cbench.knobs.design import NONE, SEARCH, Application, LeftOut
+from cbench.knobs.design import NONE, SEARCH, Application, LeftOut, SearchOptions
 from cbench.knobs.host import KnobHost, KnobPlan, from_housekeeping, planned, toml
 from cbench.knobs.measure import respond, suspects
 from cbench.knobs.options import KnobOptions
 from cbench.knobs.result import DesignForecast, KnobDesign, KnobsResult, knobs_result
-from cbench.knobs.search import CONTROLS, PAIRS, Search, SearchOptions
+from cbench.knobs.search import CONTROLS, PAIRS, Search
 from cbench.knobs.stored import MeasuredApplication, ScreeningKeeper, StoredScreening
 from cbench.study import lock
 from quiet import QuietError, Reader, Refused, UsageError, parse_cpus, save

@@ -31,9 +31,13 @@ from cbench.knobs.design import (
     VERIFY,
     WRITTEN,
     Application,
+    KnobFinding,
     LeftOut,
+    NamedKnob,
     Needs,
+    ProfileDifference,
     ScreenedKnob,
+    SearchOptions,
     group_of,
     share_that_matters,
 )
@@ -58,54 +62,6 @@ Steps = Generator[Application, float, None]
 
 class _Concluded(Exception):
     """No application is left for the search."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """`within`: the share of the full profile's level that is no difference; `adds`: whether causes add up in the
-    response, as lost time does, or the largest one counts, as in the longest gap."""
-
-    within: float = 0.05
-    alpha: float = 0.05
-    seed: int = 1
-    adds: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class NamedKnob:
-    """A knob that matters; `key`: what was left out when that was measured, `segment`: at which level."""
-
-    knob: str
-    sign: int
-    key: LeftOut
-    segment: int
-
-
-@dataclass(frozen=True, slots=True)
-class KnobFinding:
-    """A knob that matters. `sign` LOUDER: the host is noisier without it; QUIETER: the knob itself makes noise.
-
-    `effect`: by how much the response changes when it is left out, with its interval; `p`: corrected for all knobs.
-    """
-
-    knob: str
-    sign: int
-    effect: float
-    low: float
-    high: float
-    p: float
-    repeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileDifference:
-    """The written profile's level less the full one's, with its interval; `pairs` of applications, in random order."""
-
-    pairs: int
-    written: float
-    full: float
-    low: float
-    high: float
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from cbench.knobs.design import NONE, SEARCH, LeftOut, ScreenedKnob
+from cbench.knobs.design import NONE, SEARCH, LeftOut, ScreenedKnob, SearchOptions
 from cbench.knobs.run import RESERVE
-from cbench.knobs.search import Search, SearchOptions
+from cbench.knobs.search import Search
 
 NORMAL, BURSTS, HEAVY = "normal", "bursts", "heavy tails"
 

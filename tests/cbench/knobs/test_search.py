@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from cbench.knobs.design import NAMED, NONE, SEARCH, WRITTEN, Needs, ScreenedKnob
+from cbench.knobs.design import NAMED, NONE, SEARCH, WRITTEN, Needs, ScreenedKnob, SearchOptions
 from cbench.knobs.judge import LOUDER, QUIETER
-from cbench.knobs.search import Search, SearchOptions
+from cbench.knobs.search import Search
 from tests.cbench.knobs.simulated import SimulatedHost, knobs, one_each, screened
 
 EVERY = knobs(48)
