@@ -34,7 +34,8 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """What is screened here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here."""
+    """What is screened here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
+    `rest`: the housekeeping CPUs as the profile has them."""
 
     profile: str
     isolated: str
@@ -45,11 +46,12 @@ class KnobPlan:
     choices: Mapping[str, str]
     services: Mapping[str, tuple[str, ...]]
     boot: tuple[str, ...]
+    rest: str = "auto"
 
     def as_profile(self, left_out: LeftOut, source: str) -> Profile:
         """The profile without these knobs, on the same CPUs."""
         knobs = {name: choice for name, choice in self.choices.items() if name not in left_out}
-        base = Profile(f"{self.profile} less {len(left_out)} knobs", "", source, self.isolated, "auto", 4, knobs, ())
+        base = Profile(f"{self.profile} less {len(left_out)} knobs", "", source, self.isolated, self.rest, 4, knobs, ())
         return base._replace(services=self.services)
 
 
@@ -79,6 +81,7 @@ def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
         choices={name: profile.knobs[name] for name in changing},
         services=dict(profile.services) if "services" in changing else {},
         boot=tuple(plan.missing_boot),
+        rest=profile.housekeeping,
     )
 
 
@@ -138,6 +141,7 @@ def toml(plan: KnobPlan, kept: Iterable[str], name: str, summary: str) -> str:
         "",
         "[cpus]",
         f"isolated = {json.dumps(plan.isolated)}",
+        f"housekeeping = {json.dumps(plan.rest)}",
         "",
         "[knobs]",
     ]

@@ -85,7 +85,7 @@ class ProfileCheck:
 class KnobsResult:
     """A screening. `full` and `none`: the response with the whole profile and without any of its knobs.
 
-    finished: every knob is decided and the smallest profile compared. smallest: the least difference that was looked for.
+    finished: every knob is decided and the smallest profile compared. smallest: difference that was looked for.
     """
 
     profile: str
