@@ -130,8 +130,9 @@ def design_lines(plan: KnobDesign) -> list[str]:
         f"{counted(len(plan.knobs), 'knob')} of profile {plan.profile} would change this host (CPUs {plan.cpus})"
         f": {', '.join(plan.knobs)}",
         f"response: {plan.response}, {plan.duration_s:g} s in each application",
-        "design: the full profile 3 to 5 times and no knob once; then groups of knobs are left out, and a group without "
-        "which the host is noisier is halved; at last the smallest profile against the full one, in random order",
+        "design: the full profile 3 to 5 times and no knob once; then groups of knobs are left out, and a group "
+        "without which the host is noisier is halved; at last the smallest profile against the full one, in random "
+        "order",
     ]
     for each in plan.expected:
         seconds = "" if each.seconds is None else f", {each.seconds / 60:.0f} min of measuring"
