@@ -134,10 +134,10 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
         except SystemExit:
             tell(f"ended by a signal; go on with: cbench screen knobs --resume {path}")
             raise
-        except QuietError as error:
+        except QuietError:
             if not path.stat().st_size:
                 path.unlink()
-            raise type(error)(str(error)) from None
+            raise
     screening = stored.read(path)
     return knobs_result(screening, search, host.refused)
 
