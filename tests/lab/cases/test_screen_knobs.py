@@ -26,7 +26,7 @@ EITHER = {"cpuset", "tasks"}
 
 @once
 def files(machine: Machine) -> dict[str, str]:
-    result = boot(machine, SCRIPT, timeout=2400)
+    result = boot(machine, SCRIPT, timeout=3600)
     assert result.code == 0, result.output
     return dict(result.files)
 
