@@ -85,9 +85,10 @@ def _leaving(facts: Facts) -> CpuSet:
 
 
 def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) -> tuple[CpuSet, str]:
-    boot = facts.boot_isolated - reserved - leaving
+    chosen_at_boot, parameter = facts.boot_chosen
+    boot = chosen_at_boot - reserved - leaving
     if boot and facts.online - boot:
-        return boot, "isolated at boot (isolcpus)"
+        return boot, f"isolated at boot ({parameter})"
     first = min(facts.online)
     cores = [core for core in facts.cores if first not in core and not core & reserved and not core <= leaving]
     if not cores:
