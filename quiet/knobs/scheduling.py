@@ -19,6 +19,7 @@ _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
 _THREADS = ("ksoftirqd", "rcuc", "ktimers")
 _SERVERS = "/sys/kernel/debug/sched"
+_BOOKED = "the kernel's account of deadline bandwidth forbids it: tasks have it, or the CPUs are isolated already"
 
 
 def _clocksource(context: RuleContext) -> RuleResult:
@@ -87,6 +88,29 @@ def _priority(context: RuleContext) -> RuleResult:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
 
+# Ahead of the partition: on 6.12 a write after it was made changed nothing. The account of deadline bandwidth of such a
+# partition lacks that of its CPUs' servers (dl_server_apply_params, __dl_overflow: from the source).
+BEFORE = (
+    Knob(
+        name="sched.servers",
+        title="time kept for ordinary tasks beside a real-time one",
+        why="the fair server's timer is armed on a CPU with ordinary tasks, and takes 50 ms of a second from a "
+        "real-time one",
+        doc="scheduler/sched-deadline.rst (fair server); kernel/sched/debug.c (debugfs)",
+        rule=_servers,
+        kind=value_types.NUMBER,
+        targets=f"file:{_SERVERS}/fair_server/cpuN/runtime and file:{_SERVERS}/ext_server/cpuN/runtime of the isolated "
+        "CPUs",
+        after=("smt",),
+        kernels="6.12 on; ext_server: 7.0 on",
+        effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
+        "knob",
+        refusals={1: "locked down: nobody may write to debugfs", 16: _BOOKED},
+        risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is no stable interface, "
+        "and some kernels of 2025 warn at the write",
+    ),
+)
+
 KNOBS = (
     Knob(
         name="sched.autogroup",
@@ -105,24 +129,6 @@ KNOBS = (
         targets=f"file:{_SYS}sched_energy_aware",
         after=("smt", "cpuset", "cpufreq.governor"),
         refusals={95: "this machine cannot do energy-aware scheduling", 1: "this machine cannot do it"},
-    ),
-    Knob(
-        name="sched.servers",
-        title="time kept for ordinary tasks beside a real-time one",
-        why="the fair server's timer is armed on a CPU with ordinary tasks, and takes 50 ms of a second from a "
-        "real-time one",
-        doc="scheduler/sched-deadline.rst (fair server); kernel/sched/debug.c (debugfs)",
-        rule=_servers,
-        kind=value_types.NUMBER,
-        targets=f"file:{_SERVERS}/fair_server/cpuN/runtime and file:{_SERVERS}/ext_server/cpuN/runtime of the isolated "
-        "CPUs",
-        after=("smt",),
-        kernels="6.12 on; ext_server: 7.0 on",
-        effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
-        "knob",
-        refusals={1: "locked down: nobody may write to debugfs", 16: "deadline tasks have the bandwidth"},
-        risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is no stable interface, "
-        "and some kernels of 2025 warn at the write",
     ),
     Knob(
         name="split_lock",
