@@ -24,7 +24,7 @@ kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What
 app.add_typer(kernel_app, name="kernel")
 
 _Profile = Annotated[
-    str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
+    str, typer.Option("--profile", "-p", help="A bundled profile (as-is, bench, strict), or the path of a .toml file.")
 ]
 _Named = Annotated[str | None, typer.Option("--profile", "-p", help="Default: the applied one, else bench.")]
 _Cpus = Annotated[str | None, typer.Option("--cpus", help="The CPUs to isolate, such as 2-3,8. Default: chosen well.")]

@@ -146,6 +146,9 @@ def knob(item: Knob) -> Json:
     return fields(item, "name", "title", "why", "doc", "targets", "after", "risk", "refusals") | {
         "choices": [*item.choices, *(["NUMBER"] if item.numeric else []), *(["LIST"] if item.lists else [])],
         "entangled": item.moves or None,
+        "paths": item.paths,
+        "kernels": item.kernels or None,
+        "effect": item.effect or None,
     }
 
 
