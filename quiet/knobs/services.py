@@ -65,6 +65,17 @@ QUIET = (
         "fstrim.service e2scrub_all.service xfs_scrub_all.service mdcheck_start.service mdcheck_continue.service "
         "raid-check.service btrfs-scrub.service btrfs-balance.service btrfs-defrag.service btrfs-trim.service",
     ),
+    Service(
+        "transactional-update.timer bootc-fetch-apply-updates.timer rpm-ostreed-automatic.timer zincati.service",
+        "fetches a new version of the whole system, and may reboot into it",
+        "transactional-update.service bootc-fetch-apply-updates.service rpm-ostreed-automatic.service",
+    ),
+    Service(
+        "snapper-timeline.timer snapper-cleanup.timer",
+        "takes and removes snapshots of file systems",
+        "snapper-timeline.service snapper-cleanup.service",
+    ),
+    Service("esm-cache.service apt-news.service", "looks for packages' news whenever apt is used"),
 )
 # What users of the host notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
 ALL = (
@@ -85,17 +96,6 @@ ALL = (
         "fetches news or sends reports",
         "motd-news.service update-notifier-download.service update-notifier-motd.service ua-timer.service",
     ),
-    Service(
-        "transactional-update.timer bootc-fetch-apply-updates.timer rpm-ostreed-automatic.timer zincati.service",
-        "fetches a new version of the whole system, and may reboot into it",
-        "transactional-update.service bootc-fetch-apply-updates.service rpm-ostreed-automatic.service",
-    ),
-    Service(
-        "snapper-timeline.timer snapper-cleanup.timer",
-        "takes and removes snapshots of file systems",
-        "snapper-timeline.service snapper-cleanup.service",
-    ),
-    Service("esm-cache.service apt-news.service", "looks for packages' news whenever apt is used"),
     Service("smartd.service smartmontools.service", "asks every disk for its health each half hour", held="smartd"),
     Service(
         "sysstat-collect.timer sysstat-summary.timer sysstat-rotate.timer",

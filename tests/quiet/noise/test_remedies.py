@@ -192,9 +192,6 @@ PARAMETERS = {
 }
 
 
-PLANNED = {"sched.servers"}  # a knob of the same release
-
-
 def named(kind: str, name: str, by: str = "") -> Cause:
     """A cause as the merge makes it of what the kernel says. `by`: who did it."""
     if kind in (HOST, STALL, UNKNOWN, COUNTED):
@@ -232,7 +229,7 @@ def test_a_row_names_what_there_is(item: Remedy) -> None:
     assert bool(item.what) == (item.how in (KNOB, BOOT))
     assert item.text.strip()
     if item.how == KNOB:
-        assert item.what in {*BY_NAME, *PLANNED}
+        assert item.what in BY_NAME
 
 
 @pytest.mark.parametrize("what", sorted({item.what for item in REMEDIES if item.how == BOOT}))
@@ -243,7 +240,7 @@ def test_a_boot_parameter_is_one_that_the_kernel_knows(what: str) -> None:
 
 @pytest.mark.parametrize("item", REMEDIES, ids=lambda item: f"{item.kind} {item.pattern}")
 def test_a_knob_that_a_text_speaks_of_exists(item: Remedy) -> None:
-    assert set(re.findall(r"\bknob ([a-z_.]*[a-z_])", item.text)) <= {*BY_NAME, *PLANNED}
+    assert set(re.findall(r"\bknob ([a-z_.]*[a-z_])", item.text)) <= set(BY_NAME)
     assert not re.search(r"[{}]", item.text.format(cpu=CPU, cpus=CPU, naming=""))
 
 
