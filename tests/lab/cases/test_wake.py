@@ -110,7 +110,7 @@ def test_a_planted_time_with_interrupts_off_stops_it_and_is_named(machine: Machi
     assert report["stopped"]["latency_ns"] > LIMIT_MS * 1e6
     worst = report["cpus"]["3"]["worst"][0]
     longest = worst["parts"][0]
-    # On a nohz_full CPU the timer may be on another CPU: that one wakes the thread in time, and this one is not reached.
+    # A timer of a nohz_full CPU may be on another one: that wakes the thread in time, and this CPU is not reached.
     here = longest["phase"] == "timer"
     assert longest["cause"].startswith("interrupts off in task planted-off (" if here else "task planted-off ("), worst
     assert here or any(part["cause"].startswith("timer on CPU") for part in worst["parts"]), worst
