@@ -109,9 +109,12 @@ def test_a_planted_time_with_interrupts_off_stops_it_and_is_named(machine: Machi
     assert report["stopped"]["cpu"] == 3
     assert report["stopped"]["latency_ns"] > LIMIT_MS * 1e6
     worst = report["cpus"]["3"]["worst"][0]
-    assert worst["parts"][0]["cause"].startswith("interrupts off in task planted-off ("), worst
-    assert worst["parts"][0]["phase"] == "timer"
-    assert worst["phases_ns"]["timer"] > 0.8 * worst["latency_ns"]
+    longest = worst["parts"][0]
+    # A timer of a nohz_full CPU may be on another one: that wakes the thread in time, and this CPU is not reached.
+    here = longest["phase"] == "timer"
+    assert longest["cause"].startswith("interrupts off in task planted-off (" if here else "task planted-off ("), worst
+    assert here or any(part["cause"].startswith("timer on CPU") for part in worst["parts"]), worst
+    assert longest["ns"] > 0.8 * worst["latency_ns"]
 
 
 def test_the_timeline_shows_who_ran_and_is_saved(machine: Machine) -> None:
