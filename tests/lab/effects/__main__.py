@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(table.text(effects))
     if not options.machines:
         DATA.write_text(table.toml(effects))
-        PAGE.write_text(table.replaced(PAGE.read_text(), effects, {name: where[1] for name, where in WHERE.items()}))
+        PAGE.write_text(table.replaced(PAGE.read_text(), reports, effects))
     return 0
 
 

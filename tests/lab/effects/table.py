@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from quiet.knobs.registry import BY_NAME
-from tests.lab.effects.analyze import LAST, Effect, Removed
+from tests.lab.effects.analyze import Effect, Removed, left
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 SHOWN = 3
@@ -59,7 +60,7 @@ def toml(effects: Sequence[Effect]) -> str:
 
 
 def _cell(causes: Iterable[Removed]) -> str:
-    return "<br>".join(words(each) + (" *" if each.how == LAST else "") for each in largest(causes)) or "-"
+    return "<br>".join(words(each) for each in largest(causes)) or "-"
 
 
 def markdown(effects: Sequence[Effect]) -> str:
@@ -75,14 +76,27 @@ def markdown(effects: Sequence[Effect]) -> str:
     return "\n".join(lines)
 
 
-def replaced(page: str, effects: Sequence[Effect], machines: Mapping[str, str]) -> str:
+def remaining(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = ["| machine | lost share | with all of its knobs, a second |", "| --- | ---: | --- |"]
+    for machine, report in reports.items():
+        causes = "; ".join(f"{cause} {rate(per_s)}" for cause, per_s in left(report)) or "nothing"
+        lines.append(f"| {machine} | {report['all']['lost_pct']:.2g} % | {causes} |")
+    return "\n".join(lines)
+
+
+def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Sequence[Effect]) -> str:
     """The page with its measured part written anew."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    kernels = dict.fromkeys((each.machine, each.kernel) for each in effects)
-    rows = "\n".join(f"| {name} | {kernel} | {machines[name]} |" for name, kernel in kernels)
-    head = f"| machine | Linux | what is special |\n| --- | --- | --- |\n{rows}\n"
-    return f"{before}{BEGIN}\n{head}\n{markdown(effects)}\n{END}{after}"
+    rows = "\n".join(f"| {name} | {report['kernel']} |" for name, report in reports.items())
+    parts = (
+        f"| machine | Linux |\n| --- | --- |\n{rows}",
+        "## Effects",
+        markdown(effects).rstrip(),
+        "## What cannot be removed",
+        remaining(reports),
+    )
+    return f"{before}{BEGIN}\n" + "\n\n".join(parts) + f"\n{END}{after}"
 
 
 def text(effects: Sequence[Effect]) -> str:
