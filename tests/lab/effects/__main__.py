@@ -27,7 +27,6 @@ WHERE = {
     "plain-6.1": (3, "nothing on the kernel command line"),
     "plain-6.12": (3, "nothing on the kernel command line"),
     "isolated-6.12": (3, "CPUs 2-3 isolated and tickless from boot"),
-    "cpufreq": (3, "a frequency driver"),
     "numa": (3, "two NUMA nodes"),
     "net": (3, "a network device with a queue for each CPU"),
 }

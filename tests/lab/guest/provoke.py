@@ -41,13 +41,13 @@ import socket, time
 a = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); a.bind(("127.0.0.1", 0))
 b = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 while True:
-    b.sendto(b"x", a.getsockname()); a.recv(10); time.sleep(0.02)
+    b.sendto(b"x", a.getsockname()); a.recv(10); time.sleep(0.05)
 """
 TERMINAL = """
 import os, pty, time
 main, other = pty.openpty()
 while True:
-    os.write(main, b"x\\n"); os.read(other, 10); os.read(main, 10); time.sleep(0.02)
+    os.write(main, b"x\\n"); os.read(other, 10); os.read(main, 10); time.sleep(0.05)
 """
 TIMESTAMPS = """
 import socket, time
@@ -68,7 +68,7 @@ n = 0
 while True:
     n += 1
     with open("{folder}/plant%d" % (n % 8), "wb") as file: file.write(b"x" * 4096)
-    time.sleep(0.03)
+    time.sleep(0.1)
 """
 MESSAGES = """
 import time
@@ -197,11 +197,6 @@ def writeback(loads: Loads) -> None:
     loads.loop(FILES.format(folder=RAM_DISK))
 
 
-def frequency(loads: Loads) -> None:
-    for policy in Path("/sys/devices/system/cpu/cpufreq").glob("policy*"):
-        put(policy / "scaling_governor", "ondemand")
-
-
 LOADS = {
     "a device's interrupts": device,
     "tasks that wake on the CPU": tasks,
@@ -217,7 +212,6 @@ LOADS = {
     "KFENCE each 100 ms": allocations,
     "messages to the console": messages,
     "dirty pages each 200 ms": writeback,
-    "the governor ondemand": frequency,
 }
 
 
