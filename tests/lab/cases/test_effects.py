@@ -22,10 +22,10 @@ def reports() -> dict[str, dict[str, Any]]:
     """`irq` removes a device's interrupts, `ksm` nothing; rescheduling goes up and down by itself."""
     rows: dict[str, Any] = {}
     for number, name in enumerate(KNOBS):
-        moving = BUSY | {"IPI: reschedule": 100 + 100 * number}
+        moving = BUSY | {"IPI: reschedule": 20 + 100 * number}
         without_irq = {cause: count for cause, count in moving.items() if name != "irq" or "IRQ" not in cause}
         rows[name] = {"none": part(moving), "alone": part(without_irq)}
-    rows["ksm"]["alone"]["causes"]["IPI: reschedule"] = 150
+    rows["ksm"]["alone"]["causes"]["IPI: reschedule"] = 40
     return {"plain-6.12": {"kernel": "6.12.1-amd64", "knobs": rows, "all": part({"tick": 4})}}
 
 

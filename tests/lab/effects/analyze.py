@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from math import log
+from statistics import mean, variance
+from typing import Any, NamedTuple
 
 from cbench.stats.distributions import beta_cdf
 
-ALPHA = 0.001  # over all causes of all knobs of a machine
+ALPHA = 0.01  # over all causes of all knobs of a machine
 LEAST_PER_S = 0.5
 
 
@@ -25,6 +27,14 @@ class Removed:
         return self.without_per_s - self.with_per_s
 
 
+class Usual(NamedTuple):
+    """A cause without a knob: its events in so many seconds, and the variance of its counts in units of their mean."""
+
+    events: int
+    seconds: float
+    dispersion: float
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
     """What was seen of a knob on a machine. `removed` and `added`: the largest first; none: no effect was seen."""
@@ -37,31 +47,52 @@ class Effect:
     refused: str = ""
 
 
-def rarer(without: int, without_s: float, with_it: int, with_s: float) -> float:
+def rarer(without: float, without_s: float, with_it: float, with_s: float) -> float:
     """The p of "not rarer with it" for two Poisson counts, given their sum (Przyborowski and Wilenski, 1940)."""
     share = with_s / (with_s + without_s)
     return beta_cdf(1 - share, share, without, with_it + 1) if without else 1.0
 
 
-def _usual(rows: Collection[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
-    """The lowest and the highest rate of each cause over all repetitions without a knob."""
-    causes = {cause for row in rows for cause in row["none"]["causes"]}
-    rates = {cause: [row["none"]["causes"].get(cause, 0) / row["none"]["seconds"] for row in rows] for cause in causes}
-    return {cause: (min(each), max(each)) for cause, each in rates.items()}
+def _usual(rows: Collection[Mapping[str, Any]]) -> dict[str, Usual]:
+    """Each cause over all repetitions without a knob."""
+    seconds = sum(row["none"]["seconds"] for row in rows)
+    found = {}
+    for cause in {cause for row in rows for cause in row["none"]["causes"]}:
+        counts = [row["none"]["causes"].get(cause, 0) for row in rows]
+        found[cause] = Usual(
+            sum(counts), seconds, max(1.0, variance(counts) / mean(counts) if len(counts) > 1 else 1.0)
+        )
+    return found
 
 
-def _compared(row: Mapping[str, Any], usual: Mapping[str, tuple[float, float]], alpha: float) -> Iterator[Removed]:
-    """The causes that differ: by the two counts, and beyond all repetitions without a knob."""
-    without, with_it = row["none"], row["alone"]
-    for cause in {*without["causes"], *with_it["causes"]}:
-        before, after = without["causes"].get(cause, 0), with_it["causes"].get(cause, 0)
-        found = Removed(cause, before / without["seconds"], after / with_it["seconds"])
-        low, high = usual.get(cause, (0.0, 0.0))
-        if abs(found.removed_per_s) < LEAST_PER_S or low <= found.with_per_s <= high:
+def _compared(row: Mapping[str, Any], usual: Mapping[str, Usual], alpha: float) -> Iterator[Removed]:
+    """The causes that are at most half or at least twice as frequent, which the counts show.
+
+    Counts are divided by their dispersion first (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989).
+    """
+    alone = row["alone"]
+    for cause, count in usual.items():
+        now = alone["causes"].get(cause, 0)
+        found = Removed(cause, count.events / count.seconds, now / alone["seconds"])
+        less = found.with_per_s <= found.without_per_s / 2
+        if not (less or found.with_per_s >= 2 * found.without_per_s) or abs(found.removed_per_s) < LEAST_PER_S:
             continue
-        counts = (before, without["seconds"], after, with_it["seconds"])
-        if rarer(*counts if found.removed_per_s > 0 else (*counts[2:], *counts[:2])) < alpha:
+        before = (count.events / count.dispersion, count.seconds)
+        after = (now / count.dispersion, alone["seconds"])
+        if (rarer(*before, *after) if less else rarer(*after, *before)) < alpha:
             yield found
+
+
+def seen_from(report: Mapping[str, Any]) -> float:
+    """Events a second that would have been seen to be gone in nearly every case."""
+    seconds = min(row["alone"]["seconds"] for row in report["knobs"].values() if "alone" in row)
+    return float(-log(_alpha(report)) / seconds)
+
+
+def _alpha(report: Mapping[str, Any]) -> float:
+    rows = [row for row in report["knobs"].values() if "refused" not in row]
+    causes = {cause for row in rows for cause in row["none"]["causes"]}
+    return ALPHA / max(len(rows) * len(causes), 1)
 
 
 def effects(reports: Mapping[str, Mapping[str, Any]]) -> list[Effect]:
@@ -69,8 +100,7 @@ def effects(reports: Mapping[str, Mapping[str, Any]]) -> list[Effect]:
     made = []
     for machine, report in reports.items():
         rows = {knob: row for knob, row in report["knobs"].items() if "refused" not in row}
-        comparisons = sum(len({*row["none"]["causes"], *row["alone"]["causes"]}) for row in rows.values())
-        alpha, usual = ALPHA / max(2 * comparisons, 1), _usual(rows.values())
+        alpha, usual = _alpha(report), _usual(rows.values())
         for knob, row in report["knobs"].items():
             seen = list(_compared(row, usual, alpha)) if knob in rows else []
             seen.sort(key=lambda each: -abs(each.removed_per_s))

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from quiet.knobs.registry import BY_NAME
-from tests.lab.effects.analyze import Effect, Removed, left
+from tests.lab.effects.analyze import Effect, Removed, left, seen_from
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 SHOWN = 3
@@ -88,9 +88,9 @@ def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Seque
     """The page with its measured part written anew."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    rows = "\n".join(f"| {name} | {report['kernel']} |" for name, report in reports.items())
+    rows = "\n".join(f"| {name} | {each['kernel']} | {seen_from(each):.2g}/s |" for name, each in reports.items())
     parts = (
-        f"| machine | Linux |\n| --- | --- |\n{rows}",
+        f"| machine | Linux | seen from |\n| --- | --- | ---: |\n{rows}",
         "## Effects",
         markdown(effects).rstrip(),
         "## What cannot be removed",

@@ -65,7 +65,8 @@ def observed(cpu: int, seconds: float) -> dict[str, Any]:
     seen = report.make(measured, NONE, {})
     causes: Counter[str] = Counter()
     for each in seen.cpus[cpu].causes:
-        causes[plain(each.cause)] += each.count
+        if each.kind not in ("host", "stall", "unattributed"):
+            causes[plain(each.cause)] += each.count
     return {"seconds": seen.duration_s, "causes": dict(causes), "lost_pct": seen.cpus[cpu].own_pct}
 
 
@@ -94,7 +95,7 @@ def effects(cpu: int, seconds: float) -> dict[str, Any]:
         row = rows[name] = {}
         try:
             row["none"] = observed(cpu, seconds)
-            row["alone"] = under([name], cpu, seconds)
+            row["alone"] = under([name], cpu, 4 * seconds)
         except QuietError as error:
             row["refused"] = str(error)
         print(f"{name}: {len(rows)} of {len(names)}", flush=True)
