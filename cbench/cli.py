@@ -15,6 +15,7 @@ from cbench.doctor import command as doctor
 from cbench.export import command as export
 from cbench.gate import command as gate
 from cbench.interfere import command as interfere
+from cbench.knobs import command as knobs
 from cbench.layout import command as layout
 from cbench.order import command as order
 from cbench.run import command as run
@@ -33,7 +34,8 @@ app = typer.Typer(
 
 for feature in (run, ab, gate, layout, doctor, export, compare, sweep, interfere, order, screen):
     feature.add_to(app)
-validate.add_to(screen.screen)
+for part in (validate, knobs):
+    part.add_to(screen.screen)
 
 
 def _command(*arguments: object, **options: object) -> object:

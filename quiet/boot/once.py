@@ -70,7 +70,7 @@ class Once:
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
     """Look. Raises Refused where kexec is forbidden or something is missing, UsageError for a wrong request."""
     facts = Facts(reader)
-    merged = merge(_running(reader, facts), request.words, facts)
+    merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
         raise Refused(f"the command line would be longer than the {LONGEST} bytes that the kernel reads")
     for option, path in (("--kernel", kernel), ("--initrd", initrd)):

@@ -29,10 +29,9 @@ class BootRequest:
         """Where the parameters are written, for errors."""
         return f"profile {self.profile}: key 'boot.wanted'"
 
-    @property
-    def words(self) -> tuple[str, ...]:
+    def words(self, facts: Facts) -> tuple[str, ...]:
         """The parameters with this host's CPUs. Raises UsageError."""
-        return tuple(fill_in(self.parameters, self.cpus, self.source))
+        return tuple(fill_in(self.parameters, self.cpus, facts, self.source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     if not request.parameters:
         raise UsageError(f"profile {request.profile}: wants nothing of the command line; see its [boot] wanted")
     record = load_record(reader)
-    wanted = request.words
+    wanted = request.words(facts)
     files = BootFiles(reader, record)
     context = LoaderContext(files, facts, wanted)
     if reason := registry.elsewhere(files):

@@ -24,7 +24,7 @@ kernel_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What
 app.add_typer(kernel_app, name="kernel")
 
 _Profile = Annotated[
-    str, typer.Option("--profile", "-p", help="A bundled profile's name, or the path of a .toml file.")
+    str, typer.Option("--profile", "-p", help="A bundled profile (as-is, bench, strict), or the path of a .toml file.")
 ]
 _Named = Annotated[str | None, typer.Option("--profile", "-p", help="Default: the applied one, else bench.")]
 _Cpus = Annotated[str | None, typer.Option("--cpus", help="The CPUs to isolate, such as 2-3,8. Default: chosen well.")]
@@ -102,13 +102,44 @@ def noise_command(
         str | None, typer.Option("--fifo", metavar="PRIORITY", help="Watch at this real-time priority: hides tasks.")
     ] = None,
     no_trace: Annotated[bool, typer.Option("--no-trace", help="Find causes by counting, as without root.")] = False,
+    prove: Annotated[
+        str | None,
+        typer.Option("--prove", metavar="SECONDS", help="Also look for gaps with interrupts off: firmware, hardware."),
+    ] = None,
+    wake: Annotated[
+        bool, typer.Option("--wake", help="Measure how late a sleeping thread wakes, instead of gaps.")
+    ] = False,
+    period: Annotated[
+        str | None, typer.Option("--period", metavar="TIME", help="With --wake: between two wake-ups. Default: 1ms.")
+    ] = None,
+    max_latency: Annotated[
+        str | None, typer.Option("--max-latency", metavar="TIME", help="With --wake: not quiet with a later wake-up.")
+    ] = None,
+    stop_above: Annotated[
+        str | None,
+        typer.Option("--stop-above", metavar="TIME", help="With --wake: stop at the first later wake-up, explain it."),
+    ] = None,
+    save_trace: Annotated[
+        str | None,
+        typer.Option("--save-trace", metavar="FILE", help="Write the events around that wake-up to a file."),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
-    """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more."""
+    """Who interrupts these CPUs, how often, how long, and what would stop it? Needs no root; with it, it knows more.
+
+    With --wake: how late a thread that sleeps on each of these CPUs runs again, and why.
+    """
+    given = {"no_trace": "yes" if no_trace else None, "wake": "yes" if wake else None}
     texts = NoiseTexts(
-        duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo, "yes" if no_trace else None
+        *(duration, threshold, max_lost, max_gap, max_interrupts, timeline, fifo),
+        **given,
+        period=period,
+        max_latency=max_latency,
+        stop_above=stop_above,
+        save_trace=save_trace,
+        prove=prove,
     )
-    raise typer.Exit(noise.noise(cpus, texts, as_json))
+    raise typer.Exit((noise.wake if wake else noise.noise)(cpus, texts, as_json))
 
 
 @app.command()
@@ -306,16 +337,40 @@ def watch_command(
         bool, typer.Option("--repair", help="Set again what drifted, whoever changed it; restore stays as it was.")
     ] = False,
     rescan: Annotated[float, typer.Option(metavar="S", help="Look at everything this often, at most.")] = 60.0,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="S", help="Count interruptions of the isolated CPUs this often.")
+    ] = 10.0,
     duration: Annotated[float | None, typer.Option(metavar="S", help="End after so long. Default: never.")] = None,
+    cpus: Annotated[
+        str | None, typer.Option("--cpus", help="Count interruptions of these CPUs; no profile has to be applied.")
+    ] = None,
+    textfile: Annotated[
+        str | None,
+        typer.Option("--textfile", metavar="FILE", help="Write metrics for node_exporter's textfile collector."),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="DIR", help="The history's folder. Default: /var/lib/quiet.")
+    ] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Report what interrupted the CPUs, by cause, and exit.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="With --history: from 8h ago, 22:00 or a date on.")
+    ] = None,
+    cpu: Annotated[int | None, typer.Option("--cpu", metavar="N", help="With --history: of this CPU only.")] = None,
+    unit: Annotated[
+        bool, typer.Option("--unit", help="Print a systemd unit that watches with these options, and exit.")
+    ] = False,
     root: _Root = "/",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """Stay, and tell what drifts from the applied profile, as it happens. Exit 1 when drift was not repaired.
+    """Stay, and report what interrupts the isolated CPUs and what drifts from the applied profile, as it happens.
 
     Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs, and costs next to nothing
-    while nothing happens.
+    while nothing happens. Exit 1 when drift was not repaired.
     """
-    raise typer.Exit(watch.watch(repair, rescan, duration, root, as_json))
+    request = watch.WatchRequest(repair, rescan, interval, duration, cpus, store, textfile, root, as_json)
+    raise typer.Exit(watch.chosen(request, history, since, cpu, unit))
 
 
 @kernel_app.command("check")

@@ -146,6 +146,9 @@ def knob(item: Knob) -> Json:
     return fields(item, "name", "title", "why", "doc", "targets", "after", "risk", "refusals") | {
         "choices": [*item.choices, *(["NUMBER"] if item.numeric else []), *(["LIST"] if item.lists else [])],
         "entangled": item.moves or None,
+        "paths": item.paths,
+        "kernels": item.kernels or None,
+        "effect": item.effect or None,
     }
 
 
@@ -185,6 +188,7 @@ def watch_event(event: WatchEvent) -> Json:
     """A line of `quiet watch --json`."""
     line: Json = {"time": round(event.time, 3), "event": event.event}
     line |= change(event.change) if event.change else {}
+    line |= to_object(event.interruption) if event.interruption else {}
     line |= {key: value for key, value in fields(event, "by", "text", "missing").items() if value is not None}
     return line | (to_object(event.summary) if event.summary else {})
 

@@ -8,6 +8,7 @@ from quiet.console import emit_json, save
 from quiet.errors import UsageError
 
 if TYPE_CHECKING:
+    from quiet.cpulist import CpuSet
     from quiet.noise.measure_and_judge import NoiseOptions, NoiseResult, NoiseTexts
 
 
@@ -64,19 +65,13 @@ def verify_plain(
 
 def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
     """Who interrupts these CPUs, how often and for how long? Exit 0, or 1 when a budget is exceeded."""
-    from quiet import cpulist
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring
 
     options = measuring.options(texts, 10.0)
     if not options.seconds:
         raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
-    try:
-        wanted = cpulist.parse(cpus)
-    except UsageError as error:
-        raise UsageError(f"--cpus {cpus}: {error}") from None
-    if not wanted:
-        raise UsageError("--cpus names no CPU; write a list such as 2-3,8")
+    wanted = _cpus(cpus)
     measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting)
     _save(measured, options)
     if as_json:
@@ -84,6 +79,36 @@ def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
     else:
         _show(measured)
     return 1 if measured.report.exceeded else 0
+
+
+def wake(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
+    """How late do threads on these CPUs wake, and why? Exit 0, or 1 when a limit is exceeded."""
+    from quiet.cli import json_output, text
+    from quiet.noise.wake import command, table
+
+    options = command.options(texts)
+    report = command.run(_cpus(cpus), options, text.waiting)
+    if options.save_trace:
+        save(options.save_trace, command.saved_trace(report), "--save-trace")
+    if as_json:
+        emit_json(json_output.to_object(report))
+    else:
+        text.out()
+        for line in table.lines(report):
+            text.out(line)
+    return 1 if report.exceeded else 0
+
+
+def _cpus(text: str) -> CpuSet:
+    from quiet import cpulist
+
+    try:
+        wanted = cpulist.parse(text)
+    except UsageError as error:
+        raise UsageError(f"--cpus {text}: {error}") from None
+    if not wanted:
+        raise UsageError("--cpus names no CPU; write a list such as 2-3,8")
+    return wanted
 
 
 def _save(measured: NoiseResult, options: NoiseOptions) -> None:

@@ -221,5 +221,9 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
     rows += [("may refuse", reason) for reason in dict.fromkeys(item.refusals.values())]
     if item.risk:
         rows.append(("risk", item.risk))
+    rows.append(("writes", item.paths))
+    if item.kernels:
+        rows.append(("kernels", item.kernels))
+    rows.append(("effect seen", item.effect_seen))
     rows.append(("kernel docs", item.doc))
     columns(rows)

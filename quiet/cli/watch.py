@@ -1,40 +1,74 @@
-"""`quiet watch`: lines on stdout as events happen, and the exit code."""
+"""`quiet watch`: lines on stdout as events happen, its history, its systemd unit, and the exit code."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, NamedTuple
 
-from quiet.console import emit
-from quiet.errors import Refused, UsageError
+from quiet.console import check_savable, emit
+from quiet.errors import QuietError, Refused, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quiet.cpulist import CpuSet
+    from quiet.host.host import Host
     from quiet.watch.events import WatchEvent
+    from quiet.watch.history_summary import History
+    from quiet.watch.monitor import Monitor
 
 _SHORTEST_S = 1.0
 _LONGEST_S = 1e6  # eleven days; poll(2) takes at most 2^31 ms
 
 
-def watch(repair: bool, rescan: float, duration: float | None, root: str, as_json: bool) -> int:
-    """Report drift from the applied profile as it happens, or repair it. Exit 1 when drift was not repaired.
+class WatchRequest(NamedTuple):
+    """The options of `quiet watch`. Times are in seconds; `duration` None: no end; `cpus`: instead of a profile's.
 
-    `rescan`: seconds between two checks of everything, at least; `duration`: seconds after which it ends, None: never.
+    `store`: the history's folder, None for /var/lib/quiet on a live host.
     """
-    if not _SHORTEST_S <= rescan <= _LONGEST_S:  # nan is neither
-        words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
-        raise UsageError(f"--rescan {rescan:g}: looks at everything have to be {words}")
-    if duration is not None and not 0 < duration < float("inf"):
-        raise UsageError(f"--duration {duration:g}: write seconds, such as 60; without it, the watching never ends")
+
+    repair: bool = False
+    rescan: float = 60.0
+    interval: float = 10.0
+    duration: float | None = None
+    cpus: str | None = None
+    store: str | None = None
+    textfile: str | None = None
+    root: str = "/"
+    as_json: bool = False
+
+
+def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | None, unit: bool) -> int:
+    """Watch, or report the history, or print the unit. Raises UsageError when the options do not go together."""
+    if history and unit:
+        raise UsageError("--history and --unit are two things; give one of them")
+    if history:
+        return _history(since, cpu, request.store, request.as_json)
+    if since is not None or cpu is not None:
+        raise UsageError(f"{'--since' if since is not None else '--cpu'} belongs to --history; to watch CPUs: --cpus")
+    return _unit(request) if unit else watch(request)
+
+
+def watch(request: WatchRequest) -> int:
+    """Report interruptions of isolated CPUs, and drift from the applied profile, or repair it.
+
+    Exit 1 when drift was not repaired.
+    """
+    _check(request)
+    if request.textfile is not None:
+        check_savable(request.textfile, "--textfile")
     import json
 
     from quiet.cli import json_output, text_host
     from quiet.host.host import Host
     from quiet.host.lock import locked
     from quiet.watch import events
+    from quiet.watch.monitor import watch_alone
     from quiet.watch.watcher import Watcher, WatchOptions
 
-    host = Host(root)
-    if repair:
+    host = Host(request.root)
+    if request.repair:
         try:
             with locked(host, 5):
                 pass
@@ -43,10 +77,163 @@ def watch(repair: bool, rescan: float, duration: float | None, root: str, as_jso
     width = max(map(len, events.NAMES))
 
     def report(event: WatchEvent) -> None:
-        if as_json:
+        if request.as_json:
             emit(json.dumps(json_output.watch_event(event), separators=(",", ":")) + "\n")
         else:
             emit(text_host.watch_event(event, width) + "\n")
         sys.stdout.flush()
 
-    return Watcher(host, WatchOptions(repair, rescan, duration), report).run()
+    if request.cpus is not None:
+        cpus = _keep_off(host, request.cpus)
+        monitor = _monitor(host, request, report)
+        if isinstance(monitor, QuietError):
+            raise monitor
+        watch_alone(monitor, cpus, request.duration, report)
+        return 0
+    options = WatchOptions(request.repair, request.rescan, request.duration)
+    watcher = Watcher(host, options, report)
+    monitor = _monitor(host, request, report)
+    if isinstance(monitor, QuietError):
+        watcher.limit = str(monitor)
+    else:
+        watcher.monitor = monitor
+    return watcher.run()
+
+
+def _check(request: WatchRequest) -> None:
+    for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
+        if not _SHORTEST_S <= seconds <= _LONGEST_S:  # nan is neither
+            words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
+            raise UsageError(f"{option} {seconds:g}: looks have to be {words}")
+    if request.duration is not None and not 0 < request.duration < float("inf"):
+        raise UsageError(f"--duration {request.duration:g}: write seconds, such as 60; without it, it never ends")
+    if request.cpus is not None and not request.cpus.strip():
+        raise UsageError("--cpus: no CPU given; write a list such as 2-3,8")
+    if request.cpus is not None and request.repair:
+        raise UsageError("--cpus watches CPUs without a profile, so --repair has nothing to repair; give one of them")
+
+
+def _keep_off(host: Host, requested: str) -> CpuSet:
+    """The CPUs of --cpus; this process leaves them. Raises UsageError."""
+    from quiet import cpulist
+    from quiet.machine.cpu_selection import parse_requested
+    from quiet.machine.facts import Facts
+
+    facts, cpus = Facts(host), parse_requested(requested, "--cpus")
+    online = f"online are {cpulist.format(facts.online)}"
+    if cpus - facts.online:
+        raise UsageError(f"--cpus {requested}: name CPUs that are online; {online}")
+    others = facts.online - cpus
+    if not others:
+        raise UsageError(f"--cpus {requested}: leave one CPU for the watch itself; {online}")
+    if host.live:
+        try:
+            host.set_affinity(0, cpulist.format(others - facts.boot_isolated - facts.nohz_full or others))
+        except OSError as error:
+            raise Refused(f"--cpus {requested}: this process cannot leave these CPUs: {error.strerror}") from None
+    return cpus
+
+
+def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], None]) -> Monitor | QuietError:
+    """The counting of interruptions, or what stands in its way. A history is kept where that is possible."""
+    from quiet.host.lock import HOME
+    from quiet.host.reader import Reader
+    from quiet.watch import events
+    from quiet.watch.events import WatchEvent
+    from quiet.watch.history import HistoryWriter
+    from quiet.watch.monitor import Monitor
+    from quiet.watch.textfile import Textfile
+
+    textfile = Textfile(request.textfile) if request.textfile is not None else None
+    folder = request.store or (HOME if host.live else "")
+    history = None
+    try:
+        history = HistoryWriter(Reader(), folder) if folder else None
+    except Refused as error:
+        if request.store is not None:
+            raise Refused(f"--store {request.store}: {error}") from None
+        report(WatchEvent(events.NOTE, text=f"{error}; --store DIR keeps it elsewhere"))
+    try:
+        return Monitor(host, request.interval, report, history, textfile)
+    except QuietError as error:
+        if history:
+            history.close()
+        return error
+
+
+def _history(since: str | None, cpu: int | None, store: str | None, as_json: bool) -> int:
+    """What the history has recorded: a table by cause."""
+    from quiet.cli import json_output, text
+    from quiet.host.lock import HOME
+    from quiet.host.reader import Reader
+    from quiet.watch import history_summary
+
+    begin = history_summary.since(since) if since is not None else None
+    if cpu is not None and cpu < 0:
+        raise UsageError(f"--cpu {cpu}: a CPU's number")
+    found = history_summary.summarize(Reader(), store or HOME, begin, cpu)
+    text.show(found, as_json, json_output.to_object, _show_history)
+    return 0
+
+
+def _show_history(found: History) -> None:
+    from quiet import cpulist
+    from quiet.cli.text import columns, counted, note, out
+
+    which = f"CPU {found.cpu}" if found.cpu is not None else f"CPUs {cpulist.format(found.watched_cpus) or '-'}"
+    since = f" since {_minute(found.since)}" if found.since is not None else ""
+    hours, minutes = divmod(round(found.watched_s / 60), 60)
+    watched = f"{hours} h {minutes} min" if hours else f"{found.watched_s} s" if not minutes else f"{minutes} min"
+    if not found.watched_s and not found.causes:
+        out(f"nothing is recorded of {which}{since}: `quiet watch` did not watch it then")
+    elif not found.causes:
+        out(f"**no interruption** of {which}{since}, watched for {watched}")
+    else:
+        total = counted(sum(row.count for row in found.causes), "interruption")
+        out(f"**{total}** of {which}{since}, watched for {watched}:")
+        rows = [("cause", "CPUs", "count", "first", "last", "busiest minute")]
+        for row in found.causes:
+            busiest = f"{_minute(row.busiest)} ({row.busiest_count})"
+            times = (_minute(row.first), _minute(row.last), busiest)
+            rows.append((row.cause, cpulist.format(row.cpus), str(row.count), *times))
+        columns(rows)
+    if found.expected:
+        listed = ", ".join(f"{cause} {count}" for cause, count in found.expected.items())
+        out(f"the tick, expected without nohz_full: {listed}")
+    if found.damaged:
+        note(f"{counted(found.damaged, 'line')} of the history cannot be read and was left out")
+
+
+def _minute(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _unit(request: WatchRequest) -> int:
+    """Print the systemd unit that watches with these options."""
+    _check(request)
+    if request.repair:
+        raise UsageError("--unit has no rights to repair; run `quiet watch --repair` in a unit of your own")
+    from quiet import cpulist
+    from quiet.cli.text import note
+    from quiet.host.reader import Reader
+    from quiet.machine import trusted_program
+    from quiet.machine.cpu_selection import parse_requested
+    from quiet.service import systemd_unit
+
+    options = {
+        "--interval": f"{request.interval:g}" if request.interval != WatchRequest().interval else None,
+        "--rescan": f"{request.rescan:g}" if request.rescan != WatchRequest().rescan else None,
+        "--cpus": cpulist.format(parse_requested(request.cpus, "--cpus")) if request.cpus is not None else None,
+        "--textfile": request.textfile,
+        "--store": request.store,
+    }
+    emit(systemd_unit.watch_text({name: value for name, value in options.items() if value is not None}))
+    if untrusted := trusted_program.others(Reader()):
+        path, who = untrusted
+        note(
+            f"the unit's program would run as root, and {who} can change {path}; install quiet for root (docs/boot.md)"
+        )
+    note(
+        f"install it as {systemd_unit.FOLDER}/{systemd_unit.WATCH}, then `systemctl enable --now {systemd_unit.WATCH}`"
+    )
+    return 0

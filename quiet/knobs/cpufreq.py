@@ -8,6 +8,7 @@ limits (switching it moves them), the upper limit before the lower one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from quiet.host.reader import Reader
@@ -20,8 +21,13 @@ _INTEL, _AMD = f"{CPU}/intel_pstate", f"{CPU}/amd_pstate"
 _NO_TURBO = f"{_INTEL}/no_turbo"
 _BOOST = f"{_BASE}/boost"
 _LIMITS = ("scaling_max_freq", "scaling_min_freq")
+_AUTO_SELECT = "auto_select"
+_CPPC = (_AUTO_SELECT, "auto_act_window", "energy_performance_preference_val")  # cppc_cpufreq, Linux 6.17
+_HERTZ = {"GHz": 1e6, "MHz": 1e3, "kHz": 1}
 _MODES = {_INTEL: ("active", "passive"), _AMD: ("active", "passive", "guided")}
 _GLOBAL = ("no_turbo", "max_perf_pct", "min_perf_pct", "hwp_dynamic_boost", "energy_efficiency")
+_DYNAMIC_EPP = f"{_AMD}/dynamic_epp"
+_UNSUPPORTED = "<unsupported>"
 _NO_DRIVER = "no cpufreq driver: the frequency is set by the firmware or the hypervisor"
 
 
@@ -49,6 +55,14 @@ def _performance(name: str, choices: str) -> Rule:
             yield offered(context, base + name, "performance", base + choices)
 
     return rule
+
+
+def _preference(context: RuleContext) -> RuleResult:
+    """First what has amd-pstate choose the preference by the power source, and refuse all others (Linux 7.1)."""
+    if context.facts.policies and context.text(_DYNAMIC_EPP) is not None:
+        why = "the driver changes the preference with the power source, and refuses any other"
+        yield DesiredValue(f"file:{_DYNAMIC_EPP}", "disabled", why, kind=value_types.TEXT)
+    yield from _performance("energy_performance_preference", "energy_performance_available_preferences")(context)
 
 
 def _turbo(context: RuleContext) -> RuleResult:
@@ -85,13 +99,36 @@ def _number(text: str | None) -> int | None:
 def _limits(context: RuleContext) -> RuleResult:
     yield from _none(context)
     for number in _policies(context):
-        frequency = nominal(context, number)
+        auto = f"{_BASE}/policy{number}/{_AUTO_SELECT}"
+        if context.text(auto) in ("0", "1"):  # else "<unsupported>"
+            why = "with 1 the firmware chooses the frequency and takes the limits for a hint"
+            yield DesiredValue(f"file:{auto}", "0", why)
+        frequency = _requested(context, number) if context.choice.isdecimal() else nominal(context, number)
+        if isinstance(frequency, Skip):
+            yield frequency
+            continue
         for name in _LIMITS:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
                 yield Skip(f"file:{path}", "the driver does not tell the frequency without turbo; turbo off bounds it")
             else:
                 yield DesiredValue(f"file:{path}", str(frequency), absent="this driver does not have it")
+
+
+def _kilohertz(text: str) -> int | None:
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(GHz|MHz|kHz)", text)
+    return round(float(match[1]) * _HERTZ[match[2]]) if match else None
+
+
+def _requested(context: RuleContext, policy: int) -> int | Skip:
+    """The profile's number in kHz. A skip where the hardware does not reach it."""
+    base = f"{_BASE}/policy{policy}/"
+    low, high = (_number(context.text(f"{base}cpuinfo_{which}_freq")) for which in ("min", "max"))
+    wanted = int(context.choice)
+    if low and high and not low <= wanted <= high:
+        reason = f"{wanted:,} kHz is not between {low:,} and {high:,} kHz, which this CPU has"
+        return Skip(f"file:{base}scaling_max_freq", reason)
+    return wanted
 
 
 def cpufreq_state(reader: Reader) -> tuple[str, ...]:
@@ -107,10 +144,11 @@ def policy_state(reader: Reader, number: int) -> Iterator[str]:
     """The writable settings of one policy, as targets; a governor's tunables too."""
     base = f"{_BASE}/policy{number}/"
     governor = reader.text(base + "scaling_governor") or ""
-    names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS]
+    names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS, *_CPPC]
     if governor == "userspace":
         names.append("scaling_setspeed")
-    yield from (f"file:{base}{name}" for name in names if reader.exists(base + name))
+    there = (name for name in names if reader.exists(base + name))
+    yield from (f"file:{base}{name}" for name in there if reader.text(base + name) != _UNSUPPORTED)
     # a governor's tunables live and die with it, per policy or for all of them
     for folder in (f"{base}{governor}", f"{_BASE}/{governor}"):
         files = reader.names(folder) if governor else []
@@ -142,6 +180,11 @@ def _status(context: RuleContext) -> RuleResult:
 def _everything(context: RuleContext) -> Iterable[str]:
     """A driver that is switched starts from its defaults."""
     return [*_every_policy(context.facts), *context.files((*(f"{_INTEL}/{name}" for name in _GLOBAL), _BOOST))]
+
+
+def _with_dynamic_epp(context: RuleContext) -> Iterable[str]:
+    """Switching it restarts the driver."""
+    return _everything(context) if context.text(_DYNAMIC_EPP) == "enabled" else ()
 
 
 def _lowest(context: RuleContext) -> RuleResult:
@@ -181,11 +224,14 @@ KNOBS = (
         title="energy/performance preference",
         why="the processor itself slows down for energy unless told to prefer performance",
         doc=_DOC,
-        rule=_performance("energy_performance_preference", "energy_performance_available_preferences"),
+        rule=_preference,
         choices=_SCOPE,
-        targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies",
+        targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies; "
+        f"file:{_DYNAMIC_EPP}",
         after=("smt", "cpufreq.driver"),
-        refusals={2: "the driver's mode does not have it", 16: _EBUSY},
+        entangled=_with_dynamic_epp,
+        moves="with dynamic_epp, which restarts the driver, all settings of its policies",
+        refusals={2: "the driver's mode does not have it", 16: _EBUSY, 22: "not in this mode of the driver"},
     ),
     Knob(
         name="cpufreq.governor",
@@ -220,12 +266,15 @@ KNOBS = (
     Knob(
         name="cpufreq.limits",
         title="one fixed frequency",
-        why="with equal limits the frequency has one value: the highest that does not need turbo",
+        why="with equal limits the frequency has one value: the highest that does not need turbo, or the profile's own",
         doc=_DOC,
         rule=_limits,
         kind=value_types.NUMBER,
         choices=_SCOPE,
-        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies",
+        numeric=True,
+        units=_kilohertz,
+        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies; of "
+        f"cppc_cpufreq also {_AUTO_SELECT}",
         after=("smt", "cpufreq.governor", "cpufreq.turbo"),
         clamps=True,
     ),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from quiet import cpulist
 from quiet.errors import UsageError
 from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, Skip, moved_away
+from quiet.machine.facts import Facts
 from quiet.targets import registry, systemd, systemd_slice, value_types
 from quiet.targets.cgroup import GROUP, SLICE, group, groups_below
 
@@ -84,6 +85,14 @@ def _version_2(context: RuleContext) -> RuleResult:
     yield DesiredValue(partition, "root" if _balanced(context) else "isolated", creates=True)
     if context.choice == "balanced" and not _balanced(context):
         yield Skip(partition, NOT_BALANCED)
+
+
+def _conflict(facts: Facts) -> str:
+    """Why the kernel says that a partition conflicts with its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
+    here = "tasks are kept off by their affinity"
+    if facts.nohz_full and not facts.boot_isolated:  # from Linux 6.19 on: isolated_cpus_can_update()
+        return f"nohz_full= and the partition together would leave the kernel no housekeeping CPU; {here}"
+    return f"isolated at boot already (isolcpus=domain), and then this kernel makes no partition of it; {here}"
 
 
 def _version_1(context: RuleContext, mount: str) -> RuleResult:
@@ -192,6 +201,7 @@ KNOBS = (
         rule=_slices,
         targets="slice:NAME of every slice at the top, and init.scope",
         after=("smt",),
+        path="AllowedCPUs= of systemd's slices",
         entangled=_in_passing,
         moves="whether the root cgroup passes cpuset on, and before Linux 6.2 the affinity of every task",
     ),
@@ -208,10 +218,9 @@ KNOBS = (
         atomic=True,
         entangled=_every_mask,
         moves="before Linux 6.2 the affinity of every task",
-        verdicts={
-            "conflicts with housekeeping": "isolated at boot already, and then this kernel makes no partition of it; "
-            "tasks are kept off by their affinity"
-        },
+        verdicts={"conflicts with housekeeping": _conflict},
+        kernels="isolated: 6.1 on; from 7.0 on kernel threads and unbound work leave with it",
+        path="/sys/fs/cgroup/quiet.slice/cpuset.cpus.partition",
         refusals={22: "no isolated partitions before Linux 6.1, or another cpuset owns the CPUs"},
         risk="'balanced' spreads the threads of one program over the isolated CPUs, and may also move a single thread "
         "between them",
@@ -227,6 +236,7 @@ KNOBS = (
         targets=f"cgroup:{GROUP}/cpuset.mems (with systemd AllowedMemoryNodes= of {SLICE[1:]})",
         after=("smt", "cpuset"),
         needs="cpuset",
+        path="/sys/fs/cgroup/quiet.slice/cpuset.mems",
         refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?)'},
         risk="a program that needs more memory than these nodes have is killed; it does not get pages of another node",
     ),
@@ -240,6 +250,7 @@ KNOBS = (
         recheck_on="task",
         after=("smt", "cpuset"),
         needs="cpuset",
+        path="/sys/fs/cgroup/cpuset/quiet-housekeeping/tasks",
         clamps=True,  # a task that is just ending stays where it is
         entangled=_every_mask,
         moves="before Linux 6.2 the affinity of every task",
@@ -255,6 +266,8 @@ KNOBS = (
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
         recheck_on="task",
         after=("smt", "slices", "cpuset", "cpuset.members"),
+        kernels="from 7.0 on a partition moves kernel threads by itself",
+        path="sched_setaffinity(2)",
         clamps=True,
         entangled=_elsewhere,
         moves="the affinity of the threads' children, which they inherit",

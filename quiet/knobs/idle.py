@@ -105,6 +105,7 @@ KNOBS = (
         kind=value_types.NUMBER,
         choices=("quiet", "none", "leave"),
         numeric=True,
+        path=f"/dev/{_DEVICE}",
         targets=f"held:{_DEVICE}: /dev/{_DEVICE} kept open by a small process; a number is microseconds",
         after=("smt",),
         refusals={2: "there is no such device file here, as in many containers"},

@@ -91,6 +91,7 @@ KNOBS = (
         doc="staging/static-keys.rst, networking/timestamping.rst",
         rule=_timestamps,
         refusals={95: "a recorded tree has no sockets"},
+        path="SO_TIMESTAMPING of a socket",
         targets=f"held:{TIMESTAMPS}, a socket of a small process that lives as long as the profile",
         risk="every packet that arrives gets a time stamp, also where nobody asked",
     ),
@@ -115,7 +116,8 @@ KNOBS = (
         title="jiffies before RCU Tasks Trace interrupts a running task",
         why="unloading a BPF program interrupts every CPU whose task has not passed through the scheduler by then",
         doc=f"{_PARAMETERS} (rcupdate.rcu_task_ipi_delay)",
-        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it"),
+        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it, as none from Linux 7.0 on"),
+        kernels="until 6.19",
         risk="detaching BPF programs may take that long while a CPU never leaves user space",
     ),
     Knob(
@@ -126,5 +128,6 @@ KNOBS = (
         rule=_suggest,
         choices=("suggest", "leave"),
         targets="none: what is loaded is named with the skips, and stays loaded",
+        path="/sys/module",
     ),
 )

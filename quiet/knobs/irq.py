@@ -65,6 +65,7 @@ KNOBS = (
         rule=_irqs,
         kind=value_types.CPULIST,
         targets="irq:N of every interrupt that may arrive on an isolated CPU",
+        path="/proc/irq/N/smp_affinity_list",
         recheck_on="device",
         after=("smt", "irqbalance", "irq.default", "net.channels"),
         refusals=_REFUSALS,

@@ -93,9 +93,13 @@ KNOBS = (
     Knob(
         name="timer_migration",
         title="timers of isolated CPUs move away",
-        why="with 1, a timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
+        why="with 1, a high-resolution timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
         doc=f"{_SYSCTL} (timer_migration)",
         **one_file(_SYS + "timer_migration", "1"),
+        kernels="from 6.9 on it rules hrtimers only: the timer wheel queues locally, and its timers are pulled by "
+        "whichever CPU is busy (6.9 to 6.18: also an isolated one without nohz_full=)",
+        risk="a sleep or time-out of a program on a tickless CPU expires on another one and comes back as an "
+        "interrupt, so it wakes later",
     ),
     Knob(
         name="watchdog.nmi",
@@ -129,15 +133,18 @@ KNOBS = (
         name="rt_throttling",
         title="real-time throttling",
         why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; from Linux 6.12 on the "
-        "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it",
+        "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it (see "
+        "sched.servers)",
         doc="scheduler/sched-rt-group.rst; for the fair server scheduler/sched-deadline.rst and "
         "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
         **one_file(_SYS + "sched_rt_runtime_us", "-1"),
+        kernels="until 6.11 for real-time tasks; from 6.12 on, without CONFIG_RT_GROUP_SCHED, only admission control",
         refusals={
-            16: "real-time groups have more time reserved",
+            16: "deadline tasks were admitted, or real-time groups have time reserved, that go beyond it",
             22: "real-time groups have more time reserved",
         },
-        risk="with it off, a real-time task that never sleeps can hold a CPU for ever",
+        risk="with it off, a real-time task that never sleeps can hold a CPU for ever; -1 also ends admission control "
+        "of SCHED_DEADLINE, and the old value is refused while tasks admitted meanwhile go beyond it",
     ),
     Knob(
         name="perf.sample_rate",
@@ -177,6 +184,7 @@ KNOBS = (
         rule=lambda context: [DesiredValue("lockup:soft", "0", absent="this kernel has no soft-lockup detector")],
         kind=value_types.NUMBER,
         targets="lockup:soft (/proc/sys/kernel/soft_watchdog)",
+        path="/proc/sys/kernel/soft_watchdog",
         after=("watchdog.nmi", "watchdog.cpus"),
         risk="a CPU that hangs in the kernel is not reported while it lasts",
     ),
@@ -200,6 +208,7 @@ KNOBS = (
         title="sampling of memory errors (KFENCE)",
         why="ten times a second an allocation is guarded; where that is a static key, each time interrupts every CPU",
         doc="dev-tools/kfence.rst (kfence.sample_interval)",
+        kernels="5.12 on; can be switched on again from 5.18 on",
         rule=_sampling,
         kind=value_types.NUMBER,
         targets=f"file:{_KFENCE}sample_interval",

@@ -6,6 +6,7 @@ The engine in quiet/settings/plan.py and apply.py does the rest, alike for every
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypedDict
 
@@ -69,6 +70,7 @@ def housekeeping_mask(context: RuleContext, current: str) -> str:
 
 Trigger = Literal["", "service", "task", "device"]
 RuleResult = Iterable[DesiredValue | Skip]
+Reason = str | Callable[[Facts], str]  # in words, or found out on the host
 Rule = Callable[[RuleContext], RuleResult]
 NOT_HERE = "this kernel does not have it"
 
@@ -92,6 +94,7 @@ class Knob(NamedTuple):
     kind: str = value_types.TEXT
     choices: tuple[str, ...] = ("quiet", "leave")
     numeric: bool = False  # a number in the profile is a value of its own
+    units: Callable[[str], int | None] = lambda text: None  # the number that a text such as "2.4 GHz" in the profile is
     lists: bool = False  # a list in the profile, such as "0-1", is a value of its own
     targets: str = ""  # for `explain`: which targets this knob has
     recheck_on: Trigger = ""  # the event that makes `quiet watch` check it again: a start (service, task), a device
@@ -103,11 +106,25 @@ class Knob(NamedTuple):
     drifts: bool = False  # the kernel changes it by itself: a difference is not somebody's change
     refusals: Mapping[int, str] = {}  # errno -> why the kernel may rightly say no
     # words of the kernel -> the same, where it accepts a write and then shows why it did not take it
-    verdicts: Mapping[str, str] = {}
+    verdicts: Mapping[str, Reason] = {}
     # targets that the kernel changes as a side effect
     entangled: Callable[[RuleContext], Iterable[str]] = lambda context: ()
     moves: str = ""  # what these are, for `explain`
     risk: str = ""
+    kernels: str = ""  # in which releases it exists or does what it says; "" where none from 6.1 on differs
+    path: str = ""  # the kernel's file or call, where no target names it
+    effect: str = ""  # what was measured, with kernel and machine; "" while nothing was
+
+    @property
+    def paths(self) -> str:
+        """What it writes, as the kernel's documents and an administrator name it."""
+        files = (name.rstrip(",;:") for name in re.findall(r"file:(/\S+)", self.targets))
+        return self.path or ", ".join(files) or re.split(r"[,; ]", self.targets)[0]
+
+    @property
+    def effect_seen(self) -> str:
+        """What was measured, in words."""
+        return self.effect or "not measured yet"
 
 
 class FileFields(TypedDict):

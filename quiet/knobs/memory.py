@@ -7,7 +7,7 @@ So the twin is journalled too, and comes back when it was the one in use.
 
 from __future__ import annotations
 
-from quiet.knobs.knob import DesiredValue, Knob, RuleContext, RuleResult, at_least, derived, one_file
+from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, at_least, derived, one_file
 from quiet.targets import value_types
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
@@ -21,6 +21,7 @@ _DEMOTION = "/sys/kernel/mm/numa/demotion_enabled"
 _KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
 _DAMON_MODULES = ("damon_reclaim", "damon_lru_sort", "damon_stat")
 _HOUR = 3_600_000  # milliseconds
+_INTERVAL = at_least(_STAT, _RARELY)
 
 
 def _at_most_on_request(context: RuleContext, current: str) -> str | None:
@@ -28,6 +29,40 @@ def _at_most_on_request(context: RuleContext, current: str) -> str | None:
     if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"
+
+
+def _thp(context: RuleContext) -> RuleResult:
+    """The policy, and that of each size which has one of its own: "inherit" follows the policy (Linux 6.8)."""
+    yield from derived(_THP + "enabled", _at_most_on_request, kind=value_types.CHOICE)["rule"](context)
+    for path, current in _sizes(context, "enabled"):
+        if current == "always" or (current == "madvise" and context.choice == "never"):
+            yield DesiredValue(f"file:{path}", "never" if context.choice == "never" else "madvise")
+
+
+def _shmem(context: RuleContext) -> RuleResult:
+    path = _THP + "shmem_enabled"
+    whole = value_types.plain(value_types.CHOICE, context.text(path) or "")
+    if not whole:
+        yield Skip(f"file:{path}", NOT_HERE)
+    for file, current in ((path, whole), *_sizes(context, "shmem_enabled")):
+        if current in ("always", "within_size", "force") or (current == "advise" and context.choice == "never"):
+            yield DesiredValue(f"file:{file}", "never" if context.choice == "never" else "advise")
+
+
+def _sizes(context: RuleContext, name: str) -> list[tuple[str, str]]:
+    """The files of a name that each size of huge pages has, with their values."""
+    folders = (folder for folder in context.facts.reader.names(_THP) if folder.startswith("hugepages-"))
+    paths = (f"{_THP}{folder}/{name}" for folder in folders)
+    return [(path, value_types.plain(value_types.CHOICE, text)) for path in paths if (text := context.text(path))]
+
+
+def _statistics(context: RuleContext) -> RuleResult:
+    if context.choice == "quiet" and context.facts.release >= (6, 8):
+        yield Skip(
+            f"file:{_STAT}", "this kernel (Linux 6.8 on) leaves isolated CPUs out of it; it would only get stale"
+        )
+    else:
+        yield from _INTERVAL["rule"](context)
 
 
 def _damon(context: RuleContext) -> RuleResult:
@@ -48,8 +83,25 @@ KNOBS = (
         title="transparent huge pages",
         why="with 'always', pages are merged and split behind the work's back; a program can still ask for them",
         doc="admin-guide/mm/transhuge.rst",
-        **derived(_THP + "enabled", _at_most_on_request, kind=value_types.CHOICE),
+        rule=_thp,
+        kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
+        targets=f"file:{_THP}enabled and file:{_THP}hugepages-*kB/enabled, where it is not 'inherit' or quieter",
+        kernels="sizes of their own: 6.8 on",
+        risk="with other pages another program is measured: each miss of the TLB covers 4 KiB instead of 2 MiB",
+    ),
+    Knob(
+        name="thp.shmem",
+        title="transparent huge pages of shared memory and tmpfs",
+        why="as thp, for memory that programs share and for files in tmpfs",
+        doc="admin-guide/mm/transhuge.rst (shmem_enabled)",
+        rule=_shmem,
+        kind=value_types.CHOICE,
+        choices=("quiet", "never", "leave"),
+        targets=f"file:{_THP}shmem_enabled and file:{_THP}hugepages-*kB/shmem_enabled, where it is not 'inherit' or "
+        "quieter; a tmpfs with huge= on its mount has a rule of its own",
+        kernels="sizes of their own: 6.11 on",
+        risk="as thp",
     ),
     Knob(
         name="thp.defrag",
@@ -78,13 +130,19 @@ KNOBS = (
         title="seconds between updates of memory statistics",
         why="each update runs on every CPU that has counters to fold in",
         doc="admin-guide/sysctl/vm.rst (stat_interval)",
-        **at_least(_STAT, _RARELY),
+        rule=_statistics,
+        kind=value_types.NUMBER,
+        numeric=True,
+        targets=f"file:{_STAT}",
+        kernels="until 6.4 for CPUs isolated at boot, until 6.7 for those of a partition: later the kernel leaves them "
+        "out",
     ),
     Knob(
         name="vm.compaction",
         title="compaction in the background",
         why="kcompactd moves pages that nobody asked to move, and whoever uses one then faults or waits",
         doc=f"{_DOC} (compaction_proactiveness)",
+        kernels="5.9 on",
         **one_file(f"{_VM}compaction_proactiveness", "0"),
     ),
     Knob(

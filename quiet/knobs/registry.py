@@ -27,6 +27,7 @@ KNOBS: tuple[Knob, ...] = (
     *services.KNOBS,
     *rivals.KNOBS,
     *smt.KNOBS,
+    *scheduling.BEFORE,
     *cpuset.KNOBS,
     *irq.BEFORE,
     *network.CHANNELS,  # their interrupts are requested with the default mask, and then are to be moved

@@ -207,6 +207,7 @@ KNOBS = (
         why="all CPUs of a cache fill the same ways, so others' work throws out what the measured work has there",
         doc="filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16)",
         rule=_group,
+        path=f"{ROOT}{GROUP}/schemata, cpus_list, mode",
         targets=f"{_MOUNT}, schemata:/RESOURCE, {_TARGET} with its cpus_list, schemata and mode",
         after=("smt", "cpuset"),
         atomic=True,
@@ -216,7 +217,8 @@ KNOBS = (
             16: "resctrl is in use in another way",
         },
         verdicts={"verlap": "others have the same ways of the cache", "exclusive": "another group is exclusive"},
-        risk="all other CPUs of these caches have half of them left",
+        risk="all other CPUs of these caches have half of them left, and the measured work has a cache that no machine "
+        "has",
     ),
     Knob(
         name="resctrl.bandwidth",
@@ -228,6 +230,7 @@ KNOBS = (
         choices=("leave",),
         numeric=True,
         targets="schemata:/MB",
+        path=f"{ROOT}/schemata",
         after=("resctrl",),
         clamps=True,  # the kernel rounds up to a step of the processor
         refusals={22: "less than the processor can do"},

@@ -1,9 +1,12 @@
 """Other programs that tune the host, and would undo or fight what is applied here.
 
-Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), thermald(8), irqbalance(1).
+Sources: tuned(8), power-profiles-daemon, tlp(8), auto-cpufreq, numad(8), thermald(8), irqbalance(1), intel_lpmd(8),
+stalld(8), bpftune(8); Documentation/scheduler/sched-ext.rst.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from quiet.knobs import services
 from quiet.knobs.knob import Knob, RuleContext, RuleResult, Skip
@@ -19,6 +22,19 @@ STOPPED = (
     Service("system76-power.service com.system76.PowerDaemon.service", "sets governors by its own profile, over D-Bus"),
     Service("ananicy.service ananicy-cpp.service", "changes tasks' priorities and cgroups", held="ananicy ananicy-cpp"),
     Service("numad.service", "moves tasks and their memory between nodes", held="numad"),
+    Service(
+        "intel_lpmd.service", "moves tasks to few CPUs and partitions the others, over and over", held="intel_lpmd"
+    ),
+    Service("stalld.service", "gives waiting threads a deadline on the isolated CPUs", held="stalld"),
+    Service(
+        "scx_loader.service scx.service",
+        "loads a scheduler of sched_ext: with one the tick of a nohz_full CPU goes on",
+        held="scx_loader",
+    ),
+    Service("asusd.service", "sets the platform profile and the energy preference of laptops", held="asusd"),
+    Service("tccd.service", "sets governors and the energy preference of laptops", held="tccd"),
+    Service("nbfc_service.service", "drives fans by tables of its own", held="nbfc_service"),
+    Service("bpftune.service", "changes network sysctls by what it observes", held="bpftune"),
     Service("gamemoded.service", "sets governors and priorities for games, over D-Bus", held="gamemoded"),
 )
 # They have ended when they count as active, and their stop commands would write settings of their own.
@@ -26,7 +42,20 @@ ONCE = ("tlp.service", "cpupower.service", "cpufrequtils.service", "ktune.servic
 _IRQBALANCE = (Service("irqbalance.service", "moves interrupts back every ten seconds", held="irqbalance"),)
 _THERMALD = (Service("thermald.service", "lowers frequencies before the processor does", held="thermald"),)
 _LEFT = "a rival that runs: with it this profile is not applied"
+_SCHED_EXT = "/sys/kernel/sched_ext"
 _ONCE = "it has set what it sets, and only comes back on an event"
+
+
+def _loaded(context: RuleContext) -> Iterator[Skip]:
+    """A scheduler of sched_ext that none of the units stands for: only who loaded it can end it."""
+    reader = context.facts.reader
+    units = ("scx.service", "scx_loader.service")
+    if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):
+        name = reader.text(f"{_SCHED_EXT}/root/ops") or "a scheduler"
+        reason = (
+            f"{name} of sched_ext is loaded, with which nohz_full CPUs keep their tick: end the program that loaded it"
+        )
+        yield Skip(f"file:{_SCHED_EXT}/state", reason)
 
 
 def running(facts: Facts) -> list[str]:
@@ -45,6 +74,7 @@ def _once(facts: Facts) -> list[str]:
 
 
 def _rivals(context: RuleContext) -> RuleResult:
+    yield from _loaded(context)
     if context.choice == "refuse":
         yield from (Skip(f"unit:{name}", _LEFT) for name in running(context.facts))
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from quiet.knobs.knob import NOT_HERE, DesiredValue, Knob, RuleContext, RuleResult, Skip, derived, one_file
 from quiet.targets import value_types
+from quiet.targets.cgroup import GROUP, SLICE, group
 
 _SYS = "/proc/sys/kernel/"
 _SYSCTL = "admin-guide/sysctl/kernel.rst"
@@ -17,6 +18,8 @@ _HYPERVISORS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")  # read witho
 _PMUS = "/sys/bus/event_source/devices"
 _MUX = "perf_event_mux_interval_ms"
 _THREADS = ("ksoftirqd", "rcuc", "ktimers")
+_SERVERS = "/sys/kernel/debug/sched"
+_BOOKED = "the kernel's account of deadline bandwidth forbids it: tasks have it, or the CPUs are isolated already"
 
 
 def _clocksource(context: RuleContext) -> RuleResult:
@@ -55,6 +58,27 @@ def _multiplexing(context: RuleContext) -> RuleResult:
             yield DesiredValue(f"file:{path}", "1000", current=current)
 
 
+def _servers(context: RuleContext) -> RuleResult:
+    for cpu in sorted(context.cpus.isolated):
+        target = f"file:{_SERVERS}/fair_server/cpu{cpu}/runtime"
+        yield DesiredValue(
+            target, "0", absent="before Linux 6.12, or debugfs is not mounted, locked down or only root's"
+        )
+        extensible = f"{_SERVERS}/ext_server/cpu{cpu}/runtime"
+        if context.text(extensible) is not None:
+            yield DesiredValue(f"file:{extensible}", "0", "sched_ext's tasks have such a server too")
+
+
+def _pressure(context: RuleContext) -> RuleResult:
+    target = f"cgroup:{group(context.facts.reader)}/cgroup.pressure"
+    if context.facts.cgroup[0] != 2:
+        yield Skip(target, "only cgroup v2 accounts pressure for each group")
+    elif not context.facts.reader.exists("/proc/pressure"):
+        yield Skip(target, "this kernel accounts no pressure (CONFIG_PSI, psi=0)")
+    else:
+        yield DesiredValue(target, "0", creates=True)
+
+
 def _priority(context: RuleContext) -> RuleResult:
     names = {f"{name}/{cpu}" for name in _THREADS for cpu in context.cpus.isolated}
     threads = [task for task in context.facts.tasks if task.kernel and task.comm in names]
@@ -63,6 +87,29 @@ def _priority(context: RuleContext) -> RuleResult:
     if not threads:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
+
+# Ahead of the partition: on 6.12 a write after it was made changed nothing. The account of deadline bandwidth of such a
+# partition lacks that of its CPUs' servers (dl_server_apply_params, __dl_overflow: from the source).
+BEFORE = (
+    Knob(
+        name="sched.servers",
+        title="time kept for ordinary tasks beside a real-time one",
+        why="the fair server's timer is armed on a CPU with ordinary tasks, and takes 50 ms of a second from a "
+        "real-time one",
+        doc="scheduler/sched-deadline.rst (fair server); kernel/sched/debug.c (debugfs)",
+        rule=_servers,
+        kind=value_types.NUMBER,
+        targets=f"file:{_SERVERS}/fair_server/cpuN/runtime and file:{_SERVERS}/ext_server/cpuN/runtime of the isolated "
+        "CPUs",
+        after=("smt",),
+        kernels="6.12 on; ext_server: 7.0 on",
+        effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
+        "knob",
+        refusals={1: "locked down: nobody may write to debugfs", 16: _BOOKED},
+        risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is no stable interface, "
+        "and some kernels of 2025 warn at the write",
+    ),
+)
 
 KNOBS = (
     Knob(
@@ -129,6 +176,7 @@ KNOBS = (
         title="accounting of each task's waiting times",
         why="it costs time whenever a task waits",
         doc=f"{_SYSCTL} (task_delayacct), accounting/delay-accounting.rst",
+        kernels="5.14 on",
         **one_file(_SYS + "task_delayacct", "0"),
     ),
     Knob(
@@ -146,6 +194,21 @@ KNOBS = (
         **one_file(_SYS + "stack_tracer_enabled", "0"),
     ),
     Knob(
+        name="accounting.pressure",
+        title="pressure accounting of the measured work's groups",
+        why="each switch between its tasks updates the shares of time that the group waited, one update for each level",
+        doc="admin-guide/cgroup-v2.rst (cgroup.pressure), accounting/psi.rst",
+        rule=_pressure,
+        kind=value_types.NUMBER,
+        targets=f"cgroup:{SLICE}/cgroup.pressure (without systemd cgroup:{GROUP}), and the file of each run's group",
+        after=("smt", "cpuset"),
+        needs="cpuset",
+        kernels="6.1 on",
+        path="/sys/fs/cgroup/quiet.slice/cgroup.pressure",
+        refusals={2: 'before Linux 6.1, or there is no such cgroup (the knob cpuset is "leave"?)'},
+        risk="the host's own figures go on (only psi=0 at boot ends them); whoever watches the group's sees nothing",
+    ),
+    Knob(
         name="kthreads.priority",
         title="real-time priority of the isolated CPUs' softirq, RCU and timer threads",
         why="when the measured work is real-time itself, these threads must have a higher priority or never run",
@@ -154,6 +217,7 @@ KNOBS = (
         choices=("leave",),
         numeric=True,
         targets="sched:TID of ksoftirqd/N, rcuc/N and ktimers/N of the isolated CPUs",
+        path="sched_setscheduler(2)",
         after=("smt", "rt_throttling"),
         refusals={22: "real-time priorities are 1 to 99", 3: "ended meanwhile"},
         risk="with ordinary work they interrupt it sooner than they would",

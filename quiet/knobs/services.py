@@ -28,13 +28,8 @@ class Service(NamedTuple):
     held: str = ""
 
 
+# Jobs of packages, firmware, scrubbers and indexers: nobody waits for them, and they start again after the restore.
 QUIET = (
-    Service(
-        "anacron.timer anacron.service cron.service crond.service cronie.service fcron.service bcron.service",
-        "starts jobs of users and packages at full minutes",
-        held="cron crond fcron anacron",
-    ),
-    Service("atd.service", "starts jobs when they are due", held="atd"),
     Service(
         "apt-daily.timer apt-daily-upgrade.timer",
         "looks for packages, downloads and installs them at any time of the day",
@@ -70,6 +65,15 @@ QUIET = (
         "fstrim.service e2scrub_all.service xfs_scrub_all.service mdcheck_start.service mdcheck_continue.service "
         "raid-check.service btrfs-scrub.service btrfs-balance.service btrfs-defrag.service btrfs-trim.service",
     ),
+)
+# What users of the host notice: their own scheduled jobs, printing, Bluetooth, reports and monitoring.
+ALL = (
+    Service(
+        "anacron.timer anacron.service cron.service crond.service cronie.service fcron.service bcron.service",
+        "starts jobs of users and packages at full minutes",
+        held="cron crond fcron anacron",
+    ),
+    Service("atd.service", "starts jobs when they are due", held="atd"),
     Service(
         "logrotate.timer systemd-tmpfiles-clean.timer dpkg-db-backup.timer shadow.timer unbound-anchor.timer",
         "tidies up once a day",
@@ -81,14 +85,23 @@ QUIET = (
         "fetches news or sends reports",
         "motd-news.service update-notifier-download.service update-notifier-motd.service ua-timer.service",
     ),
+    Service(
+        "transactional-update.timer bootc-fetch-apply-updates.timer rpm-ostreed-automatic.timer zincati.service",
+        "fetches a new version of the whole system, and may reboot into it",
+        "transactional-update.service bootc-fetch-apply-updates.service rpm-ostreed-automatic.service",
+    ),
+    Service(
+        "snapper-timeline.timer snapper-cleanup.timer",
+        "takes and removes snapshots of file systems",
+        "snapper-timeline.service snapper-cleanup.service",
+    ),
+    Service("esm-cache.service apt-news.service", "looks for packages' news whenever apt is used"),
     Service("smartd.service smartmontools.service", "asks every disk for its health each half hour", held="smartd"),
     Service(
         "sysstat-collect.timer sysstat-summary.timer sysstat-rotate.timer",
         "collects figures of the whole host every ten minutes",
     ),
     Service("ksmtuned.service", "switches the merging of equal pages on again", held="ksmtuned"),
-)
-ALL = (
     Service(
         "cups.path cups.socket cups.service cups-browsed.service", "looks for printers; nobody can print meanwhile"
     ),
@@ -106,10 +119,22 @@ ALL = (
         "collects figures of the whole host every few seconds; whoever watches this host sees a gap",
         held="netdata telegraf collectd munin-node node_exporter",
     ),
+    Service(
+        "rasdaemon.service",
+        "keeps trace events of the kernel on; errors of the hardware are not recorded meanwhile",
+        held="rasdaemon",
+    ),
+    Service(
+        "walinuxagent.service waagent.service google-guest-agent.service google-guest-agent-manager.service "
+        "google-osconfig-agent.service",
+        "asks the cloud's servers every few seconds; the cloud's console does not reach this host meanwhile",
+    ),
 )
 # What is critical or runs other people's work: the reason, and the beginnings of the names.
 NEVER = {
-    "it is how you get in": "ssh dropbear getty serial-getty tailscaled wg-quick openvpn",
+    "it is how you get in": (
+        "ssh dropbear getty serial-getty tailscaled wg-quick openvpn amazon-ssm-agent snap.amazon-ssm-agent"
+    ),
     "everything else needs it": "dbus",
     "a part of systemd itself": "systemd-",
     "the first process": "init.scope",
@@ -223,12 +248,13 @@ KNOBS = (
         rule=_services,
         kind=value_types.UNIT,
         choices=("quiet", "all", "leave"),
-        targets="unit:NAME of every known background service and timer (with all also what users notice: printing, "
-        "Bluetooth, monitoring), and those of the profile's services.stop without services.keep; "
-        "process:PID where systemd is not the init",
+        targets="unit:NAME of every known timer and service for packages, firmware, scrubbing and indexing (with all "
+        "also what users notice: cron, at, printing, Bluetooth, monitoring), and those of the profile's services.stop "
+        "without services.keep; process:PID where systemd is not the init",
         recheck_on="service",
         refusals=REFUSALS,
         restore_last=True,
-        risk="Scheduled jobs do not run meanwhile; timers that are due start right after the restore.",
+        risk="package updates wait until the restore, and timers that are due start right after it; with all also "
+        "every cron and at job of every user",
     ),
 )

@@ -65,6 +65,7 @@ KNOBS = (
         rule=_cgroup,
         targets=f"cgroup:{GROUP}/memory.swap.max (with systemd MemorySwapMax= of {SLICE[1:]}), "
         "and cgroup:/+memory for it",
+        path="/sys/fs/cgroup/quiet.slice/memory.swap.max",
         after=("smt", "cpuset"),
         atomic=True,
         needs="cpuset",
@@ -85,6 +86,7 @@ KNOBS = (
         rule=_devices,
         choices=("off", "leave"),
         targets="swap:PATH of every line of /proc/swaps",
+        path="swapoff(2), swapon(2) of /proc/swaps",
         refusals={12: "what is swapped out does not fit into memory", 22: "it was taken away meanwhile"},
         risk="everything swapped out comes back into memory first, and what then does not fit gets killed; "
         "options of swapon other than the priority (discard) are not put back",

@@ -31,6 +31,8 @@ KNOBS = (
         rule=_workqueues,
         kind=value_types.CPUMASK,
         targets="workqueue:global and workqueue:NAME; read from cpumask_requested where the kernel has it",
+        path="/sys/devices/virtual/workqueue/cpumask, /sys/devices/virtual/workqueue/NAME/cpumask",
+        kernels="from 7.0 on a partition changes the first by itself",
         after=("smt", "cpuset"),
     ),
     Knob(
@@ -38,6 +40,7 @@ KNOBS = (
         title="how near to its caller unbound work runs",
         why="'cpu' or 'smt' keeps it on the core that queued it, 'system' lets it run on any housekeeping CPU",
         doc="core-api/workqueue.rst (affinity scopes)",
+        kernels="6.6 on",
         **one_file(_SCOPE, "cache", kind=value_types.TEXT),
         choices=("cpu", "smt", "cache", "numa", "system", "leave"),
     ),

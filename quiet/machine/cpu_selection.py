@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quiet import cpulist
 from quiet.cpulist import CpuSet
 from quiet.errors import Refused, UsageError
+from quiet.machine import sharing
 from quiet.machine.facts import CPU, Facts
 
 # smt/control says so where SMT cannot be switched off, or is off already (ABI sysfs-devices-system-cpu)
@@ -85,9 +86,10 @@ def _leaving(facts: Facts) -> CpuSet:
 
 
 def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) -> tuple[CpuSet, str]:
-    boot = facts.boot_isolated - reserved - leaving
+    chosen_at_boot, parameter = facts.boot_chosen
+    boot = chosen_at_boot - reserved - leaving
     if boot and facts.online - boot:
-        return boot, "isolated at boot (isolcpus)"
+        return boot, f"isolated at boot ({parameter})"
     first = min(facts.online)
     cores = [core for core in facts.cores if first not in core and not core & reserved and not core <= leaving]
     if not cores:
@@ -98,11 +100,21 @@ def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) 
     fast = [core for core in cores if not core & facts.slow_cpus] or cores
     node, local = _best_node(facts, fast)
     count = min(max_cores, len(local), max(1, len(facts.cores) // 2))
-    chosen = sorted(local, key=min)[-count:]
+    migrators = sharing.timer_migrators(facts)
+    calm = [core for core in local if not core & migrators]
+    levels = sharing.shared(facts, frozenset().union(*local))
+    chosen = sharing.whole_first(calm if len(calm) >= count else local, count, levels)
+    isolated = frozenset[int]().union(*chosen)
     place = f"on NUMA node {node}" if len(facts.nodes) > 1 else "on the only NUMA node"
     kind = " of the faster kind" if facts.slow_cpus and fast is not cores else ""
     noun = "core" if count == 1 else "cores"
-    return frozenset().union(*chosen), f"{count} whole physical {noun}{kind} {place}, away from CPU {first}"
+    why = [f"{count} whole physical {noun}{kind} {place}, away from CPU {first}", *sharing.beside(isolated, levels)]
+    if pulling := isolated & migrators:
+        why.append(f"CPU {cpulist.format(pulling)} may run others' timers without nohz_full= (Linux 6.9 to 6.18)")
+    far = {other: names for other, names in sharing.device_nodes(facts).items() if other != node}
+    if len(facts.nodes) > 1:
+        why += [f"{', '.join(names)} on node {other}" for other, names in sorted(far.items())]
+    return isolated, "; ".join(why)
 
 
 def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:

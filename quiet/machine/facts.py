@@ -5,6 +5,8 @@ Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputo
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
@@ -83,9 +85,34 @@ class Facts:
         return self._list(f"{CPU}/nohz_full") or frozenset()
 
     @cached_property
+    def boot_chosen(self) -> tuple[CpuSet, str]:
+        """The CPUs that the kernel command line keeps work off, and by which parameter; (empty, "") without.
+
+        A list with the flag `domain` is the most deliberate choice, then isolcpus= with other flags, then nohz_full=.
+        """
+        if self.boot_isolated:
+            return self.boot_isolated, "isolcpus"
+        listed: CpuSet = frozenset()
+        for word in self.command_line.split():
+            name, _, value = word.partition("=")
+            for part in value.split(",") if name == "isolcpus" else ():
+                with contextlib.suppress(UsageError):  # a flag such as managed_irq
+                    listed |= cpulist.parse(part.replace("N", str(max(self.possible))))
+        if listed & self.online:
+            return listed & self.online, "isolcpus"
+        tickless = self.nohz_full & self.online
+        return tickless, "nohz_full" if tickless else ""
+
+    @cached_property
     def command_line(self) -> str:
         """The running kernel's command line."""
         return self.reader.text("/proc/cmdline") or ""
+
+    @cached_property
+    def release(self) -> tuple[int, int]:
+        """The kernel's version, (6, 12); (0, 0) when it is not known."""
+        found = re.match(r"(\d+)\.(\d+)", self.reader.text("/proc/sys/kernel/osrelease") or "")
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @cached_property
     def cores(self) -> tuple[CpuSet, ...]:

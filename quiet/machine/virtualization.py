@@ -140,14 +140,16 @@ def performance_counters(facts: Facts) -> list[str]:
 
 
 def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
-    """How often each CPU, or its package, was slowed down for heat since the boot; without those that do not count.
+    """How often each CPU, or its package, was slowed down for heat since the boot, or met its power limit (counted with
+    the boot parameter int_pln_enable only); without those that do not count, as AMD's.
 
     Source: arch/x86 therm_throt.c, the counters under cpuN/thermal_throttle.
     """
     counts = {}
     for cpu in sorted(cpus):
         base = f"{CPU}/cpu{cpu}/thermal_throttle"
-        texts = [reader.text(f"{base}/{part}_throttle_count") or "" for part in ("core", "package")]
+        parts = [f"{part}_{what}_count" for part in ("core", "package") for what in ("throttle", "power_limit")]
+        texts = [reader.text(f"{base}/{part}") or "" for part in parts]
         if any(texts):
             counts[cpu] = sum(int(text) for text in texts if text.isdecimal())
     return counts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import cffi
 
-HEADERS = [Path("quiet/noise/c", name).read_text(encoding="utf-8") for name in ("detector.h", "chain.h")]
+HEADERS = [Path("quiet/noise/c", name).read_text(encoding="utf-8") for name in ("detector.h", "chain.h", "wake.h")]
 
 ffibuilder = cffi.FFI()
 for header in HEADERS:
@@ -14,8 +14,8 @@ for header in HEADERS:
     ffibuilder.cdef("".join(lines))
 ffibuilder.set_source(
     "quiet.noise._noise",
-    '#include "detector.h"\n#include "chain.h"\n',
-    sources=["quiet/noise/c/detector.c", "quiet/noise/c/chain.c"],
+    '#include "detector.h"\n#include "chain.h"\n#include "wake.h"\n',
+    sources=["quiet/noise/c/detector.c", "quiet/noise/c/chain.c", "quiet/noise/c/wake.c"],
     include_dirs=["quiet/noise/c"],
     extra_compile_args=["-O2", "-g", "-Wall", "-falign-functions=64"],
 )

@@ -5,8 +5,9 @@ The rules, for a gap and the outermost frames in it:
 1. What a frame took is its own. What lies in the gap beside the frames is the way into the kernel and out of it, and
    the tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and
    FAR_NS): then what is more than usual was spent outside of this kernel.
-2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing of this kernel ran, so the
-   hypervisor or the firmware did. A shorter one is a stall of the processor itself.
+2. A gap of STALL_NS and more without any frame, where the trace is whole: nothing that the kernel traces ran. In a
+   virtual machine the hypervisor did; else it is firmware only if the processor counted an SMI (name_smis). A shorter
+   gap is a stall of the processor itself.
 3. An interrupt or softirq that took far longer than such ones otherwise do (Pauses), in a virtual machine: the
    hypervisor took the CPU while it ran. What is usual stays with it; the rest is the host's, who has it in `by`.
 4. Where the trace is not whole, a gap without a frame stays unattributed.
@@ -20,14 +21,18 @@ from itertools import chain
 from statistics import median
 from typing import NamedTuple
 
-from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, SOFTIRQ, TIMER, VECTOR, Frame, Share, shares
+from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, PULLED, SOFTIRQ, TIMER, VECTOR, Frame, Share, shares
 
 FAR, FAR_NS = 8, 2_000
 STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
-HYPERVISOR, FIRMWARE = "hypervisor", "firmware"  # the names of HOST
+# The names of HOST. A gap that no event explains is OUTSIDE until the processor's count of SMIs is known (name_smis).
+HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
+# Of a wake-up (wake/anatomy.py), beside what runs on a CPU: the way out of an idle state, a timer interrupt that had to
+# wait, one that another CPU took, the scheduler's own work, and the way back to user space.
+IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
-HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, CALL})
+HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
 OTHERS = 20  # fewer do not show what is usual
 QUANTILE = 0.9  # of all of a name: what is longer now and then is the handler's own, and so few pauses do not move it
 PAUSE_FAR = 100  # a handler that has more to do than usual seldom has so many times as much
@@ -203,7 +208,29 @@ def _outside(gap: Gap, explained: bool, ticks: Callable[[float], int], whole_unt
         return Cause(UNKNOWN, "after the trace's end")
     if not explained and gap.length < ticks(STALL_NS):
         return Cause(STALL, "processor stall")
-    return Cause(HOST, HYPERVISOR if virtual else FIRMWARE)
+    return Cause(HOST, HYPERVISOR if virtual else OUTSIDE)
+
+
+def name_smis(done: Account, counted: int | None) -> None:
+    """Name what is OUTSIDE by the SMIs that the processor counted meanwhile; None: not known, and nothing is renamed.
+
+    As many gaps as SMIs were counted, the longest, are FIRMWARE's. The others are no SMI's.
+    """
+    outside = Cause(HOST, OUTSIDE)
+    if counted is None or outside not in done.totals:
+        return
+    found = [(took, at) for at, each in enumerate(done.explained) for cause, took in each.parts if cause == outside]
+    smis = {at for _, at in sorted(found, reverse=True)[:counted]}
+    named = {True: Cause(HOST, FIRMWARE), False: Cause(HOST, NOT_SMI)}
+    for took, at in found:
+        cause = named[at in smis]
+        done.explained[at].parts = [(cause, took) if part[0] == outside else part for part in done.explained[at].parts]
+        total = done.totals.setdefault(cause, Total())
+        total.count += 1
+        total.gaps += 1
+        total.total += took
+        total.longest = max(total.longest, took)
+    del done.totals[outside]
 
 
 def _overlap(gap: Gap, frame: Frame) -> int:

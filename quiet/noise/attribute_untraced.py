@@ -4,7 +4,7 @@
   two, and nothing else does. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
 - The detector looks at its own context switches and page faults after each longer gap: these are that gap's.
 - Whatever else of the kernel comes to a CPU is an interrupt, and the kernel counts each. When more gaps are left than
-  interrupts were counted, the kernel was not what took the CPU in the others: the hypervisor or the firmware was.
+  interrupts were counted, no interrupt took the CPU in the others: the hypervisor, the firmware or an exception did.
 - No interrupt takes much less than one of the detector's own making did; a shorter gap is none.
 """
 
@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quiet.noise.attribute import (
-    FIRMWARE,
     HOST,
     HYPERVISOR,
+    OUTSIDE,
     STALL,
     STALL_NS,
     UNKNOWN,
@@ -109,7 +109,7 @@ def _unlike(gap: Gap, interruption: float) -> float:
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
     """A cause for each gap, as far as the evidence goes."""
-    outside = Cause(HOST, HYPERVISOR if known.virtual else FIRMWARE)
+    outside = Cause(HOST, HYPERVISOR if known.virtual else OUTSIDE)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:
         if gap.flags & SWITCHED:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
+PULLED = "pulled timer"  # of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
 # Whose own time is that of what is in it. A function that another frame calls on its own CPU is not what that is for.
@@ -25,12 +26,15 @@ CARRIED = {
 }
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 NOTE = "note"  # nothing that ran, but good to know
+PULL = "pull"  # the softirq that is open begins with the timers of another CPU
+OWN_TIMERS = -1
 
 
 class TraceEvent(NamedTuple):
     """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the task that it happened in.
 
-    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind.
+    SWITCH: `pid` is left for the task `other` with this `name`. `key` distinguishes frames of one kind;
+    of PULL it is the other CPU.
     """
 
     time: int
@@ -54,6 +58,7 @@ class Frame:
     key: int = 0
     inner: list[Frame] = field(default_factory=list)
     again: bool = False  # the rest of one that was counted before it was interrupted by another task
+    pulled: int = OWN_TIMERS  # a timer, or a softirq that runs timers: the CPU that these were queued on
 
     @property
     def length(self) -> int:
@@ -83,6 +88,8 @@ class CallStack:
         """The next event."""
         if event.action == BEGIN:
             frame = Frame(event.kind, event.name, event.time, pid=event.pid, key=event.key)
+            if event.kind == TIMER and self.open and self.open[-1].kind == SOFTIRQ:
+                frame.pulled = self.open[-1].pulled
             if event.kind == WORK:
                 self._works[event.pid] = frame
             self.open.append(frame)
@@ -90,6 +97,9 @@ class CallStack:
             if event.kind == WORK:
                 self._works.pop(event.pid, None)
             self._end(event)
+        elif event.action == PULL:
+            if self.open and self.open[-1].kind == SOFTIRQ:
+                self.open[-1].pulled = event.key
         elif event.action == SWITCH:
             self._switch(event)
         elif event.action == POINT and (
@@ -157,6 +167,7 @@ class Share:
     net: int
     count: int
     pid: int
+    pulled: int = OWN_TIMERS  # as in Frame
 
 
 def shares(frame: Frame) -> list[Share]:
@@ -171,7 +182,8 @@ def shares(frame: Frame) -> list[Share]:
     if first is not None:
         first.net += frame.net
         return [first, *(share for share in out if share is not first)]
-    return [Share(frame.kind, frame.name, frame.begin, frame.net, 0 if frame.again else 1, frame.pid), *out]
+    count = 0 if frame.again else 1
+    return [Share(frame.kind, frame.name, frame.begin, frame.net, count, frame.pid, frame.pulled), *out]
 
 
 def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:

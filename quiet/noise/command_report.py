@@ -153,7 +153,7 @@ def lines(report: CommandReport) -> Iterator[str]:
         yield f"the hypervisor says that it took {show(report.steal_ns)} of the CPUs used"
     for cpu, times in report.throttled.items():
         if times:
-            yield f"CPU {cpu} was slowed down for heat, by its counter {times}"
+            yield f"CPU {cpu} was slowed down {times} times for heat or a power limit"
     yield from report.limits
 
 

@@ -1,4 +1,4 @@
-"""What the kernel counts by itself: interrupts and softirqs by line and CPU, stolen time, firmware interruptions.
+"""What the kernel counts by itself: interrupts and softirqs by line and CPU, stolen time.
 
 Each line of /proc/interrupts is compared with the interrupts traced.
 
@@ -9,7 +9,6 @@ from when to when it lasted, in the detector's ticks.
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.noise.call_nesting import IRQ, VECTOR, Frame, outer_and_inner
 
-MSR_SMI_COUNT = 0x34  # Intel SDM volume 4, "MSR_SMI_COUNT"; AMD has none
 # Lines of /proc/interrupts that count something that another line counts too, or no interrupt at all.
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
 TIMERS = ("arch_timer",)  # what stands for LOC where the timer is a numbered interrupt (arm64)
@@ -47,7 +45,6 @@ class Counters:
     interrupts: dict[int, dict[str, int]]
     softirqs: dict[int, dict[str, int]]
     stolen: dict[int, int]  # USER_HZ, per CPU
-    firmware: dict[int, int]  # SMI count per CPU, where it can be read
 
 
 def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
@@ -66,11 +63,15 @@ def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
         numbers = words[: len(cpus)]
         if len(numbers) < len(cpus) or not all(word.isdecimal() for word in numbers):
             continue  # ERR and MIS are counted for the machine, not for a CPU
-        text = words[len(cpus)].strip() if len(words) > len(cpus) else ""
-        lines[label] = re.split(r"\s{2,}", text)[-1]
+        lines[label] = purpose(words[len(cpus)] if len(words) > len(cpus) else "")
         for cpu, word in zip(cpus, numbers, strict=True):
             counts[cpu][label] = int(word)
     return lines, counts
+
+
+def purpose(text: str) -> str:
+    """What a line is for, of what follows its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
+    return re.split(r"\s{2,}", text.strip())[-1]
 
 
 def stolen(text: str) -> dict[int, int]:
@@ -79,17 +80,10 @@ def stolen(text: str) -> dict[int, int]:
     return {int(name[3:]): ticks[STEAL] for name, ticks in rows if name != "cpu" and len(ticks) > STEAL}
 
 
-def firmware(reader: Reader, cpus: CpuSet) -> dict[int, int]:
-    """SMI counts, of the CPUs whose MSRs can be read (Intel, root, the msr module loaded)."""
-    registers = {cpu: reader.at(f"/dev/cpu/{cpu}/msr", MSR_SMI_COUNT, 8) for cpu in cpus}
-    return {cpu: struct.unpack("<Q", raw)[0] for cpu, raw in registers.items() if raw is not None}
-
-
 def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
     """Read all of them for these CPUs; the interrupts in the middle, closely timed."""
     soft = interrupts(reader.text("/proc/softirqs") or "")[1]
     away = stolen(reader.text("/proc/stat") or "")
-    smi = firmware(reader, cpus)
     begin = now()
     text = reader.text("/proc/interrupts") or ""
     end = now()
@@ -98,7 +92,7 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
     def ours(table: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         return {cpu: table.get(cpu, {}) for cpu in cpus}
 
-    return Counters(begin, end, lines, ours(counts), ours(soft), {c: away[c] for c in cpus if c in away}, smi)
+    return Counters(begin, end, lines, ours(counts), ours(soft), {c: away[c] for c in cpus if c in away})
 
 
 @dataclass(frozen=True, slots=True)

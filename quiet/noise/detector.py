@@ -12,7 +12,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from statistics import median
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from quiet.errors import QuietError, Refused, UsageError
 from quiet.machine import affinity
@@ -283,7 +283,20 @@ def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[De
 Tick = Callable[[float], bool]
 
 
-def wait(detectors: Sequence[Detector], seconds: float, tick: Tick) -> None:
+class Startable(Protocol):
+    """What wait() starts and waits for: a Detector, or a sleeping thread."""
+
+    def go(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End early."""
+
+    def running(self) -> bool:
+        """Whether it has not ended."""
+
+
+def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
     """Start them and wait until all have ended. `tick` is called now and then with the seconds passed; True ends it.
 
     An exception in it (a signal's) ends the watching early too, and is raised when all have ended.

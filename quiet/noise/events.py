@@ -1,7 +1,8 @@
 """Which of the kernel's events are asked for, and what each means for the frames (see call_nesting.py).
 
 Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. What a kernel does not
-have is left out: csd:* came with Linux 6.4 as ipi:ipi_send_cpu did, irq_vectors:* is for x86, ipi:ipi_entry for arm.
+have is left out: csd:* came with Linux 6.4 as ipi:ipi_send_cpu did, timer_migration:* with 6.9, irq_vectors:* is for
+x86, ipi:ipi_entry for arm.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from quiet.noise.call_nesting import (
     NMI,
     NOTE,
     POINT,
+    PULL,
     SOFTIRQ,
     SWITCH,
     THREAD,
@@ -38,7 +40,8 @@ TICK_KEPT = "tick kept"
 TICK_NEEDED = {
     1: "a task's CPU timer or limit needs it",
     2: "a perf event needs it",
-    4: "the scheduler needs it (more than one task here, or one with a deadline)",
+    4: "the scheduler needs it (more than one task or SCHED_RR task here, a deadline task, from Linux 6.6 on a "
+    "cgroup's CPU limit (cpu.max), from 6.12 on a sched_ext scheduler)",
     8: "the kernel's clock is not stable",
     16: "RCU needs it",
     32: "an expedited RCU grace period needs it",
@@ -107,6 +110,11 @@ def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | N
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 
+def _pull(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent:
+    """This CPU begins with the timers of the CPU that the event names; the timers' own events follow."""
+    return TraceEvent(time, PULL, SOFTIRQ, "", pid, _number(values[0]))
+
+
 def _tick_stop(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
     if values[0] != 0:
         return None
@@ -124,6 +132,7 @@ ON_THE_CPU = (
     EventType("timer", "hrtimer_expire_exit", ("hrtimer",), _frame(END, HRTIMER)),
     EventType("timer", "timer_expire_entry", ("timer", "function"), _frame(BEGIN, TIMER, _called)),
     EventType("timer", "timer_expire_exit", ("timer",), _frame(END, TIMER)),
+    EventType("timer_migration", "tmigr_handle_remote_cpu", ("cpu",), _pull),
     EventType("workqueue", "workqueue_execute_start", ("work", "function"), _frame(BEGIN, WORK, _called)),
     EventType("workqueue", "workqueue_execute_end", ("work",), _frame(END, WORK)),
     EventType("csd", "csd_function_entry", ("csd", "func"), _frame(BEGIN, CALL, _called)),

@@ -235,7 +235,8 @@ def _clipped(frame: Frame, start: int, stop: int) -> Frame:
         return frame
     inner = [_clipped(each, start, stop) for each in frame.inner if each.begin <= stop and each.end >= start]
     begin, end = max(frame.begin, start), min(frame.end, stop)
-    return Frame(frame.kind, frame.name, begin, end, frame.pid, frame.key, inner, frame.again or frame.begin < start)
+    again = frame.again or frame.begin < start
+    return Frame(frame.kind, frame.name, begin, end, frame.pid, frame.key, inner, again, frame.pulled)
 
 
 def _label(frame: Frame) -> str:

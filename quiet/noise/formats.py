@@ -114,6 +114,11 @@ def used(page: bytes) -> int:
     return _HEADER.size + int(_HEADER.unpack_from(page)[1] & ~_FLAGS & 0xFFFFFFFF)
 
 
+def stamp(page: bytes) -> int:
+    """The time stamp at which a page begins."""
+    return int(_HEADER.unpack_from(page)[0])
+
+
 def records(page: bytes) -> Iterator[tuple[int, int, int]]:
     """(time stamp, offset, length) of each event's data in a page."""
     stamp, commit = _HEADER.unpack_from(page)

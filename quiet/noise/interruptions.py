@@ -69,7 +69,7 @@ class Interruptions:
     """What interrupted a command on the observed CPUs while it ran there, the costliest cause first.
 
     `total_ns` and `pct` are of what has a length: by counts, interrupts have none. `throttled`: how often each CPU was
-    slowed down for heat, where it counts that; `steal_ns`: what a hypervisor took of the CPUs used.
+    slowed down for heat or a power limit, where it counts that; `steal_ns`: what a hypervisor took of the CPUs used.
     """
 
     method: str

@@ -18,9 +18,12 @@ def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
         name, _, value = word.partition("=")
         if name == "rcu_nocbs":
             with contextlib.suppress(UsageError):
-                names |= {name} if value == "all" or cpu in cpulist.parse(value) else set()
-        elif word == "tsc=nowatchdog":
+                last = str(max(facts.possible, default=0))  # "N" is the last CPU (kernel-parameters.rst, "cpu lists")
+                names |= {name} if value == "all" or cpu in cpulist.parse(value.replace("N", last)) else set()
+        elif word in ("tsc=nowatchdog", "tsc=reliable"):
             names.add("tsc")
+    power_efficient = facts.reader.text("/sys/module/workqueue/parameters/power_efficient")
+    names |= {"workqueue.power_efficient"} if power_efficient == "Y" else set()
     return frozenset(names | ({"rcu_nocbs"} if cpu in facts.nohz_full else set()))  # nohz_full= does both
 
 

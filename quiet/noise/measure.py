@@ -16,15 +16,17 @@ from quiet.host.host import Host
 from quiet.machine.facts import Facts
 from quiet.machine.virtualization import hypervisor
 from quiet.noise import attribute_untraced, clock, core_frequency, counters, decode, detector, events, tracefs
-from quiet.noise.attribute import Account, account
+from quiet.noise.attribute import Account, account, name_smis
 from quiet.noise.call_nesting import build
 from quiet.noise.clock import Clock
 from quiet.noise.command_tasks import TaskTimes, all_tasks, ran
 from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
 from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
+from quiet.noise.frequency import Frequency, FrequencyCounter
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
+from quiet.noise.smi import SmiCounter
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
 LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps from this length on
@@ -58,7 +60,7 @@ class OnCpu:
     interrupts: dict[str, Count]
     softirqs: dict[str, int]
     stolen_ms: float | None
-    firmware: int | None
+    firmware: int | None = None  # SMIs that the processor counted
     lost_events: int = 0
     tick_kept: dict[str, int] = field(default_factory=dict)  # why the tick could not be stopped, how often
     events: int = 0  # traced
@@ -66,6 +68,7 @@ class OnCpu:
     tasks: list[TaskTimes] = field(default_factory=list)  # that ran here, where nothing was traced
     frequency: CoreFrequency | None = None  # right before and right after
     fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
+    ran: Frequency | None = None  # by the processor's counters, while it was watched
 
 
 @dataclass(slots=True)
@@ -82,6 +85,7 @@ class NoiseMeasurement:
     together: str = ""  # the tested CPUs and those that are nohz_full, as a list for kernel parameters
     absent: dict[str, str] = field(default_factory=dict)  # kernel parameters that this kernel lacks, with the reason
     naming: str = ""  # what would have the kernel name more causes, as a clause
+    smi_source: str = ""  # where the counts of SMIs come from, or why there are none
 
 
 def measure(
@@ -93,7 +97,7 @@ def measure(
     """Measure CPUs at once for some time. Raises UsageError, Refused or DetectorError; leaves nothing behind."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source, wanted.fifo)
-    with _elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
+    with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
         first = clock.moment()
         limits: list[str] = []
@@ -114,20 +118,21 @@ def measure(
             alone = {each.cpu: each.interruption() for each in started}
         with _on(traces):
             costs = _costs(traces[0], started) if traces else []
-            speeds = [_Speed(each, host) for each in started]
+            processors = [_Processor(each, host) for each in started]
             for each in started:
                 each.ready()
             for trace in traces:
                 trace.forget()
             tasks = {} if traces else all_tasks(host)
-            before = counters.read(host, wanted.cpus, clock.now)
-            detector.wait(started, wanted.seconds, _draining(traces, tick))
-            after = counters.read(host, wanted.cpus, clock.now)
+            with _counting(processors):
+                before = counters.read(host, wanted.cpus, clock.now)
+                detector.wait(started, wanted.seconds, _draining(traces, tick))
+                after = counters.read(host, wanted.cpus, clock.now)
             tasks_after = {} if traces else all_tasks(host)
             for each in started:
                 each.leave()
-            for speed in speeds:
-                speed.after()
+            for processor in processors:
+                processor.after()
         both = Clock(first, clock.moment())
         watched = {each.cpu: each.result() for each in started}
         seconds = max(both.ns(each.end - each.begin) for each in watched.values()) / 1e9
@@ -144,31 +149,61 @@ def measure(
             _fold(result, watched, before, after, alone)
             for cpu, on in result.cpus.items():
                 on.tasks = [task for task in ran(tasks, tasks_after, cpu) if task.tid != on.watched.pid]
-        for speed in speeds:
-            on = result.cpus[speed.cpu]
-            speed.report(on, both)  # the cost is one value for all: the same kernel's code, and what differs is noise
+        for processor in processors:
+            on = result.cpus[processor.cpu]
+            result.smi_source = processor.report(on, both)
+            # one value for all: the same kernel's code, and what differs is noise
             on.event_cost = median(costs) if costs else None
         return result
 
 
-class _Speed:
-    """The frequency of a detector's CPU, by chains right before and right after its watching."""
+class _Processor:
+    """A detector's CPU: its frequency by chains right before and right after its watching, and what it counts then."""
 
     def __init__(self, on: Detector, host: Host) -> None:
         self.cpu, self._detector, self._host = on.cpu, on, host
         self._facts, self._timed = on.chain_facts(), on.chains()
+        self._cycles = FrequencyCounter(host, frozenset({on.cpu}), on.pid)
+        self._smis = SmiCounter(host, frozenset({on.cpu}))
+
+    def count(self) -> None:
+        """Count from now on, while it watches."""
+        self._cycles.start()
+        self._smis_before = self._smis.read()
+
+    def counted(self) -> None:
+        """No longer."""
+        self._smis_after = self._smis.read()
+        self._smis.close()
+        self._cycles.stop()
 
     def after(self) -> None:
         """Once the detector may leave."""
         self._timed += self._detector.chains_after()
 
-    def report(self, on: OnCpu, both: Clock) -> None:
-        """Put it there, beside the one frequency that the limits of cpufreq allow, if they do."""
+    def report(self, on: OnCpu, both: Clock) -> str:
+        """Put it there, beside the one frequency that the limits of cpufreq allow, if they do; the SMIs' source."""
+        on.ran = self._cycles.result()
+        if self.cpu in self._smis_before and self.cpu in self._smis_after:
+            on.firmware = self._smis_after[self.cpu] - self._smis_before[self.cpu]
+        name_smis(on.account, on.firmware)
         if self._facts:
             on.frequency = core_frequency.judged(self.cpu, self._timed, self._facts, both.per_second)
         folder = f"/sys/devices/system/cpu/cpu{self.cpu}/cpufreq"
         low, high = (self._host.text(f"{folder}/scaling_{which}_freq") for which in ("min", "max"))
         on.fixed_hz = float(high) * 1000 if high and high == low and high.isdecimal() else None
+        return self._smis.source
+
+
+@contextlib.contextmanager
+def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
+    for each in processors:
+        each.count()
+    try:
+        yield
+    finally:
+        for each in processors:
+            each.counted()
 
 
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
@@ -188,7 +223,7 @@ def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float
 
 
 @contextlib.contextmanager
-def _elsewhere(cpus: CpuSet) -> Iterator[None]:
+def elsewhere(cpus: CpuSet) -> Iterator[None]:
     """Keep this process off the tested CPUs."""
     before = os.sched_getaffinity(0)
     if before - cpus:
@@ -336,11 +371,10 @@ def _fold(
         result.cpus[cpu] = OnCpu(seen, done, interrupts, *_others(cpu, before, after))
 
 
-def _others(cpu: int, before: Counters, after: Counters) -> tuple[dict[str, int], float | None, int | None]:
+def _others(cpu: int, before: Counters, after: Counters) -> tuple[dict[str, int], float | None]:
     old, new = before.softirqs[cpu], after.softirqs[cpu]
     soft = {name: new[name] - old.get(name, 0) for name in new if new[name] != old.get(name, 0)}
     stolen = None
     if cpu in before.stolen and cpu in after.stolen:
         stolen = (after.stolen[cpu] - before.stolen[cpu]) * 1000 / os.sysconf("SC_CLK_TCK")
-    smi = after.firmware[cpu] - before.firmware[cpu] if cpu in before.firmware and cpu in after.firmware else None
-    return soft, stolen, smi
+    return soft, stolen

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONGEST_S = 7 * 24 * 3600
 MOST_PRIORITY = 99
+SHORTEST_PROOF_S, LONGEST_PROOF_S = 1, 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class NoiseOptions:
     timeline: str | None
     fifo: int
     trace: bool
+    prove_s: float = 0.0  # 0: no proof is asked for
 
 
 class NoiseInterrupted(QuietError):
@@ -58,14 +60,23 @@ class NoiseTexts(NamedTuple):
     timeline: str | None = None
     fifo: str | None = None
     no_trace: str | None = None
+    prove: str | None = None
+    wake: str | None = None
+    period: str | None = None
+    max_latency: str | None = None
+    stop_above: str | None = None
+    save_trace: str | None = None
+
+
+WAKE_ONLY = ("period", "max_latency", "stop_above", "save_trace")
 
 
 def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     """Check the options; `seconds`: the default duration. Raises UsageError."""
-    if texts.duration is not None:
-        seconds = budgets.parse_seconds(texts.duration, "--duration")
-        if 0 < seconds < 0.1 or seconds > LONGEST_S:
-            raise UsageError(f"--duration {texts.duration}: from 0.1 s to seven days, or 0 for no measuring")
+    for name in WAKE_ONLY:
+        if getattr(texts, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: of wake-ups; add --wake (for gaps there is --max-gap)")
+    seconds = duration(texts.duration, seconds)
     threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
         raise UsageError(f"--threshold {texts.threshold}: at most 1 s")
@@ -75,10 +86,29 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     if not seconds and (unused := [name for name in given if name != "duration"]):
         raise UsageError(f"--{unused[0]}: needs the measuring; leave it out, or give a --duration on a running machine")
     limits = budgets.parse(texts._asdict())
-    fifo = "0" if texts.fifo is None else texts.fifo
-    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or texts.fifo == "0":
+    prove = 0.0 if texts.prove is None else budgets.parse_seconds(texts.prove, "--prove")
+    if texts.prove is not None and not SHORTEST_PROOF_S <= prove <= LONGEST_PROOF_S:
+        raise UsageError(f"--prove {texts.prove}: from {SHORTEST_PROOF_S} s to {LONGEST_PROOF_S} s")
+    fifo = priority(texts.fifo)
+    return NoiseOptions(seconds, threshold, limits, texts.timeline, fifo, texts.no_trace is None, prove)
+
+
+def duration(text: str | None, seconds: float) -> float:
+    """--duration in seconds; `seconds` where it is not given. Raises UsageError."""
+    if text is None:
+        return seconds
+    seconds = budgets.parse_seconds(text, "--duration")
+    if 0 < seconds < 0.1 or seconds > LONGEST_S:
+        raise UsageError(f"--duration {text}: from 0.1 s to seven days, or 0 for no measuring")
+    return seconds
+
+
+def priority(text: str | None) -> int:
+    """--fifo as a number; 0: not given. Raises UsageError."""
+    fifo = "0" if text is None else text
+    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or text == "0":
         raise UsageError(f"--fifo {fifo!r}: a real-time priority from 1 to {MOST_PRIORITY}")
-    return NoiseOptions(seconds, threshold, limits, texts.timeline, int(fifo), texts.no_trace is None)
+    return int(fifo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +131,7 @@ def measure_and_judge(
 
     `progress` is called with the seconds passed and wanted; `applied`: the knobs that are applied to these CPUs.
     """
-    from quiet.noise import measure, report
+    from quiet.noise import measure, prove, report
 
     request = measure.NoiseRequest(
         cpus, options.seconds, options.threshold_ns, options.trace, options.fifo, source, applied
@@ -116,12 +146,13 @@ def measure_and_judge(
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, go_on)
         throttled = slowed(before, virtualization.throttled(host, cpus))
+        proof = prove.prove(host, cpus, options.prove_s) if options.prove_s else None
         page = None
         if options.timeline is not None:
             from quiet.noise import timeline
 
             page = timeline.page(measured)
-        return NoiseResult(report.make(measured, limits, throttled), page)
+        return NoiseResult(report.make(measured, limits, throttled, proof), page)
 
 
 def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:

@@ -4,11 +4,40 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
-from quiet.noise.call_nesting import CALL, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK, Share
+from quiet.noise.attribute import (
+    FIRMWARE,
+    HOST,
+    HYPERVISOR,
+    IDLE,
+    IRQS_OFF,
+    NOT_SMI,
+    OTHER_CPU,
+    OUTSIDE,
+    SCHEDULER,
+    STALL,
+    UNKNOWN,
+    USER_RETURN,
+    Cause,
+)
+from quiet.noise.call_nesting import (
+    CALL,
+    FAULT,
+    HRTIMER,
+    IRQ,
+    NMI,
+    OWN_TIMERS,
+    PULLED,
+    SOFTIRQ,
+    THREAD,
+    TIMER,
+    VECTOR,
+    WORK,
+    Share,
+)
+from quiet.noise.counters import LABELS, NOT_INTERRUPTS, TIMERS
 
 SHOOTDOWN = "TLB shootdown"
 VECTORS = {
@@ -44,6 +73,15 @@ CALLS = {
     "rcu_exp_handler": "expedited RCU",
     "sched_ttwu_pending": "wake-up of a task",
 }
+HOSTS = {
+    HYPERVISOR: "host took the CPU",
+    FIRMWARE: "firmware (SMI, counted by the processor)",
+    NOT_SMI: "untraced, not an SMI",
+    OUTSIDE: "untraced, not known whether an SMI",
+}
+SOFTIRQ_LINE = "softirq "  # before the label of a line of /proc/softirqs
+LOCAL_TIMER = Cause(VECTOR, "local_timer")
+_COUNTED = {label: name for name, label in reversed(LABELS.items())}
 SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hypervisor holds it up for longer
 
 
@@ -112,11 +150,38 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
         if share.kind == WORK:
             # what follows the worker's number is its work now, not then
             return Cause(WORK, share.name, re.split("[-+]", comms(share.pid))[0])
+        if share.kind == TIMER and share.pulled != OWN_TIMERS:
+            return Cause(PULLED, share.name, f"CPU {share.pulled}")
         if share.kind == THREAD:
             return Cause(THREAD, share.name, str(share.pid))
         return Cause(share.kind, share.name)
 
     return name
+
+
+def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
+    """The causes that the kernel's counts of one CPU stand for, by the lines' labels ("LOC", "131", "softirq RCU").
+
+    `purposes`: what each line is for. Timers of every kind are LOCAL_TIMER: the counts do not tell a tick from others.
+    """
+    shot = min(grown.get("TLB", 0), grown.get("CAL", 0))  # CAL counts them too
+    for line, count in grown.items():
+        text = purposes.get(line, "")
+        if line in NOT_INTERRUPTS:
+            continue
+        if line.startswith(SOFTIRQ_LINE):
+            yield Cause(SOFTIRQ, line.removeprefix(SOFTIRQ_LINE)), count
+        elif line == "NMI":
+            yield Cause(NMI, "not named"), count
+        elif line == "CAL":
+            yield Cause(CALL, SHOOTDOWN), shot
+            yield Cause(VECTOR, "call_function_single"), count - shot
+        elif text in TIMERS:
+            yield LOCAL_TIMER, count
+        elif line.isdecimal():
+            yield Cause(IRQ, f"{line} {text}"), count
+        else:
+            yield Cause(VECTOR, _COUNTED.get(line, text or line)), count
 
 
 def inside(cause: Cause) -> str:
@@ -134,6 +199,7 @@ def label(cause: Cause) -> str:
     texts = {
         HRTIMER: f"local timer: {name}",
         TIMER: f"softirq TIMER: {name}",
+        PULLED: f"timer of {by or 'another CPU'}, pulled here: {name}",
         WORK: f"{by or 'kworker'} {name}",
         IRQ: f"IRQ {name}",
         SOFTIRQ: f"softirq {name}",
@@ -142,9 +208,14 @@ def label(cause: Cause) -> str:
         THREAD: f"task {name} ({by})" if by else name,
         NMI: f"NMI: {name}",
         FAULT: "page fault of the detector",
-        HOST: "host took the CPU" if name == HYPERVISOR else "SMI or other firmware, unaccounted",
+        HOST: HOSTS.get(name, name),
         STALL: name,
         UNKNOWN: f"unattributed: {name}",
+        IDLE: f"idle state {name}",
+        IRQS_OFF: f"interrupts off in {name}",
+        OTHER_CPU: f"timer on CPU {name}",
+        SCHEDULER: "the wake-up itself (timer interrupt, scheduler)",
+        USER_RETURN: "return to user space",
     }
     # a task's name can be any bytes
     return "".join(letter if letter.isprintable() else "?" for letter in texts.get(kind, name))

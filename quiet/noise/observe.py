@@ -19,7 +19,7 @@ from quiet.host.host import Host
 from quiet.machine import virtualization
 from quiet.machine.facts import Facts
 from quiet.noise import decode, frequency, tracefs
-from quiet.noise.attribute import Cause
+from quiet.noise.attribute import FIRMWARE, HOST, NOT_SMI, OUTSIDE, Cause
 from quiet.noise.budgets import Nanoseconds
 from quiet.noise.command_tasks import CommandTasks
 from quiet.noise.frequency import FrequencyCounter
@@ -30,9 +30,17 @@ from quiet.noise.names import label
 from quiet.noise.observe_counts import CountsObserver
 from quiet.noise.observe_trace import TraceObserver
 from quiet.noise.remedies import BOOT, KNOB, remedy
+from quiet.noise.smi import SmiCounter
 
 TICK_S = 0.5  # how often tick() should be called
 _REST = 400  # looking takes at most this part of the time
+
+
+def pauses_name(pauses: float, smis: int | None) -> str:
+    """The name, of HOST, of all pauses that no event explains, by the SMIs counted meanwhile (None: not known)."""
+    if smis is None or 0 < smis < pauses:
+        return OUTSIDE
+    return FIRMWARE if smis else NOT_SMI
 
 
 class Observer:
@@ -55,6 +63,7 @@ class Observer:
         virtual = bool(virtualization.hypervisor(self._facts))
         self._tracer = TraceObserver(host, cpus, tasks, virtual) if trace else None
         self._frequency = FrequencyCounter(host, cpus, tasks.pid)
+        self._smis: SmiCounter | None = None
         self._next = 0.0
 
     def start(self) -> None:
@@ -69,6 +78,8 @@ class Observer:
             self._without_trace(f"no kernel tracing, so causes are found by counting: {error}")
             self._naming = error.naming
         self._frequency.start()
+        self._smis = SmiCounter(self._host, self._cpus, core=False)
+        self._smis_before = self._smis.read()
         self._counts.start()
         self._began = time.monotonic()
 
@@ -106,6 +117,7 @@ class Observer:
                     self._seen = traced
             except OSError as error:
                 self._without_trace(f"the trace could no longer be read: {error.strerror}")
+        self._name_smis()
         self._now_throttled = virtualization.throttled(self._host, self._cpus)
         self._measured = self._frequency.result(frozenset(self._seen.cpus_used))
         if self._measured.mean_hz is None:
@@ -116,8 +128,24 @@ class Observer:
         """Stop without a result; also after finish()."""
         self._frequency.stop()
         self._counts.close()
+        if self._smis:
+            self._smis.close()
         if self._tracer:
             self._tracer.close()
+
+    def _name_smis(self) -> None:
+        """Name the pauses that no event explains by the SMIs that the processor counted meanwhile, if it does."""
+        if not self._smis:
+            return
+        after = self._smis.read()
+        counts = [after[cpu] - count for cpu, count in self._smis_before.items() if cpu in after]
+        self._smis.close()
+        if tally := self._seen.tallies.pop(Cause(HOST, OUTSIDE), None):
+            smis = sum(counts) if counts else None
+            name = pauses_name(tally.count, smis)
+            self._seen.tallies[Cause(HOST, name)] = tally
+            if name == OUTSIDE and smis:
+                self._seen.limits.append(f"{tally.count:,.0f} pauses are untraced, {smis} of them SMIs of the firmware")
 
     def _without_trace(self, why: str) -> None:
         self._limits.append(why)

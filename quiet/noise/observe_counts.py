@@ -17,16 +17,14 @@ from quiet.host.perf import MIGRATIONS, SOFTWARE, PerfCounter
 from quiet.host.reader import Reader
 from quiet.noise import clock, counters
 from quiet.noise.attribute import Cause
-from quiet.noise.call_nesting import CALL, COUNTED, IRQ, NMI, SOFTIRQ, THREAD, VECTOR
+from quiet.noise.call_nesting import COUNTED, THREAD, VECTOR
 from quiet.noise.command_tasks import CommandTasks, TaskTimes, all_tasks, migrations, ran
-from quiet.noise.counters import LABELS, NOT_INTERRUPTS, TIMERS, Counters
+from quiet.noise.counters import Counters
 from quiet.noise.interruptions import COUNTS, Observation
-from quiet.noise.names import SHOOTDOWN
+from quiet.noise.names import LOCAL_TIMER, SOFTIRQ_LINE, line_causes
 
 NEARLY_ALL = 0.9
-LEFT_OUT = (*NOT_INTERRUPTS, "NMI")
 CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives it
-_VECTORS = {label: name for name, label in reversed(LABELS.items()) if label != "LOC"}
 
 
 class CountsObserver:
@@ -127,26 +125,14 @@ class CountsObserver:
 
     def _enter(self, done: Observation, cpu: int, parts: dict[str, float]) -> None:
         period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
-        shot = min(parts.get("TLB", 0.0), parts.get("CAL", 0.0))
-        for label, count in parts.items():
-            text = self._last.lines.get(label, "")
-            if label in LEFT_OUT:
-                continue
-            if label.startswith("softirq "):
-                done.add(Cause(SOFTIRQ, label.partition(" ")[2]), cpu, count, None)
-            elif label == "LOC" or text in TIMERS:
+        for cause, count in line_causes(parts, self._last.lines):
+            if cause == LOCAL_TIMER:
                 due = self._own_ns[cpu] / period_ns  # a busy CPU has a tick in each period
                 ticks = count if count <= 1.05 * due + 2 else due
                 done.add(Cause(VECTOR, "tick"), cpu, ticks, None)
                 done.add(Cause(COUNTED, "other timer"), cpu, count - ticks, None)
-            elif label == "CAL":
-                done.add(Cause(CALL, SHOOTDOWN), cpu, shot, None)
-                done.add(Cause(VECTOR, "call_function_single"), cpu, count - shot, None)
-            elif label.isdecimal():
-                done.add(Cause(IRQ, f"{label} {text}"), cpu, count, None)
             else:
-                done.add(Cause(VECTOR, _VECTORS.get(label, text or label)), cpu, count, None)
-        done.add(Cause(NMI, "not named"), cpu, parts.get("NMI", 0.0), None)
+                done.add(cause, cpu, count, None)
 
     def _enter_tasks(self, done: Observation, factor: float) -> None:
         """Other tasks that ran on the command's CPUs; `factor`: how much of the command's time was not looked at."""
@@ -169,5 +155,5 @@ class CountsObserver:
 def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:
     """The lines of a CPU that grew: interrupts by label, softirqs as "softirq NAME"."""
     pairs = ((label, count - before.interrupts[cpu].get(label, 0)) for label, count in after.interrupts[cpu].items())
-    soft = ((f"softirq {name}", n - before.softirqs[cpu].get(name, 0)) for name, n in after.softirqs[cpu].items())
+    soft = ((SOFTIRQ_LINE + name, n - before.softirqs[cpu].get(name, 0)) for name, n in after.softirqs[cpu].items())
     return {label: count for label, count in (*pairs, *soft) if count > 0}

@@ -15,10 +15,13 @@ from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, Count
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import inside, label
+from quiet.noise.prove import Proof
 from quiet.noise.remedies import BOOT, KNOB, remedy
 
 FREQUENCY = "frequency"  # in Exceeded, beside the budgets: another one than cpufreq's limits fix
+MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # of wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
+_TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
 LONG_NS = 1_000  # gaps above this have to have a cause
 PERCENTILES = (50, 90, 99)
 
@@ -39,7 +42,7 @@ class Exceeded:
         return f"CPU {self.cpu}: {self.budget} {self._show(self.found)}, {word} {self._show(self.limit)}"
 
     def _show(self, value: float) -> str:
-        if self.budget == "max-gap":
+        if self.budget in _TIMES:
             return show(value)
         if self.budget == FREQUENCY:
             return f"{value / 1e9:.3f} GHz"
@@ -81,6 +84,18 @@ class TracingCost:
 
 
 @dataclass(frozen=True, slots=True)
+class RanAt:
+    """The frequency while the CPU was watched. `hz` None: not known, `source` has the reason.
+
+    `asked_hz`: the one that the limits of cpufreq allow; None: they allow several, or there are none.
+    """
+
+    hz: float | None
+    asked_hz: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class CpuReport:
     """One CPU. The shares are percentages of the time; `kept` of the `gaps` have causes."""
 
@@ -107,6 +122,7 @@ class CpuReport:
     limits: tuple[str, ...]
     tasks: tuple[TaskReport, ...] = ()  # where nothing was traced: with it, they are among the causes
     frequency: CoreFrequency | None = None  # by chains of additions right before and right after
+    ran: RanAt | None = None
 
     @property
     def own_pct(self) -> float:
@@ -127,7 +143,10 @@ class DetectorReport:
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """The whole report. `limits`: what the measuring had to do without; `throttled`: how often a CPU was, for heat."""
+    """The whole report. `limits`: what the measuring had to do without. `smi_source`: where the SMIs' counts come from.
+
+    `throttled`: how often a CPU was, for heat or a power limit; without the CPUs that do not count it.
+    """
 
     duration_s: float
     source: str
@@ -138,6 +157,8 @@ class NoiseReport:
     budgets: Budgets
     exceeded: tuple[Exceeded, ...]
     throttled: Mapping[int, int]
+    smi_source: str = ""
+    proof: Proof | None = None  # of --prove
 
     @property
     def all_limits(self) -> list[str]:
@@ -171,6 +192,7 @@ def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
             Exceeded(cpu, name, limit, value) for name, limit, value in values if limit is not None and value > limit
         ]
         actual = on.frequency.hz if on.frequency else None
+        actual = (on.ran.mean_hz if on.ran else None) or actual
         if actual and on.fixed_hz and abs(actual / on.fixed_hz - 1) > FIXED_WITHIN:
             exceeded.append(Exceeded(cpu, FREQUENCY, on.fixed_hz, actual))
     return exceeded
@@ -251,11 +273,14 @@ def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
         looking_pct=lost_pct(on, watched.looking),
         limits=watched.limits,
         frequency=on.frequency,
+        ran=RanAt(on.ran.mean_hz, on.fixed_hz, on.ran.source) if on.ran else None,
         tasks=tuple(TaskReport(f"{t.comm} ({t.tid})", t.slices, Nanoseconds(t.run_ns)) for t in on.tasks),
     )
 
 
-def make(measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int]) -> NoiseReport:
+def make(
+    measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int], proof: Proof | None = None
+) -> NoiseReport:
     """The report of a measurement, judged by budgets. `throttled`: how often each CPU was slowed down for heat."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
@@ -276,4 +301,6 @@ def make(measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, i
         budgets=budgets,
         exceeded=tuple(judge(measured, budgets)),
         throttled=throttled,
+        smi_source=measured.smi_source,
+        proof=proof,
     )

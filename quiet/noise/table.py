@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from quiet.noise.budgets import NONE, show
 from quiet.noise.core_frequency import CoreFrequency
-from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, interrupts
+from quiet.noise.prove import Proof
+from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, RanAt, interrupts
 
 BAR = 40
 _HOST = "the host's, which no setting in here can change"
@@ -27,10 +28,17 @@ def lines(report: NoiseReport) -> Iterator[str]:
     yield f"causes from {report.source}"
     for text in report.all_limits:
         yield f"  {text}"
+    if not report.virtual and report.smi_source.startswith("not known"):
+        yield f"  SMIs of the firmware: {report.smi_source}"
+    if not report.throttled:
+        yield "  slowed down for heat or a power limit: not known, the CPUs do not count it here"
     yield "  not seen: what is shorter, and what does not stop the core (a shared cache or memory bus that is busy)"
     for number, cpu in report.cpus.items():
         yield ""
         yield from _cpu(number, cpu, bool(report.virtual))
+    if report.proof:
+        yield ""
+        yield from _proof(report.proof, bool(report.virtual))
     yield ""
     if report.exceeded:
         yield "**not quiet**: " + "; ".join(each.text for each in report.exceeded)
@@ -40,7 +48,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
         yield "**quiet**: within the budgets"
     for number, count in report.throttled.items():
         if count:
-            yield f"CPU {number} was slowed down for heat meanwhile, by its counter {count}"
+            yield f"CPU {number} was slowed down {count} times for heat or a power limit"
 
 
 def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
@@ -48,8 +56,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
         f"**CPU {number}**: {cpu.gaps:,} gaps, {cpu.lost_pct:.4f} % lost, longest {show(cpu.max_ns)}, "
         f"{interrupts(cpu.interrupts):,} interrupts"
     )
-    if cpu.frequency:
-        yield f"  {core_frequency(cpu.frequency)}"
+    yield from _frequencies(cpu)
     if not cpu.gaps:
         yield "  nothing interrupted it"
         return
@@ -60,8 +67,8 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     yield f"  of the time: {', '.join(_shares(cpu, virtual))}"
     if cpu.steal_ms:
         yield f"  the host says that it stole {cpu.steal_ms:g} ms"
-    if cpu.smi:
-        yield f"  {cpu.smi} firmware interruptions (SMI) were counted"
+    if cpu.smi or (cpu.smi == 0 and not virtual):
+        yield f"  {cpu.smi:,} SMIs (firmware) were counted by the processor"
     yield from _causes(cpu.causes)
     if cpu.tasks:
         first = (f"{each.task} {each.count:,} times, {show(each.total_ns)}" for each in cpu.tasks[:FEW_TASKS])
@@ -89,6 +96,36 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     yield from histogram({round(low): count for low, count in cpu.histogram_ns})
 
 
+def _proof(proof: Proof, virtual: bool) -> Iterator[str]:
+    if proof.why:
+        yield f"nothing is proved: {proof.why}"
+        return
+    yield f"with interrupts off for {proof.off_s:.3g} s (hwlat), gaps from {show(proof.threshold_ns)} on:"
+    whose = "the hypervisor, the firmware or the hardware" if virtual else "the firmware or the hardware"
+    for number, cpu in proof.cpus.items():
+        smis = "" if cpu.smis is None else f"; {cpu.smis:,} SMIs were counted"
+        nmis = f", {cpu.nmis:,} NMIs among them" if cpu.nmis else ""
+        if cpu.gaps:
+            yield f"  CPU {number}: {cpu.gaps:,}, longest {show(cpu.max_ns)}{nmis}: {whose} took the CPU{smis}"
+        else:
+            yield f"  CPU {number}: none{smis}"
+
+
+def _frequencies(cpu: CpuReport) -> Iterator[str]:
+    if cpu.ran:
+        yield f"  {ran_at(cpu.ran)}"
+    if cpu.frequency:
+        yield f"  {core_frequency(cpu.frequency)}"
+
+
+def ran_at(ran: RanAt) -> str:
+    """The frequency while the CPU was watched, as a line."""
+    if ran.hz is None:
+        return f"frequency while watched not known: {ran.source}"
+    asked = f" of {ran.asked_hz / 1e9:.3f} asked" if ran.asked_hz else ""
+    return f"ran at {ran.hz / 1e9:.3f} GHz{asked} ({ran.source})"
+
+
 def core_frequency(core: CoreFrequency) -> str:
     """The frequency of a core right before and right after, as a line."""
     if core.hz is None or core.low_hz is None or core.high_hz is None:
@@ -106,7 +143,7 @@ def core_frequency(core: CoreFrequency) -> str:
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:
     """Whose the lost time was. Gaps that the ring did not keep are without a cause too."""
     yield f"{cpu.own_pct:.4f} % this system's own"
-    yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'outside of this kernel'}"
+    yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'untraced: firmware, hardware or exceptions'}"
     if cpu.stall_pct:
         yield f"{cpu.stall_pct:.4f} % stalls of the processor"
     if cpu.unattributed_pct >= 0.00005:
@@ -125,16 +162,16 @@ def _causes(causes: tuple[CauseReport, ...]) -> Iterator[str]:
         yield f"  and {len(causes) - FEW} more causes"
 
 
-def histogram(counts: Mapping[int, int]) -> Iterator[str]:
-    """A bar for each doubling of the length; its own length goes with the logarithm of the count."""
+def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: int = 1) -> Iterator[str]:
+    """A bar for each doubling of the length (the first has what is shorter, too); `counts` by length in `unit_ns`."""
     doublings: dict[int, int] = {}
     for low, count in counts.items():
         doublings[max(low, 1).bit_length() - 1] = doublings.get(max(low, 1).bit_length() - 1, 0) + count
     if not doublings:
         return
     most = max(doublings.values()).bit_length()
-    yield "  gaps by length (a bar's length goes with the logarithm of the count)"
+    yield f"  {what} (a bar's length goes with the logarithm of the count)"
     for power in range(min(doublings), max(doublings) + 1):
         count = doublings.get(power, 0)
         bar = "#" * max(round(BAR * count.bit_length() / most), 1) if count else ""
-        yield f"  {show(1 << power):>8} {bar.ljust(BAR)} {count or '':>9}"
+        yield f"  {show((1 << power) * unit_ns):>8} {bar.ljust(BAR)} {count or '':>9}"

@@ -8,7 +8,20 @@ import os
 from dataclasses import asdict, dataclass
 
 from quiet.noise.attribute import HOST, STALL, UNKNOWN
-from quiet.noise.call_nesting import CALL, COUNTED, FAULT, HRTIMER, IRQ, NMI, SOFTIRQ, THREAD, TIMER, VECTOR, WORK
+from quiet.noise.call_nesting import (
+    CALL,
+    COUNTED,
+    FAULT,
+    HRTIMER,
+    IRQ,
+    NMI,
+    PULLED,
+    SOFTIRQ,
+    THREAD,
+    TIMER,
+    VECTOR,
+    WORK,
+)
 from quiet.noise.clock import Clock
 from quiet.noise.measure import NoiseMeasurement, OnCpu
 from quiet.noise.names import label
@@ -17,6 +30,7 @@ MOST = 20_000  # gaps that are drawn for each CPU: the longest
 COLOURS = {
     HRTIMER: "#4477aa",
     TIMER: "#66ccee",
+    PULLED: "#117799",
     VECTOR: "#88aaff",
     IRQ: "#228833",
     SOFTIRQ: "#88bb44",

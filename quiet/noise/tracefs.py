@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
 from quiet import cpulist
@@ -25,6 +25,7 @@ PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _NUMBER = struct.Struct("=H")  # of an event's kind
 PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # of events that are kept
+_NEVER = (1 << 64) - 1  # the end of the newest page: not known yet
 _NEEDS_ROOT = ("tracing needs root", "run as root")
 CLOCKS = ("x86-tsc", "mono_raw")  # the detector's own clock, else one that it can be converted to exactly
 
@@ -180,6 +181,14 @@ class Instance:
             for page in self._new_pages(cpu):
                 self._pages.setdefault(cpu, []).append(page)
                 self._taken += len(page)
+
+    def keep(self, wanted: Callable[[int, int], bool]) -> None:
+        """Of the pages that drain() has taken keep those that are wanted, by the time stamps of begin and end."""
+        for cpu, pages in self._pages.items():
+            begins = [formats.stamp(page) for page in pages]
+            spans = zip(pages, begins, [*begins[1:], _NEVER], strict=True)
+            self._pages[cpu] = [page for page, begin, end in spans if wanted(begin, end)]
+        self._taken = sum(len(page) for pages in self._pages.values() for page in pages)
 
     @property
     def waiting(self) -> int:

@@ -53,6 +53,7 @@ class RunGroup:
             if path := self.path:
                 with contextlib.suppress(FileExistsError):
                     self._host.mkdir(path)
+                self._inherit_pressure(path)
                 self._write(f"{path}/cgroup.procs", pid)
                 with contextlib.suppress(OSError):
                     os.sched_setaffinity(pid, cpus)
@@ -67,6 +68,12 @@ class RunGroup:
         finally:
             os.close(fd)
         self._pid = pid
+
+    def _inherit_pressure(self, path: str) -> None:
+        """Switch a group's pressure accounting off where the partition's is (the knob accounting.pressure)."""
+        if self._host.text(f"{path.rpartition('/')[0]}/cgroup.pressure") == "0":
+            with contextlib.suppress(OSError):
+                self._host.write(f"{path}/cgroup.pressure", "0")
 
     def kill(self) -> None:
         """End every process of the run, and wait until they are gone."""

@@ -1,6 +1,7 @@
-"""The text of the systemd unit that applies a profile after each boot. Sources: systemd.unit(5), systemd.service(5).
+"""The texts of the systemd units: one applies a profile after each boot, one watches.
 
-Its head says what belongs to it: the profile, the CPUs and every file and folder that was made for it.
+The first one's head says what belongs to it: the profile, the CPUs and every file and folder that was made for it.
+Sources: systemd.unit(5), systemd.service(5), systemd.exec(5).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import quiet
 from quiet.errors import UsageError
 from quiet.host.reader import Reader
 
-NAME, AFTER = "quiet.service", "quiet-after.target"
+NAME, AFTER, WATCH = "quiet.service", "quiet-after.target", "quiet-watch.service"
 FOLDER = "/etc/systemd/system"
 TARGET = "multi-user.target"
 MARK = "# Made by `quiet install-service`; `quiet remove-service` takes it away."
@@ -36,11 +37,7 @@ _RIVALS = (
 
 def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) -> str:
     """The unit. `profile` is a bundled name or an absolute path; `made` are the paths that removal takes away."""
-    # Of the virtual environment that this runs in; not from the folder it is started in (-P), and it leaves no
-    # compiled modules beside those of another user (-B).
-    program = [sys.executable, "-P", "-B", "-m", "quiet"]
     chosen = ["--cpus", cpus] if cpus else []
-    needed = dict.fromkeys([sys.executable, os.path.realpath(sys.executable), os.path.dirname(quiet.__file__)])
     lines = [
         MARK,
         f"# profile: {profile}",
@@ -51,18 +48,73 @@ def text(reader: Reader, profile: str, cpus: str | None, made: Sequence[str]) ->
         f"Description=quiet: profile {word(profile)[1:-1]}",
         f"Wants={AFTER}",
         f"After={' '.join([AFTER, *([TARGET] if _late(reader) else [])])}",
-        f"RequiresMountsFor={' '.join(word(path) for path in needed)}",
+        f"RequiresMountsFor={_mounts()}",
         "[Service]",
         "Type=oneshot",
         "RemainAfterExit=yes",
         "# 1: some settings could not be applied. The others are, and `quiet verify` says which.",
         "SuccessExitStatus=1",
-        f"ExecStart={_command([*program, 'apply', '--profile', profile, *chosen])}",
-        f"ExecStop={_command([*program, 'restore'])}",
+        f"ExecStart={_command([*_program(), 'apply', '--profile', profile, *chosen])}",
+        f"ExecStop={_command([*_program(), 'restore'])}",
         "[Install]",
         f"WantedBy={TARGET}",
     ]
     return "\n".join([*lines, ""])
+
+
+def watch_text(options: dict[str, str]) -> str:
+    """The unit that watches with these options. With "--cpus" it stands alone, else it runs while quiet.service does.
+
+    It is root without a capability but the one for news of processes: another user cannot read every setting, and the
+    history has to be where all users can read it.
+    """
+    alone = "--cpus" in options
+    paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}
+    written = [path if name == "--store" else os.path.dirname(path) for name, path in paths.items()]
+    words = [each for option in (options | paths).items() for each in option]
+    lines = [
+        "[Unit]",
+        f"Description=quiet: watch CPUs {options['--cpus']}" if alone else "Description=quiet: watch the isolated CPUs",
+        *([] if alone else [f"After={NAME}", f"PartOf={NAME}"]),
+        f"RequiresMountsFor={_mounts()}",
+        "[Service]",
+        f"ExecStart={_command([*_program(), 'watch', *words])}",
+        "# 1: settings have drifted. The journal says which.",
+        "SuccessExitStatus=1",
+        "Restart=on-failure",
+        "RestartSec=60",
+        "# 2, 3: options that make no sense here, or nothing is applied. Again would be the same.",
+        "RestartPreventExitStatus=2 3",
+        "CPUSchedulingPolicy=batch",
+        "StateDirectory=quiet",
+        *(f"ReadWritePaths={word(folder)}" for folder in written),
+        f"CapabilityBoundingSet={'' if alone else 'CAP_NET_ADMIN'}",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=read-only",
+        "ProtectKernelTunables=yes",
+        "ProtectControlGroups=yes",
+        "RestrictAddressFamilies=AF_UNIX AF_NETLINK",
+        "RestrictNamespaces=yes",
+        "SystemCallFilter=@system-service",
+        "[Install]",
+        f"WantedBy={TARGET if alone else NAME}",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _program() -> list[str]:
+    """The command of the virtual environment that this runs in.
+
+    Not from the folder it is started in (-P), and it leaves no compiled modules beside those of another user (-B).
+    """
+    return [sys.executable, "-P", "-B", "-m", "quiet"]
+
+
+def _mounts() -> str:
+    """What has to be mounted before the program can run."""
+    needed = dict.fromkeys([sys.executable, os.path.realpath(sys.executable), os.path.dirname(quiet.__file__)])
+    return " ".join(word(path) for path in needed)
 
 
 def after(reader: Reader) -> str:

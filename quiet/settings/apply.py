@@ -196,7 +196,9 @@ class _Apply:
     def _refuse(self, change: Change, failure: Failure) -> None:
         knob = BY_NAME[change.knob]
         words = (reason for verdict, reason in knob.verdicts.items() if verdict in failure.text)
-        expected = knob.refusals.get(failure.errno) or next(words, None)
+        expected = knob.refusals.get(failure.errno)
+        if expected is None and (word := next(words, None)) is not None:
+            expected = word if isinstance(word, str) else word(Facts(self.host))
         reason = expected or f"the kernel refused '{failure.write.wanted}': {failure.text}"
         if expected is None:
             self.failures.append(Skipped(change.knob, change.target, reason, change.label))

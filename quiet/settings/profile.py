@@ -172,8 +172,10 @@ def _text(table: Mapping[str, object], section: str, key: str, default: str, lab
 
 def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
     knobs: dict[str, str] = {}
-    for name, value in table.items():
+    for name, written in table.items():
         knob = BY_NAME.get(name)
+        parsed = knob.units(written) if knob and isinstance(written, str) else None
+        value = written if parsed is None else parsed
         if isinstance(value, dict) and value:
             whole = f"{name}.{next(iter(value))}"
             raise UsageError(f'{label}: a knob with a dot in its name stands in quotes: write "{whole}" = ...')

@@ -181,7 +181,10 @@ def _others_masks(host: Host, record: AppliedState, leave: set[str]) -> dict[str
     for task in facts.tasks:
         target = f"task:{task.tid}"
         allowed = cpulist.parse(task.cpus) & facts.online
-        own = target not in record.entries and allowed != inherited and not allowed & record.cpus.away
+        # a kernel thread that was not there at the apply has the CPUs that the kernel chose, and chooses again when the
+        # partition goes (Linux 7.0, kthreads_update_housekeeping)
+        unknown = not task.kernel and target not in record.entries
+        own = unknown and allowed != inherited and not allowed & record.cpus.away
         if not task.bound and (own or target in leave):
             masks[target] = task.cpus
     return masks

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quiet.settings.plan import Change
 
-WATCHING, DRIFT, MENDED, REPAIRED, REFUSED, NOTE, ENDED = NAMES = (
-    *("watching", "drift", "as wanted again", "repaired", "not repaired", "note", "ended"),
+WATCHING, DRIFT, MENDED, REPAIRED, REFUSED, INTERRUPTED, NOTE, ENDED = NAMES = (
+    *("watching", "drift", "as wanted again", "repaired", "not repaired", "interrupted", "note", "ended"),
 )
 
 
@@ -23,11 +24,22 @@ class WatchSummary:
     drifts: int
     repaired: int
     open: int
+    interruptions: int | None = None  # None: not counted
+
+
+@dataclass(frozen=True, slots=True)
+class WatchInterruption:
+    """A cause that interrupted isolated CPUs: how often each, in so many seconds until now."""
+
+    cause: str
+    kind: str
+    counts: Mapping[int, int]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One event: the drift that it is about, the source that reported it (`by`), and further words.
+    """One event: the drift or the cause that it is about, the source that reported it (`by`), and further words.
 
     `missing`: the sources that this host does not have.
     """
@@ -38,6 +50,7 @@ class WatchEvent:
     text: str = ""
     missing: tuple[str, ...] | None = None
     summary: WatchSummary | None = None
+    interruption: WatchInterruption | None = None
     time: float = field(default_factory=clock.time)
 
     @property

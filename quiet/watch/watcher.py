@@ -18,7 +18,9 @@ from quiet.settings.profile import Profile, load
 from quiet.watch import drift, events, inotify, watched_files
 from quiet.watch.event_sources import Pending, Sources, StopSignals
 from quiet.watch.events import WatchEvent, WatchSummary
+from quiet.watch.monitor import Monitor
 from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
+from quiet.watch.textfile import WatchState
 from quiet.watch.watched_files import CPUS
 
 _WAITING = "another quiet is at work, or was killed in the middle; its end is waited for"
@@ -34,13 +36,20 @@ class WatchOptions:
 
 
 class Watcher:
-    """Watches one host with one applied profile. Raises Refused when none is applied."""
+    """Watches one host with one applied profile. Raises Refused when none is applied.
+
+    `monitor` counts what interrupts the profile's isolated CPUs; where there is none, `limit` says why.
+    """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
         self._host, self._options, self._report = host, options, report
+        self.monitor: Monitor | None = None
+        self.limit = ""
         state = journal.load(host)
         if state is None:
-            raise Refused("nothing is applied, so nothing can drift; `quiet apply` first")
+            raise Refused(
+                "nothing is applied, so nothing can drift; `quiet apply` first, or count interruptions with --cpus LIST"
+            )
         self._state: AppliedState | None = state
         self._cpus = state.cpus
         self._profile: Profile = load(state.source)
@@ -56,9 +65,7 @@ class Watcher:
     def run(self) -> int:
         """Watch until a signal, the end of the time, or a restore; 1 when drift was seen that was not repaired."""
         isolated, housekeeping = (cpulist.format(cpus) for cpus in (self._cpus.isolated, self._cpus.housekeeping))
-        if self._host.live:
-            with contextlib.suppress(OSError):
-                self._host.set_affinity(0, housekeeping)
+        self._pin(housekeeping)
         with Sources(self._host) as sources, StopSignals() as signals:
             self._sources = sources
             if self._halted:
@@ -66,14 +73,28 @@ class Watcher:
             else:
                 self._check(None, "the first look", renew=True)
             began, cpu_began = time.monotonic(), spent()
-            watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}"
-            self._report(
-                WatchEvent(events.WATCHING, text=f"{watched}: {sources.summary()}", missing=tuple(sources.missing))
-            )
-            why = self._loop(signals, began)
+            if self.monitor:
+                self.monitor.start(self._cpus.isolated)
+            watched = f"{self._profile.name} on CPUs {isolated}, from CPUs {housekeeping}: {sources.summary()}"
+            counted = self.monitor.describe() if self.monitor else self.limit
+            watched += f"; {counted}" if counted else ""
+            self._report(WatchEvent(events.WATCHING, text=watched, missing=tuple(sources.missing)))
+            try:
+                why = self._loop(signals, began)
+            finally:
+                if self.monitor:
+                    self.monitor.end(self._applied())
             seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
         self._end(why, seconds, cpu_s)
         return 1 if self._ledger.seen > self._ledger.repaired else 0
+
+    def _pin(self, housekeeping: str) -> None:
+        if self._host.live:
+            with contextlib.suppress(OSError):
+                self._host.set_affinity(0, housekeeping)
+
+    def _applied(self) -> WatchState:
+        return WatchState(self._profile.name if self._state else "", len(self._ledger.open))
 
     def _loop(self, signals: StopSignals, began: float) -> str:
         until = began + self._options.seconds if self._options.seconds is not None else None
@@ -105,6 +126,8 @@ class Watcher:
             self._reload()
         if self._state is None:
             return "the profile was restored"
+        if self.monitor and now >= self.monitor.at:
+            self.monitor.look(self._applied())
         if self._halted:
             return ""
         pending = self._pending
@@ -127,7 +150,8 @@ class Watcher:
 
     def _timeout(self, now: float, until: float | None) -> int:
         """Milliseconds until something is due."""
-        moments = [moment for moment in (until, self._reload_at) if moment is not None]
+        looking = self.monitor.at if self.monitor else None
+        moments = [moment for moment in (until, self._reload_at, looking) if moment is not None]
         if not self._halted:
             moments.append(self._rate.whole_at())
             if self._pending.tids:
@@ -210,6 +234,11 @@ class Watcher:
         self._targets = None
         if before is None or (before.time, before.source) != (state.time, state.source):
             self._profile = load(state.source)
+        if state.cpus != self._cpus:
+            self._cpus = state.cpus
+            self._pin(cpulist.format(state.cpus.housekeeping))
+            if self.monitor:
+                self.monitor.start(state.cpus.isolated)
         if self._halted and not halted:
             self._pending.add(None, "the end of another quiet", time.monotonic())
             self._pending.renew = True
@@ -228,8 +257,10 @@ class Watcher:
             drifts=ledger.seen,
             repaired=ledger.repaired,
             open=len(ledger.open),
+            interruptions=self.monitor.total if self.monitor else None,
         )
         drifts = f"{ledger.seen} drifts, {ledger.repaired} repaired, {len(ledger.open)} open"
+        drifts += f"; {self.monitor.total} interruptions" if self.monitor else ""
         text = f"{why} after {seconds:.0f} s: {drifts}; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
         self._report(WatchEvent(events.ENDED, text=text, summary=summary))
 

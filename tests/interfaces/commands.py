@@ -36,20 +36,20 @@ quiet apply --root tree {profile}
 quiet verify --root tree --duration 0
 quiet verify --root tree --json
 quiet plan --root tree {profile} --json
-sh -c 'echo 1 > tree/sys/kernel/mm/ksm/run'
+sh -c 'echo 1 > tree/sys/kernel/mm/transparent_hugepage/khugepaged/defrag'
 quiet verify --root tree --duration 0
 quiet verify --root tree --duration 0 --json
 quiet watch --root tree --duration 0.5
 quiet watch --root tree --duration 0.5 --json
 quiet watch --root tree --duration 0.5 --repair
-sh -c 'echo 2 > tree/sys/kernel/mm/ksm/run'
+sh -c 'echo 2 > tree/sys/kernel/mm/transparent_hugepage/khugepaged/defrag'
 quiet restore --root tree --json
 quiet restore --root tree
 quiet restore --root tree --force
 quiet restore --root tree --json
 diff -r {original} tree
 quiet apply --root tree {profile}
-sh -c 'echo 2 > tree/sys/kernel/mm/ksm/run'
+sh -c 'echo 2 > tree/sys/kernel/mm/transparent_hugepage/khugepaged/defrag'
 quiet restore --root tree --keep
 quiet restore --root tree
 quiet status --root tree --json

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from quiet import cpulist
 from quiet.errors import UsageError
 from quiet.machine.cpu_selection import CpuPartition
+from quiet.machine.facts import Facts
 
 # what neither a shell nor a boot loader's own language reads as anything else
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:=+/@%~-")
@@ -84,9 +85,17 @@ def check(word: str, source: str) -> str:
     return word
 
 
-def fill_in(parameters: Iterable[str], cpus: CpuPartition, source: str) -> list[str]:
-    """The parameters with this host's CPUs in place of {isolated} and {housekeeping}. Raises UsageError."""
-    values = {"{isolated}": cpulist.format(cpus.isolated), "{housekeeping}": cpulist.format(cpus.housekeeping)}
+def fill_in(parameters: Iterable[str], cpus: CpuPartition, facts: Facts, source: str) -> list[str]:
+    """The parameters with this host's values in place of the placeholders. Raises UsageError.
+
+    {isolated}, {housekeeping}: CPU lists. {domain}: "domain," where no cgroup v2 hierarchy can make a partition at run
+    time, else nothing.
+    """
+    values = {
+        "{isolated}": cpulist.format(cpus.isolated),
+        "{housekeeping}": cpulist.format(cpus.housekeeping),
+        "{domain}": "" if facts.cgroup[0] == 2 else "domain,",
+    }
     words = []
     for parameter in parameters:
         word = parameter

@@ -9,13 +9,17 @@ _OTHERS = ("hpet", "acpi_pm", "kvm-clock", "jiffies", "refined-jiffies", "pit") 
 TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "isolcpus",
-        "takes CPUs out of the scheduler's balancing from the first moment on, and keeps the queues of devices whose "
-        "driver manages its own interrupts (NVMe, many network cards) away from them",
-        risk="programs that are not pinned never run there; a pinned one with several threads has them all on one CPU",
+        "managed_irq keeps interrupts that a driver manages itself (NVMe, many network cards) off these CPUs where "
+        "their mask also has housekeeping CPUs: a queue with only isolated CPUs, as with one queue for each CPU, stays "
+        "there; domain takes the CPUs out of the scheduler's balancing until the next boot",
+        risk="with domain nothing brings the CPUs back before a reboot, and some kernels from Linux 6.7 on (seen: "
+        "6.12) make no isolated partition of them; the profiles add it ({domain}) only where cgroup v2 with cpuset is "
+        "missing",
         doc=f"{DOC} (isolcpus=), admin-guide/cpu-isolation",
         takes=ISOLATED,
-        example="managed_irq,domain,{isolated}",
-        runtime="the knob cpuset makes an isolated partition; nothing at run time moves a managed interrupt",
+        example="managed_irq,{isolated}",
+        runtime="the knob cpuset makes an isolated partition; nothing at run time moves a managed interrupt, and "
+        "whoever sends no I/O from an isolated CPU gets none",
     ),
     BootParameter(
         "nohz_full",
@@ -30,7 +34,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcu_nocbs",
-        "hands the callbacks that RCU would run on these CPUs to threads that can be placed elsewhere",
+        "hands the callbacks that RCU would run on these CPUs to threads that can be placed elsewhere; nohz_full= does "
+        "so for its CPUs already",
         risk="freeing memory takes a wakeup more; the threads need housekeeping CPUs with time left",
         doc="RCU/Design/Requirements, timers/no_hz, " + DOC + " (rcu_nocbs)",
         takes=ISOLATED,
@@ -77,7 +82,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcupdate.rcu_normal",
-        "1 makes every expedited grace period a normal one, during boot too: no CPU is interrupted for one",
+        "1 makes every expedited grace period a normal one, during boot too: then only a CPU that holds one up is "
+        "interrupted, later; a CPU of nohz_full= sooner than others (rcutree.nohz_full_patience_delay)",
         risk="as rcupdate.rcu_normal_after_boot, and a slower start",
         example="1",
         runtime="/sys/kernel/rcu_normal",
@@ -120,10 +126,10 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "preempt",
-        "where a task inside the kernel may be taken off its CPU: none, voluntary, full or lazy, where the "
-        "kernel was built for that choice",
-        risk="none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
-        example="none",
+        "where a task inside the kernel may be taken off its CPU: full or lazy, where the kernel was built for that "
+        "choice; none and voluntary only before Linux 7.0, which warns and ignores them on x86 and arm64",
+        risk="lazy, none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
+        example="lazy",
         runtime="/sys/kernel/debug/sched/preempt",
     ),
     BootParameter(

@@ -74,7 +74,7 @@ def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source:
     """The parameters of a profile that work here and that the running kernel was not given."""
     if not parameters:
         return ()
-    wanted = fill_in(parameters, cpus, source)
+    wanted = fill_in(parameters, cpus, facts, source)
     try:
         return merge(parse(facts.command_line), wanted, facts).add
     except Refused:  # the words that stand there leave no CPU beside these: `quiet boot plan` says so

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["grub"], indi
 SCRIPT = "export PYTHONDONTWRITEBYTECODE=1; python3 -P -m tests.lab.guest.boot"
 TIMEOUT_S = 1500
 BOOTS = 5
-WANTED = {"isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"}
+WANTED = {"isolcpus=managed_irq,2-3", "nohz_full=2-3"}
 PROFILES = pytest.mark.parametrize("profile", ["bench", "strict"])
 
 

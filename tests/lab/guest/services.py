@@ -73,7 +73,7 @@ name = "services"
 [cpus]
 isolated = "2"
 [knobs]
-services = "quiet"
+services = "all"
 rivals = "quiet"
 slices = "{slices}"
 cpuset = "quiet"

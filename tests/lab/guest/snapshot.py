@@ -56,6 +56,8 @@ FILES = (
     "/sys/class/devfreq/*/m*_freq",
     "/dev/cpu_dma_latency",  # what all who hold it open ask for together
     "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/kernel/mm/transparent_hugepage/shmem_enabled",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-*/*enabled",
     "/sys/kernel/mm/transparent_hugepage/defrag",
     "/sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs",
     "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag",
@@ -69,6 +71,7 @@ FILES = (
     "/sys/kernel/mm/ksm/use_zero_pages",
     "/sys/kernel/mm/lru_gen/enabled",
     "/sys/kernel/debug/sched/features",
+    "/sys/kernel/debug/sched/*_server/cpu*/*",
     "/proc/sys/kernel/kptr_restrict",
     "/proc/sys/kernel/nmi_watchdog",
     "/proc/sys/kernel/numa_balancing",

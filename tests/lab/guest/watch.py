@@ -157,7 +157,9 @@ def heard(watch: Watch, doing: Callable[[], object], event: str, knob: str, labe
     doing()
     began, awake, cost = time.time(), watch.awake(), watch.cost()
     wanted = (event, knob, label)
-    line = watch.wait(since, lambda line: (line["event"], line.get("knob"), label and line["label"]) == wanted, MOST_S)
+    line = watch.wait(
+        since, lambda line: (line["event"], line.get("knob"), label and line.get("label")) == wanted, MOST_S
+    )
     if not line:
         return {"missed": watch.lines()[since:]}
     spent = {"awake": round(watch.awake() - awake, 2), "cost": round(watch.cost() - cost, 2)}
@@ -174,7 +176,8 @@ def told(report: Report, idle_s: float) -> None:
     watch.calm()
     before, since = watch.cost(), len(watch.lines())
     time.sleep(idle_s)
-    report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "lines": watch.lines()[since:]}
+    lines = [line for line in watch.lines()[since:] if line["event"] not in ("interrupted", "note")]
+    report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "lines": lines}
     print(f"idle: {report['idle']}", flush=True)
     report["affinity"] = sorted(os.sched_getaffinity(watch.pid))
     report["told"] = plant(watch, "drift", ("governor", "interrupt", "rival", "offline"))

@@ -21,6 +21,9 @@ OLD_S = 24 * 3600
 """Package lists of this age are fetched again: they name versions that the archive no longer has."""
 UPDATED = "updated"
 NATIVE, ARM = "amd64", "arm64"
+NEWEST_SUITE = "trixie-backports"
+"""Where Debian has kernels that are newer than this machine's own release has."""
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 class PackageError(Exception):
@@ -50,14 +53,14 @@ def run(command: list[str], cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def names(prefix: str, arch: str = NATIVE) -> list[str]:
-    """The names of all packages that begin so."""
-    return run(["apt-cache", *_options(arch), "pkgnames", prefix]).split()
+def names(prefix: str, arch: str = NATIVE, suite: str = "") -> list[str]:
+    """The names of all packages that begin so; of a suite of Debian's archive, or of this machine's own sources."""
+    return run(["apt-cache", *_options(arch, suite), "pkgnames", prefix]).split()
 
 
-def download(packages: list[str], folder: Path, arch: str = NATIVE) -> None:
+def download(packages: list[str], folder: Path, arch: str = NATIVE, suite: str = "") -> None:
     """Fetch just these packages into a folder."""
-    _get(["download", *packages], folder, arch)
+    _get(["download", *packages], folder, arch, suite)
 
 
 def download_with_dependencies(packages: list[str], folder: Path, arch: str) -> None:
@@ -70,13 +73,13 @@ def download_with_dependencies(packages: list[str], folder: Path, arch: str) -> 
         archive.rename(folder / archive.name)
 
 
-def _get(arguments: list[str], folder: Path, arch: str) -> None:
+def _get(arguments: list[str], folder: Path, arch: str, suite: str = "") -> None:
     """apt-get; where it fails, once more with new package lists: these may be old."""
-    options = _options(arch)
+    options = _options(arch, suite)
     try:
         run(["apt-get", *options, "-q", *arguments], cwd=folder)
     except PackageError:
-        _update(options, arch)
+        _update(options, _state(arch, suite))
         run(["apt-get", *options, "-q", *arguments], cwd=folder)
 
 
@@ -96,12 +99,16 @@ def programs(name: str, packages: list[str]) -> Path:
     return cache.make(cache_dir() / "programs" / name, fetch)
 
 
-def _options(arch: str) -> list[str]:
+def _state(arch: str, suite: str) -> Path:
+    return cache_dir() / "-".join(filter(None, ("apt", arch, suite)))
+
+
+def _options(arch: str, suite: str = "") -> list[str]:
     """What makes apt one for this architecture; its package lists are fetched when there are none."""
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if not shutil.which(tool):
             raise PackageError(f"Debian's packages are needed, and there is no {tool} to fetch them with")
-    folder = cache_dir() / f"apt-{arch}"
+    folder = _state(arch, suite)
     lists = folder / "lists"
     settings = {
         "APT::Architecture": arch,
@@ -113,21 +120,25 @@ def _options(arch: str) -> list[str]:
         "Dir::Cache::pkgcache": "",
         "Dir::Cache::srcpkgcache": "",
     }
-    options = [f"-o{name}={value}" for name, value in settings.items()]
     (lists / "partial").mkdir(parents=True, exist_ok=True)
+    if suite:
+        sources = folder / "sources.list"
+        sources.write_text(f"deb [signed-by={_KEYRING}] http://deb.debian.org/debian {suite} main\n")
+        settings |= {"Dir::Etc::sourcelist": sources, "Dir::Etc::sourceparts": "/dev/null"}
+    options = [f"-o{name}={value}" for name, value in settings.items()]
     there = any(lists.glob("*Packages*"))
     if not there or _age(folder) > OLD_S:
         try:
-            _update(options, arch)
+            _update(options, folder)
         except PackageError:
             if not there:
                 raise  # else what is there may do
     return options
 
 
-def _update(options: list[str], arch: str) -> None:
+def _update(options: list[str], folder: Path) -> None:
     run(["apt-get", *options, "-q", "update"])
-    (cache_dir() / f"apt-{arch}" / UPDATED).touch()
+    (folder / UPDATED).touch()
 
 
 def _age(folder: Path) -> float:

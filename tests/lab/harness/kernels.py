@@ -27,10 +27,12 @@ from tests.lab.harness.debian import PackageError
 PATTERNS = {
     "6.1": [r"linux-image-(6\.1\.\d+-\d+-amd64)"],
     "6.12": [r"linux-image-(6\.12\.\d+\+deb1\d-amd64)", r"linux-image-(6\.12\.\d+-\d+-amd64)"],
+    "7.3": [r"linux-image-(7\.3\.\d+\+deb1\d-amd64)"],
     "6.1-arm64": [r"linux-image-(6\.1\.\d+-\d+-arm64)"],
     "6.12-arm64": [r"linux-image-(6\.12\.\d+\+deb1\d-arm64)", r"linux-image-(6\.12\.\d+-\d+-arm64)"],
     "any": [r"linux-image-unsigned-(\d+\.\d+\.\d+-\d+-generic)"],
 }
+SUITES = {"7.3": debian.NEWEST_SUITE}  # of a series that this machine's own sources need not have
 OWN = "own"
 OWN_FRAGMENTS = (*fragments.NAMES, fragments.LAB)  # a later one has the last word
 
@@ -99,9 +101,13 @@ def _fetch(series: str, arch: str) -> Kernel:
     # Unpacked beside its final place and then renamed: half a kernel is never found in the cache.
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as temporary:
         root = Path(temporary) / "root"
-        unpack(packages, Path(temporary), root, arch)
+        unpack(packages, Path(temporary), root, arch, SUITES.get(series, ""))
         if (root / "usr/lib/modules").is_dir() and not (root / "lib").exists():
             (root / "lib").symlink_to("usr/lib")
+        beside = root / "lib/modules" / version / "vmlinuz"  # where newer packages have it
+        if beside.is_file():
+            (root / "boot").mkdir(exist_ok=True)
+            beside.rename(root / "boot" / f"vmlinuz-{version}")
         if not (root / "boot" / f"vmlinuz-{version}").is_file():
             raise KernelError(f"{packages[0]} holds no boot/vmlinuz-{version}")
         debian.run(["depmod", "-b", str(root), version])
@@ -114,21 +120,23 @@ def _fetch(series: str, arch: str) -> Kernel:
 
 
 def _packages(series: str, arch: str) -> tuple[str, list[str]]:
-    names = debian.names("linux-image-", arch)
+    known = debian.names("linux-", arch, SUITES.get(series, ""))
+    names = [name for name in known if name.startswith("linux-image-")]
     for pattern in PATTERNS[series]:
         if found := [name for name in names if re.fullmatch(pattern, name)]:
             name = _newest(found)
             match = re.fullmatch(pattern, name)
             assert match is not None
             version = match[1]
-            extra = [f"linux-modules-{version}"] if version.endswith("-generic") else []
-            return version, [name, *extra]
+            # Ubuntu's, and newer ones of Debian's: the image and the modules are packages of their own.
+            parts = [part for part in ("linux-binary-", "linux-modules-") if f"{part}{version}" in known]
+            return version, [name, *(f"{part}{version}" for part in parts)]
     raise KernelError(f"apt knows no kernel package of series {series} (is its list of packages up to date?)")
 
 
-def unpack(packages: list[str], folder: Path, root: Path, arch: str = debian.NATIVE) -> None:
+def unpack(packages: list[str], folder: Path, root: Path, arch: str = debian.NATIVE, suite: str = "") -> None:
     """Fetch Debian packages into a folder and unpack them, not installed, under a root."""
-    debian.download(packages, folder, arch)
+    debian.download(packages, folder, arch, suite)
     debian.unpack(folder, root)
 
 

@@ -45,6 +45,20 @@ def _build(made: Path, version: str, arch: str) -> None:
     shutil.rmtree(folder)
 
 
+def of_tests(machine: Machine, folder: Path) -> Path:
+    """A module of the tests: the one .c file of a folder, with its Kbuild. PackageError as built()."""
+    version = kernels.ensure(machine.series).version
+    sources = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES or path.name == "Kbuild")
+    name = next(path.stem for path in sources if path.suffix == ".c")
+
+    def make(made: Path) -> None:
+        for path in sources:
+            shutil.copy(path, made)
+        run([*headers.make_command(version, machine.arch), f"M={made}", *STRICT, "modules"])
+
+    return cache.make(cache.cache_dir() / "test-modules" / cache.digest([version, *sources]), make) / f"{name}.ko"
+
+
 def loading(machine: Machine) -> str:
     """Lines of a guest's script: the module as /tmp/cbench.ko, and loaded."""
     text = base64.encodebytes(built(machine).read_bytes()).decode()

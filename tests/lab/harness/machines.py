@@ -30,6 +30,7 @@ ALL = (
     Machine("isolated-6.12", "6.12", append=ISOLATED),
     Machine("plain-6.1", "6.1"),
     Machine("plain-6.12", "6.12"),
+    Machine("plain-7.3", "7.3"),
     Machine("smt", "6.12", cpus=8, qemu_options=SMT),
     Machine("numa", "6.12", vng_options=("--numa", "1G,cpus=0-1", "--numa", "1G,cpus=2-3")),
     Machine("cpufreq-6.1", "6.1", qemu_options=("-cpu", "Nehalem"), cpufreq=True, prelude=LOAD_CPUFREQ),
@@ -38,6 +39,8 @@ ALL = (
 )
 # The counters may be read in user space, which the kernel leaves off.
 USER_COUNTERS = "echo 1 >/proc/sys/kernel/perf_user_access"
+# As the profiles ask for it: no isolcpus=domain, so that the partition is made at run time.
+TICKLESS = Machine("tickless", "6.12", append=f"{fragments.command_line('isolated')} psi=1")
 # Exact: time is counted in instructions. With one CPU whatever is not interrupted takes the same number of cycles, to
 # the cycle; the other one is of the shape of the thesis's host, 16 Cortex-A72 in clusters of 4, of which the last three
 # clusters are isolated. There all CPUs share one clock: interrupts are counted exactly, cycles of one CPU are not.
@@ -73,4 +76,4 @@ GRUB = Machine("grub", disk_grub.SERIES, grub=True)
 # The lab's own kernel, with the tracers that Debian's leave out. Only there when somebody built it (`make kernel`):
 # the tests that boot it are skipped where it is not.
 OWN = Machine("own", kernels.OWN, append=ISOLATED)
-MACHINES = {machine.name: machine for machine in (*ALL, *ARM, BUSY, WATCHED, *NET, *HOSTS, GRUB, OWN)}
+MACHINES = {machine.name: machine for machine in (*ALL, TICKLESS, *ARM, BUSY, WATCHED, *NET, *HOSTS, GRUB, OWN)}

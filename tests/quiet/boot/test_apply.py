@@ -19,7 +19,7 @@ from tests.quiet.commands import Quiet
 
 DROP_IN = "etc/default/grub.d/zz-quiet.cfg"
 CONFIG = "boot/grub/grub.cfg"
-WANTED = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 skew_tick=1"
+WANTED = "isolcpus=managed_irq,2-3 nohz_full=2-3 irqaffinity=0-1 skew_tick=1"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.quiet.boot.trees import NAMES, grow, states
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
 
-ALL = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 skew_tick=1"
+ALL = "isolcpus=managed_irq,2-3 nohz_full=2-3 irqaffinity=0-1 skew_tick=1"
 LOADERS = {
     "arch": "systemd-boot",
     "coreos": "ostree",
@@ -148,7 +148,9 @@ def test_the_line_of_a_raspberry_stays_one_line(quiet: Quiet, tmp_path: Path) ->
     quiet("boot", "apply", "--root", root)
     text = (root / "boot/firmware/cmdline.txt").read_text()
     assert text.count("\n") == 1
-    assert text.endswith(f"fsck.repair=yes rootwait {ALL}\n")
+    # isolcpus=3 stands there: the CPU that was chosen, and it means domain
+    whole = "isolcpus=managed_irq,domain,3 nohz_full=3 irqaffinity=0-2 skew_tick=1"
+    assert text.endswith(f"fsck.repair=yes rootwait {whole}\n")
 
 
 def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) -> None:

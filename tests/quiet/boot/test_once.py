@@ -10,7 +10,7 @@ from tests.quiet.boot.trees import grow
 from tests.quiet.commands import Quiet
 from tests.trees import plant
 
-ALL = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 skew_tick=1"
+ALL = "isolcpus=managed_irq,2-3 nohz_full=2-3 irqaffinity=0-1 skew_tick=1"
 IMAGES = {
     "arch": ("/boot/vmlinuz-linux", "/boot/initramfs-linux.img"),
     "debian": ("/boot/vmlinuz-6.1.0-21-amd64", "/boot/initrd.img-6.1.0-21-amd64"),

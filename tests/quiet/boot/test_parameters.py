@@ -69,7 +69,7 @@ def test_strict_wants_all_that_bench_wants() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ('["nohz_full={isolatd}"]', "'nohz_full={isolatd}': the known places are {isolated}, {housekeeping}"),
+        ('["nohz_full={isolatd}"]', "'nohz_full={isolatd}': the known places are {isolated}, {housekeeping}, {domain}"),
         ('["a b"]', "'a b' is no word of a kernel command line"),
         ('["x=$(reboot)"]', "is no word of a kernel command line"),
         ("[]", "wants nothing of the command line"),
@@ -88,4 +88,4 @@ def test_a_profile_that_wants_something_else_is_refused_in_one_line(
 
 def test_a_plan_says_that_boot_apply_would_add_what_is_missing(quiet: Quiet, tmp_path: Path) -> None:
     root = plant(tmp_path, machine(4))
-    assert "`quiet boot apply` would add:\n  isolcpus=managed_irq,domain,2-3" in quiet("plan", "--root", root).out
+    assert "`quiet boot apply` would add:\n  isolcpus=managed_irq,2-3" in quiet("plan", "--root", root).out

@@ -109,7 +109,7 @@ def test_with_json_an_error_leaves_stdout_empty(quiet: Quiet, root: Path) -> Non
         (("bogus",), "bogus"),
         (("plan", "--cpus"), "--cpus"),
         (("explain", "bogus"), "unknown knob 'bogus'; `quiet explain` lists the knobs"),
-        (("plan", "--profile", "bogus"), "no such profile; there are: bench"),
+        (("plan", "--profile", "bogus"), "no such profile; there are: as-is, bench"),
         (("plan", "--profile", "/none/x.toml"), "/none/x.toml: no such file"),
         (("restore", "--force", "--keep"), "contradict each other"),
         (("run",), "CMD"),
@@ -188,7 +188,7 @@ def test_explain_without_a_name_lists_every_knob(quiet: Quiet) -> None:
 
 
 def test_profiles_lists_the_bundled_ones(quiet: Quiet) -> None:
-    assert quiet("profiles").out.startswith("bench ")
+    assert [line.split()[0] for line in quiet("profiles").out.splitlines()] == ["as-is", "bench", "strict"]
 
 
 def test_a_recording_is_made_once(quiet: Quiet, root: Path, tmp_path: Path) -> None:

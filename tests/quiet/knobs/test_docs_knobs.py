@@ -4,49 +4,49 @@ from __future__ import annotations
 
 import pytest
 
-from quiet.boot.parameters.cmdline import name
 from quiet.boot.parameters.registry import PARAMETERS
 from quiet.cli import json_output
 from quiet.cli import text as render
 from quiet.knobs.knob import Knob
 from quiet.knobs.registry import BY_NAME, KNOBS
-from quiet.settings.profile import Profile, load
-from tests import CHECKOUT
+from quiet.settings.profile import bundled
+from tests.quiet.knobs import page
 
-PAGE = (CHECKOUT / "docs" / "knobs.md").read_text()
-
-
-def rows(heading: str) -> list[list[str]]:
-    """The cells of the tables of one part of the page, without the heads."""
-    part = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in part.splitlines() if line.startswith("| `")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+PAGE = page.FILE.read_text()
 
 
-def at_boot(profile: Profile, parameter: str) -> str:
-    words = [word for word in profile.boot if name(word) == name(parameter)]
-    return f"`{words[0]}`" if words else ""
+def names(heading: str) -> list[str]:
+    """What the rows of one part of the page begin with."""
+    lines = page.part(PAGE, heading).splitlines()
+    return [line.split("`")[1] for line in lines if line.startswith("| `")]
 
 
 def test_the_page_has_every_knob_once() -> None:
-    assert sorted(row[0].strip("`") for row in rows("At run time")) == sorted(BY_NAME)
+    assert sorted(names(page.RUN_TIME)) == sorted(BY_NAME)
 
 
-def test_the_page_says_what_a_knob_is_and_what_the_profiles_choose() -> None:
-    bench, strict = load("bench").knobs, load("strict").knobs
-    for knob, what, in_bench, in_strict, also in rows("At run time"):
-        found = BY_NAME[knob.strip("`")]
-        assert (what, in_bench, in_strict) == (found.title, bench[found.name], strict[found.name]), knob
-        assert also, knob
+def test_the_page_has_every_kernel_parameter_in_the_order_of_the_tables() -> None:
+    assert names(page.BOOT) == [item.name for item in PARAMETERS]
 
 
-def test_the_page_has_every_kernel_parameter_with_its_reason_and_the_profiles_choices() -> None:
-    told = rows("On the kernel command line")
-    expected = [
-        [f"`{item.name}`", item.why, at_boot(load("bench"), item.name), at_boot(load("strict"), item.name)]
-        for item in PARAMETERS
-    ]
-    assert told == expected
+def test_every_row_says_what_the_code_has() -> None:
+    assert page.written(PAGE) == PAGE, "run `python -m tests.quiet.knobs.page`"
+
+
+def test_every_knob_names_what_other_tools_have() -> None:
+    rows = [line for line in page.part(PAGE, page.RUN_TIME).splitlines() if line.startswith("| `")]
+    assert all(row.removesuffix(" |").rpartition(" | ")[2].strip() for row in rows)
+
+
+def test_every_profile_has_a_column() -> None:
+    assert list(page.PROFILES) == bundled()
+
+
+def test_what_a_knob_writes_is_a_file_a_call_or_a_unit() -> None:
+    assert BY_NAME["irq"].paths == "/proc/irq/N/smp_affinity_list"
+    assert BY_NAME["timer_migration"].paths == "/proc/sys/kernel/timer_migration"
+    assert BY_NAME["services"].paths == "unit:NAME"
+    assert not [knob.name for knob in KNOBS if not knob.paths or " of every" in knob.paths]
 
 
 @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
@@ -54,10 +54,23 @@ def test_explain_tells_order_entanglement_targets_and_risk(knob: Knob, capsys: p
     told = json_output.knob(knob)
     assert (told["after"], told["targets"], told["why"]) == (list(knob.after), knob.targets, knob.why)
     assert (told["risk"], told["entangled"]) == (knob.risk or None, knob.moves or None)
+    assert (told["paths"], told["kernels"], told["effect"]) == (knob.paths, knob.kernels or None, knob.effect or None)
     assert bool(knob.moves) == (knob.entangled is not BY_NAME["aslr"].entangled)
     render.explain(knob, [])
     words = " ".join(capsys.readouterr().out.split())
-    assert all(text in words for text in (knob.why, knob.targets, knob.moves, knob.risk, *knob.after))
+    assert all(
+        text in words
+        for text in (
+            knob.why,
+            knob.targets,
+            knob.moves,
+            knob.risk,
+            knob.kernels,
+            knob.paths,
+            knob.effect_seen,
+            *knob.after,
+        )
+    )
 
 
 WRONG = ("arch/x86/tsc", "sysfs-devices-power (energy_perf_bias)")
@@ -87,7 +100,11 @@ def test_links_are_kept_awake_by_a_policy_and_not_by_leaving_them_alone() -> Non
     assert "awake" not in items["pcie_aspm"].why
 
 
-LEFT_OUT = ("`rq_affinity`", "`sched_itmt_enabled`", "`halt_poll_ns`", "the fair server")
+LEFT_OUT = (
+    *("`rq_affinity`", "`sched_itmt_enabled`", "`halt_poll_ns`", "taken offline and online to flush timers"),
+    *("prefetchers", "APST", "clock discipline", "page_alloc.shuffle", "`wbt_lat_usec`", "runtime power management"),
+    *("freeze_on_smi", "Data Fabric", "tmpfs", "power-limit"),
+)
 KNOWN = {"preempt", "default_hugepagesz", "cpuidle.off", "amd_prefcore", "rcupdate.rcu_cpu_stall_suppress"}
 
 

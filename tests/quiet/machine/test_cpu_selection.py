@@ -33,6 +33,24 @@ def test_cpus_isolated_at_boot_come_first(tmp_path: Path) -> None:
     assert "isolated at boot" in found.why
 
 
+@pytest.mark.parametrize(
+    ("files", "isolated", "why"),
+    [
+        ({f"{CPU}/nohz_full": "1-2"}, "1-2", "isolated at boot (nohz_full)"),
+        ({"proc/cmdline": "quiet isolcpus=managed_irq,1-2"}, "1-2", "isolated at boot (isolcpus)"),
+        ({"proc/cmdline": "isolcpus=managed_irq,6-N", f"{CPU}/nohz_full": "5-7"}, "6-7", "isolated at boot (isolcpus)"),
+        ({"proc/cmdline": "isolcpus=1,3", f"{CPU}/isolated": "3", f"{CPU}/nohz_full": "1"}, "3", "(isolcpus)"),
+        ({"proc/cmdline": "isolcpus=managed_irq,40"}, "4-7", "whole physical cores"),
+    ],
+)
+def test_cpus_that_the_boot_keeps_quiet_in_other_ways_come_first_too(
+    tmp_path: Path, files: dict[str, str], isolated: str, why: str
+) -> None:
+    found = pick(tmp_path, machine(cpus=8) | files)
+    assert found.isolated == cpulist.parse(isolated)
+    assert why in found.why
+
+
 def test_cpus_isolated_at_boot_are_taken_although_their_siblings_are_all_the_others(tmp_path: Path) -> None:
     files = machine(cpus=4, threads=2) | {f"{CPU}/isolated": "2-3", f"{CPU}/cpu0/online": "1"}
     found = pick(tmp_path, files)
@@ -212,7 +230,7 @@ def test_a_choice_is_always_a_split_of_the_online_cpus_with_some_for_housekeepin
     assert found.housekeeping
     assert found.isolated | found.housekeeping | found.offline == known.online
     assert len(found.isolated) + len(found.housekeeping) + len(found.offline) == len(known.online)
-    assert wish != "auto" or known.boot_isolated or min(known.online) in found.housekeeping
+    assert wish != "auto" or known.boot_chosen[0] or min(known.online) in found.housekeeping
 
 
 def test_the_housekeeping_cpus_of_a_profile_are_never_chosen(tmp_path: Path) -> None:

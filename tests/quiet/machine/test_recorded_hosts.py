@@ -39,8 +39,18 @@ WANTED = (
     "/sys/class/dmi",
 )
 UNREAD = (
-    *("/cache/", "/cpuidle/", "/thermal_throttle/", "/microcode/", "/power/", "/hugepages/", "/uevent", "/stats/"),
-    *(f"/topology/{name}" for name in ("die", "package", "cluster", "physical", "book", "drawer", "core_s", "core_id")),
+    *(
+        "/cache/index0/",
+        "/cache/index1/",
+        "/cpuidle/",
+        "/thermal_throttle/",
+        "/microcode/",
+        "/power/",
+        "/hugepages/",
+        "/uevent",
+        "/stats/",
+    ),
+    *(f"/topology/{name}" for name in ("die", "package", "physical", "book", "drawer", "core_s", "core_id")),
 )
 OWN: dict[str, Callable[[], dict[str, str]]] = {
     "plain": lambda: machine(cpus=2),

@@ -24,6 +24,7 @@ KINDS = (
     *(
         call_nesting.HRTIMER,
         call_nesting.TIMER,
+        call_nesting.PULLED,
         call_nesting.WORK,
         call_nesting.CALL,
         call_nesting.THREAD,
@@ -40,6 +41,8 @@ KINDS = (
         attribute.UNKNOWN,
     ),
 )
+# What only a part of a wake-up can be.
+WAKE_KINDS = (attribute.IDLE, attribute.IRQS_OFF, attribute.OTHER_CPU, attribute.SCHEDULER, attribute.USER_RETURN)
 
 
 def watched(gaps: Sequence[Gap], cpu: int = 1, more: int = 0) -> Watched:
@@ -83,7 +86,7 @@ def on_cpu(causes: Sequence[tuple[Cause, int]], cpu: int = 1, more: int = 0) -> 
         total.longest = max(total.longest, length)
         done.explained.append(Explained(gap, [(cause, length)]))
     interrupts = {"LOC": Count("Local timer interrupts", 250, 250, True), "TLB": Count("TLB shootdowns", 7, None, None)}
-    return OnCpu(watched(gaps, cpu, more), done, interrupts, {}, None, None)
+    return OnCpu(watched(gaps, cpu, more), done, interrupts, {}, None)
 
 
 def measured(

@@ -3,6 +3,7 @@
  * UndefinedBehaviorSanitizer. Exit code 0: nothing was found.
  */
 #include "detector.h"
+#include "wake.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,6 +101,36 @@ static int watch_once(uint64_t capacity, uint64_t threshold, uint64_t look, uint
 	return 0;
 }
 
+static int wake_once(uint64_t stop_above, int stopped)
+{
+	uint64_t sum = 0;
+	qn_wake *wake;
+
+	CHECK(qn_wake_create(&wake) == 0);
+	wake->period = 1000000;
+	wake->duration = 20000000;
+	wake->stop_above = stop_above;
+	wake->go = !stopped;
+	wake->stop = stopped ? 1 : 0;
+	CHECK(qn_wake_run(wake) == 0);
+	CHECK(wake->ready && wake->done && wake->end >= wake->begin && wake->slack == 1);
+	CHECK(wake->wakes + wake->missed <= 20 && (stopped ? !wake->wakes : wake->wakes > 0));
+	CHECK(!stop_above || wake->wakes == 1);
+	for (int i = 0; i < QN_WAKE_BINS; i++)
+		sum += wake->bins[i];
+	CHECK(sum + wake->beyond == wake->wakes);
+	CHECK(!wake->wakes || wake->least <= wake->most);
+	/* The last bin is ours, and what is later is counted apart. */
+	qn_wake_note(wake, 1, (uint64_t)QN_WAKE_BINS * QN_WAKE_BIN_NS - 1);
+	CHECK(wake->bins[QN_WAKE_BINS - 1] >= 1);
+	sum = wake->beyond;
+	qn_wake_note(wake, 1, (uint64_t)QN_WAKE_BINS * QN_WAKE_BIN_NS);
+	qn_wake_note(wake, 1, UINT64_MAX);
+	CHECK(wake->beyond == sum + 2 && wake->most == UINT64_MAX);
+	qn_wake_destroy(wake);
+	return 0;
+}
+
 int main(void)
 {
 	uint64_t periods[500], lengths[3], none_of[1] = {7};
@@ -121,6 +152,9 @@ int main(void)
 	if (watch_once(1, 1, 0, 2000000, 0) || watch_once(170, 1, 1, 2000000, 0) ||
 	    watch_once(100000, 500, 2000, 20000000, 0) || watch_once(10, UINT64_MAX >> 1, 0, 2000000, 0) ||
 	    watch_once(10, 1, 0, 2000000, 1) || watch_once(10, 1, 0, 0, 0))
+		return 1;
+	qn_wake_destroy(NULL);
+	if (wake_once(0, 0) || wake_once(1, 0) || wake_once(0, 1))
 		return 1;
 	CHECK(qn_die_with_parent(-1) == -ESRCH);
 	CHECK(qn_die_with_parent(getppid()) == 0);

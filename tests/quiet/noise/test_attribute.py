@@ -10,12 +10,15 @@ from quiet.noise.attribute import (
     FIRMWARE,
     HOST,
     HYPERVISOR,
+    NOT_SMI,
+    OUTSIDE,
     STALL,
     UNKNOWN,
     Account,
     Cause,
     Gap,
     account,
+    name_smis,
 )
 from quiet.noise.call_nesting import (
     FAULT,
@@ -90,11 +93,42 @@ def test_far_more_than_usual_beside_a_frame_was_spent_outside_of_this_kernel() -
     starts = range(100_000, 1_000_000, 100_000)
     gaps = [Gap(start, 3_000) for start in starts] + [Gap(2_000_000, 52_000)]  # 1,000 beside each, then 50,000
     done = merged(gaps, [tick(start + 500) for start in (*starts, 2_000_000)])
-    assert done.explained[-1].parts == [(Cause(HOST, FIRMWARE), 49_000), (TICK, 3_000)]
+    assert done.explained[-1].parts == [(Cause(HOST, OUTSIDE), 49_000), (TICK, 3_000)]
 
 
-def test_a_long_gap_without_a_frame_is_the_firmwares_or_the_hypervisors() -> None:
-    assert causes(merged([Gap(5000, 20_000)], [])) == [Cause(HOST, FIRMWARE)]
+UNTRACED = [
+    Gap(begin, length) for begin, length in ((10_000, 2_000), (20_000, 9_000), (40_000, 3_000), (60_000, 4_000))
+]
+
+
+@pytest.mark.parametrize(
+    ("counted", "lengths"),
+    [
+        (None, {OUTSIDE: 18_000}),
+        (0, {NOT_SMI: 18_000}),
+        (1, {FIRMWARE: 9_000, NOT_SMI: 9_000}),
+        (2, {FIRMWARE: 13_000, NOT_SMI: 5_000}),
+        (9, {FIRMWARE: 18_000}),
+    ],
+)
+def test_as_many_untraced_gaps_are_smis_as_were_counted_the_longest(
+    counted: int | None, lengths: dict[str, int]
+) -> None:
+    done = merged(UNTRACED, [])
+    name_smis(done, counted)
+    assert {cause.name: total.total for cause, total in done.totals.items()} == lengths
+    assert sum(total.count for total in done.totals.values()) == len(UNTRACED)
+    assert sum(took for each in done.explained for _, took in each.parts) == 18_000
+
+
+def test_where_nothing_is_untraced_smis_name_nothing() -> None:
+    done = merged([Gap(1000, 2500)], [tick(1200)])
+    name_smis(done, 5)
+    assert list(done.totals) == [TICK]
+
+
+def test_a_long_gap_without_a_frame_is_untraced_or_the_hypervisors() -> None:
+    assert causes(merged([Gap(5000, 20_000)], [])) == [Cause(HOST, OUTSIDE)]
     assert causes(merged([Gap(5000, 20_000)], [], virtual=True)) == [Cause(HOST, HYPERVISOR)]
 
 
@@ -116,7 +150,7 @@ def test_far_more_than_usual_beside_a_frame_was_spent_elsewhere() -> None:
     frames = [tick(gap.begin + 200) for gap in gaps]
     done = merged(gaps, frames)
     last = dict(done.explained[-1].parts)
-    assert last == {Cause(HOST, FIRMWARE): 497_600, TICK: 2_400}
+    assert last == {Cause(HOST, OUTSIDE): 497_600, TICK: 2_400}
     assert {cause for each in done.explained[:-1] for cause, _ in each.parts} == {TICK}
 
 
@@ -125,7 +159,7 @@ def test_of_far_more_than_usual_each_of_two_frames_keeps_what_is_usual() -> None
     frames = [tick(gap.begin + 200) for gap in gaps]
     frames.append(Frame(IRQ, "27 eth0", 5_100_000, 5_103_000))
     last = dict(merged(gaps, frames).explained[-1].parts)
-    assert last == {Cause(HOST, FIRMWARE): 500_000 - 2_400 - 3_400, Cause(IRQ, "27 eth0"): 3_400, TICK: 2_400}
+    assert last == {Cause(HOST, OUTSIDE): 500_000 - 2_400 - 3_400, Cause(IRQ, "27 eth0"): 3_400, TICK: 2_400}
 
 
 def test_frames_too_short_for_a_gap_are_counted_without_time() -> None:

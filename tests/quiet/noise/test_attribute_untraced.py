@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quiet.noise import attribute_untraced
-from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, STALL, STALL_NS, UNKNOWN, Account, Cause, Gap
+from quiet.noise.attribute import HOST, HYPERVISOR, OUTSIDE, STALL, STALL_NS, UNKNOWN, Account, Cause, Gap
 from quiet.noise.attribute_untraced import (
     BIN_NS,
     CHEAPEST,
@@ -102,7 +102,7 @@ def test_of_two_gaps_in_one_turn_the_longer_is_the_tick() -> None:
 @pytest.mark.parametrize("timer", [0, 200])
 def test_what_keeps_to_the_period_more_often_than_timer_interrupts_came_is_no_tick(timer: int) -> None:
     found = counted(folded(ticks(250), timer=timer))
-    assert (found.pop(OTHER, 0), found) == (timer, {Cause(HOST, FIRMWARE): 250 - timer})
+    assert (found.pop(OTHER, 0), found) == (timer, {Cause(HOST, OUTSIDE): 250 - timer})
 
 
 def test_what_comes_regularly_at_another_period_is_no_tick() -> None:
@@ -147,7 +147,7 @@ def test_the_kernels_coarse_clock_goes_on_by_whole_periods() -> None:
 def test_timer_interrupts_beyond_those_of_the_tick_are_others() -> None:
     more = [Gap(1_000_000 + number * 7_000_003, 2_000) for number in range(3)]
     gaps = [*ticks(250), *more, Gap(SECOND - 1, 3_000)]
-    assert counted(folded(gaps, timer=253)) == {TICK: 250, OTHER: 3, Cause(HOST, FIRMWARE): 1}
+    assert counted(folded(gaps, timer=253)) == {TICK: 250, OTHER: 3, Cause(HOST, OUTSIDE): 1}
 
 
 def test_a_switch_that_the_detector_saw_of_itself_is_another_task() -> None:
@@ -166,8 +166,8 @@ def test_as_many_gaps_as_interrupts_were_counted_are_interrupts_and_the_longest_
     assert done.totals[Cause(HOST, HYPERVISOR)].longest == 90_000
 
 
-def test_where_there_is_no_hypervisor_it_was_the_firmware() -> None:
-    assert counted(folded([Gap(1_000, 90_000, LOOKED)])) == {Cause(HOST, FIRMWARE): 1}
+def test_where_there_is_no_hypervisor_the_cause_is_not_claimed() -> None:
+    assert counted(folded([Gap(1_000, 90_000, LOOKED)])) == {Cause(HOST, OUTSIDE): 1}
 
 
 def test_a_gap_too_short_to_have_been_looked_at_can_be_a_page_fault_as_long_as_one_is_unaccounted_for() -> None:
@@ -175,7 +175,7 @@ def test_a_gap_too_short_to_have_been_looked_at_can_be_a_page_fault_as_long_as_o
     assert [cause.kind for cause in counted(folded([short], faults=1))] == [UNKNOWN]
     assert [cause.kind for cause in counted(folded([short]))] == [HOST]
     assert counted(folded([short, Gap(90_000, 50_000, LOOKED | FAULTED)], faults=1)) == {
-        Cause(HOST, FIRMWARE): 1,
+        Cause(HOST, OUTSIDE): 1,
         OWN: 1,
     }
 
@@ -191,15 +191,15 @@ def test_the_gaps_most_like_a_known_interrupt_are_the_interrupts() -> None:
 def test_what_is_far_shorter_than_any_interrupt_is_none() -> None:
     gaps = [Gap(1_000, 2_500), Gap(90_000, 2_499)]
     done = folded(gaps, others=2, interruption=2_500.0 * CHEAPEST)
-    assert [each.parts[0][0] for each in done.explained] == [OTHER, Cause(HOST, FIRMWARE)]
+    assert [each.parts[0][0] for each in done.explained] == [OTHER, Cause(HOST, OUTSIDE)]
     assert counted(folded(gaps, others=2)) == {OTHER: 2}
 
 
 def test_what_is_too_short_for_an_interrupt_may_be_a_page_fault_that_the_detector_had_and_did_not_see() -> None:
     short, seen = Gap(1_000, 2_000), Gap(90_000, 50_000, LOOKED | FAULTED)
-    for faults, cause in ((0, Cause(HOST, FIRMWARE)), (1, SHORT)):
+    for faults, cause in ((0, Cause(HOST, OUTSIDE)), (1, SHORT)):
         assert counted(folded([short], faults=faults, interruption=40_000)) == {cause: 1}
-    assert counted(folded([short, seen], faults=1, interruption=40_000)) == {OWN: 1, Cause(HOST, FIRMWARE): 1}
+    assert counted(folded([short, seen], faults=1, interruption=40_000)) == {OWN: 1, Cause(HOST, OUTSIDE): 1}
 
 
 def test_an_interrupt_that_was_only_counted_says_so() -> None:

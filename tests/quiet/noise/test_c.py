@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,31 @@ def test_the_loop_holds_nothing_but_the_clock_and_the_comparison() -> None:
     assert "now()" in loop
     for forbidden in ("malloc", "printf", "getrusage", "clock_gettime", "memset", "exit", "histogram"):
         assert forbidden not in loop
+
+
+def test_the_loop_of_wake_ups_holds_nothing_but_two_clocks_the_sleep_and_the_counts() -> None:
+    text = (ROOT / "wake.c").read_text()
+    start = text.index("static void wake_loop(")
+    loop = text[start : text.index("\n}\n", start)]
+    calls = set(re.findall(r"\b([a-z_]+)\(", loop.partition("{")[2])) - {"while", "if", "for"}
+    assert calls == {"monotonic", "qn_now", "timespec_of", "clock_nanosleep", "qn_wake_note"}
+
+
+@given(st.lists(st.integers(1, 20_000_000), min_size=1, max_size=60))
+def test_a_wake_up_enters_its_bin_and_the_latest_ones_are_kept(latencies: list[int]) -> None:
+    made = ffi.new("qn_wake *")
+    made.least = (1 << 64) - 1
+    for number, latency in enumerate(latencies):
+        lib.qn_wake_note(made, number, latency)
+    late = [each for each in latencies if each >= 10_000_000]
+    assert made.beyond == len(late)
+    assert all(made.bins[each // 100] for each in latencies if each < 10_000_000)
+    assert (made.wakes, made.sum, made.least, made.most) == (
+        *(len(latencies), sum(latencies), min(latencies), max(latencies)),
+    )
+    kept = sorted((each.latency for each in made.worst if each.latency), reverse=True)
+    assert kept == sorted(latencies, reverse=True)[: lib.QN_WAKE_WORST]
+    assert all(latencies[each.number] == each.latency for each in made.worst if each.latency)
 
 
 @given(VALUE)

@@ -19,6 +19,7 @@ from quiet.noise.call_nesting import (
     NMI,
     NOTE,
     POINT,
+    PULL,
     SOFTIRQ,
     SWITCH,
     THREAD,
@@ -157,6 +158,15 @@ def test_a_page_fault_counts_only_where_it_is_not_another_tasks() -> None:
         (THREAD, "bash", 10, 20),
         (FAULT, "page fault", 25, 25),
     ]
+
+
+def test_a_pull_belongs_to_the_softirq_that_is_open_and_to_no_other_frame() -> None:
+    pull = TraceEvent(150, PULL, SOFTIRQ, "", DETECTOR, 3)
+    (softirq,) = built(begin(100, SOFTIRQ), pull, begin(200, TIMER), end(300, TIMER), end(400, SOFTIRQ))
+    assert (softirq.pulled, [each.pulled for each in softirq.inner]) == (3, [3])
+    (vector,) = built(begin(100, VECTOR), pull, begin(200, TIMER), end(300, TIMER), end(400, VECTOR))
+    assert (vector.pulled, [each.pulled for each in vector.inner]) == (-1, [-1])
+    assert built(pull) == []
 
 
 def test_a_note_is_no_frame_and_ends_none() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 from quiet.host.reader import Reader
@@ -66,12 +65,6 @@ def test_a_kernel_that_does_not_know_stolen_time_has_none() -> None:
     assert counters.stolen("cpu0 1 2 3 4 5 6 7") == {}
 
 
-def test_firmware_interruptions_are_read_where_the_registers_can_be(tmp_path: Path) -> None:
-    plant(tmp_path, {"dev/cpu/3/": ""})
-    (tmp_path / "dev/cpu/3/msr").write_bytes(bytes(counters.MSR_SMI_COUNT) + struct.pack("<Q", 42))
-    assert counters.firmware(Reader(str(tmp_path)), frozenset({0, 3})) == {3: 42}
-
-
 def test_one_reading_holds_the_asked_cpus_and_when_it_was(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/interrupts": INTERRUPTS, "proc/softirqs": SOFTIRQS, "proc/stat": STAT})
     times = iter([100, 200])
@@ -79,7 +72,6 @@ def test_one_reading_holds_the_asked_cpus_and_when_it_was(tmp_path: Path) -> Non
     assert (found.begin, found.end) == (100, 200)
     assert set(found.interrupts) == set(found.softirqs) == set(found.stolen) == {3}
     assert (found.interrupts[3]["27"], found.softirqs[3]["RCU"], found.stolen[3]) == (4711, 8, 90)
-    assert found.firmware == {}
 
 
 def test_a_cpu_that_is_in_no_file_has_counted_nothing(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from quiet.noise.call_nesting import (
     IRQ,
     NMI,
     POINT,
+    PULLED,
     SOFTIRQ,
     SWITCH,
     THREAD,
@@ -155,6 +156,45 @@ def test_a_tick_with_its_timer_and_its_softirq(kernel: Kernel) -> None:
     assert found == {Cause(HRTIMER, "tick_nohz_handler"): 2_500, Cause(SOFTIRQ, "RCU"): 800}
 
 
+def timer_softirq(begin: int, *inner: Traced) -> list[Traced]:
+    """A softirq TIMER of 1,000 ns with this in it."""
+    return [traced(begin, "irq/softirq_entry", vec=1), *inner, traced(begin + 1_000, "irq/softirq_exit", vec=1)]
+
+
+def timer(begin: int, function: str) -> tuple[Traced, Traced]:
+    """A timer of 200 ns."""
+    return (
+        traced(begin, "timer/timer_expire_entry", timer=0xA, now=5, function=FUNCTIONS[function]),
+        traced(begin + 200, "timer/timer_expire_exit", timer=0xA),
+    )
+
+
+def pulled(time: int, cpu: int) -> Traced:
+    return traced(time, "timer_migration/tmigr_handle_remote_cpu", parent=0xF0, cpu=cpu, wakeup=7)
+
+
+def test_a_timer_of_another_cpu_is_named_with_that_cpu_and_one_of_this_cpu_is_not(kernel: Kernel) -> None:
+    own, first, second = (timer(at, "process_timeout") for at in (1_200, 1_500, 1_800))
+    softirq = timer_softirq(1_100, *own, pulled(1_450, 0), *first, pulled(1_750, 3), *second)
+    found = explained(kernel, Gap(1_000, 1_200), softirq)
+    assert found == {
+        Cause(TIMER, "process_timeout"): 800,
+        Cause(PULLED, "process_timeout", "CPU 0"): 200,
+        Cause(PULLED, "process_timeout", "CPU 3"): 200,
+    }
+
+
+def test_a_softirq_after_one_that_pulled_timers_runs_its_own(kernel: Kernel) -> None:
+    softirqs = timer_softirq(1_100, pulled(1_200, 0)) + timer_softirq(2_200, *timer(2_400, "process_timeout"))
+    found = explained(kernel, Gap(1_000, 2_300), softirqs)
+    assert {cause.kind for cause in found} == {SOFTIRQ, TIMER}
+
+
+def test_a_kernel_before_the_timer_hierarchy_has_timers_of_its_own_cpu_only(older: Kernel) -> None:
+    found = explained(older, Gap(1_000, 1_200), timer_softirq(1_100, *timer(1_200, "process_timeout")))
+    assert set(found) == {Cause(TIMER, "process_timeout")}
+
+
 def test_a_work_in_its_kworker(kernel: Kernel) -> None:
     function = FUNCTIONS["vmstat_update"]
     work = [
@@ -262,7 +302,7 @@ def test_why_the_tick_was_kept_is_known_and_takes_no_time(kernel: Kernel) -> Non
     (found,) = decoded(kernel, traced(1_400, "timer/tick_stop", success=1, dependency=0), kept)
     assert (found.kind, found.name) == (
         events.TICK_KEPT,
-        "the scheduler needs it (more than one task here, or one with a deadline)",
+        events.TICK_NEEDED[4],
     )
     tick = nested(vector("local_timer", 1_100, 2_000), kept)
     assert explained(kernel, Gap(1_000, 1_200), tick) == {Cause(VECTOR, "local_timer"): 1_200}

@@ -30,6 +30,21 @@ def test_a_kernel_with_nohz_full_lacks_nothing(tmp_path: Path) -> None:
     assert absent_parameters(facts(tmp_path, {f"{CPU}/nohz_full": "(null)"})) == {}
 
 
+def test_a_clock_that_is_told_to_be_reliable_is_not_checked_either(tmp_path: Path) -> None:
+    assert "tsc" in boot_parameters(facts(tmp_path, {"proc/cmdline": "tsc=reliable"}), 0)
+
+
+def test_the_last_cpu_may_be_written_as_n(tmp_path: Path) -> None:
+    host = facts(tmp_path, {f"{CPU}/possible": "0-7", "proc/cmdline": "rcu_nocbs=2-N"})
+    assert "rcu_nocbs" in boot_parameters(host, 7)
+    assert "rcu_nocbs" not in boot_parameters(host, 1)
+
+
+def test_power_efficient_queues_are_in_place_where_the_kernel_says_so(tmp_path: Path) -> None:
+    host = facts(tmp_path, {"sys/module/workqueue/parameters/power_efficient": "Y"})
+    assert "workqueue.power_efficient" in boot_parameters(host, 0)
+
+
 def test_parameters_hold_for_the_cpus_that_they_name(tmp_path: Path) -> None:
     host = facts(
         tmp_path, {f"{CPU}/nohz_full": "2-3", "proc/cmdline": "quiet nohz_full=2-3 rcu_nocbs=1 tsc=nowatchdog"}

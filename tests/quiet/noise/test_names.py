@@ -21,7 +21,7 @@ from quiet.noise.names import (
     label,
     namer,
 )
-from tests.quiet.noise.making import KINDS
+from tests.quiet.noise.making import KINDS, WAKE_KINDS
 
 HERE = 1
 PURPOSES = (RESCHEDULE, FUNCTION, SHOOTDOWN)
@@ -117,7 +117,7 @@ def test_a_work_is_named_with_its_worker_and_a_task_with_its_number() -> None:
     assert named(share(THREAD, "bash", 99)) == Cause(THREAD, "bash", "99")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WAKE_KINDS])
 def test_every_kind_of_cause_has_a_name_for_people(kind: str) -> None:
     assert label(Cause(kind, "something"))
 
@@ -133,6 +133,20 @@ def test_two_causes_of_one_kind_have_two_names(kind: str) -> None:
 def test_the_sender_is_in_the_name() -> None:
     assert "CPU 0, bash (12)" in label(Cause(CALL, "membarrier", "CPU 0, bash (12)"))
     assert "CPU 0, bash (12)" in label(Cause(VECTOR, "reschedule", "CPU 0, bash (12)"))
+
+
+def test_a_pulled_timer_says_whose_it_was() -> None:
+    assert label(Cause(call_nesting.PULLED, "neigh_timer_handler", "CPU 3")) == (
+        "timer of CPU 3, pulled here: neigh_timer_handler"
+    )
+
+
+def test_firmware_is_claimed_only_of_what_the_processor_counted() -> None:
+    names = (attribute.FIRMWARE, attribute.NOT_SMI, attribute.OUTSIDE)
+    firmware, no, unknown = (label(Cause(attribute.HOST, name)) for name in names)
+    assert "firmware" in firmware
+    assert "not an SMI" in no
+    assert "not known" in unknown
 
 
 def test_the_host_and_the_firmware_are_not_the_same() -> None:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
+import pytest
+
 from quiet.host.host import Host
+from quiet.noise.attribute import FIRMWARE, NOT_SMI, OUTSIDE
 from quiet.noise.command_tasks import CommandTasks, task_times
 from quiet.noise.interruptions import COUNTS, Interruptions
-from quiet.noise.observe import Observer
+from quiet.noise.observe import Observer, pauses_name
 
 CPU = min(os.sched_getaffinity(0))
 
@@ -120,3 +123,8 @@ def test_what_the_command_waited_for_before_it_began_is_not_counted() -> None:
         observer.start()
         result = observer.finish()
     assert (result.total_ns or 0) < times.wait_ns
+
+
+@pytest.mark.parametrize(("smis", "name"), [(None, OUTSIDE), (0, NOT_SMI), (2, OUTSIDE), (3, FIRMWARE), (9, FIRMWARE)])
+def test_pauses_are_the_firmwares_only_where_as_many_smis_were_counted(smis: int | None, name: str) -> None:
+    assert pauses_name(3, smis) == name

@@ -13,6 +13,7 @@ from quiet.noise._noise import lib
 from quiet.noise.attribute import FIRMWARE, HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.call_nesting import HRTIMER, IRQ, THREAD
+from quiet.noise.frequency import Frequency
 from tests.quiet.noise.making import KINDS, SECOND, cpu_shape, measured, on_cpu
 from tests.quiet.noise.making import shape as shape_of
 
@@ -179,3 +180,26 @@ def test_percentiles_rise_to_the_longest(histogram: dict[int, int]) -> None:
 
 def test_without_gaps_a_percentile_is_0() -> None:
     assert report.percentile({}, 0.5) == 0
+
+
+@pytest.mark.parametrize(
+    ("ran", "asked", "exceeded"),
+    [(2.795e9, 2.8e9, False), (2.7e9, 2.8e9, True), (3.1e9, 2.8e9, True), (2.7e9, None, False), (None, 2.8e9, False)],
+)
+def test_another_frequency_than_the_one_asked_for_is_a_problem(
+    ran: float | None, asked: float | None, exceeded: bool
+) -> None:
+    on = on_cpu([(TICK, 1_000)])
+    on.ran, on.fixed_hz = Frequency("APERF and MPERF of its CPUs", ran), asked
+    assert [each.budget for each in report.judge(measured({1: on}), NONE)] == ["frequency"] * exceeded
+    assert cpu_shape(measured({1: on}), 1)["ran"] == {
+        "hz": ran,
+        "asked_hz": asked,
+        "source": "APERF and MPERF of its CPUs",
+    }
+
+
+def test_the_source_of_the_smis_is_reported() -> None:
+    made = measured()
+    made.smi_source = "PMU msr/smi/"
+    assert shape_of(made)["smi_source"] == "PMU msr/smi/"

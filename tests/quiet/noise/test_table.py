@@ -12,6 +12,7 @@ from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.call_nesting import HRTIMER, IRQ, THREAD
 from quiet.noise.counters import Count
+from quiet.noise.frequency import Frequency
 from quiet.noise.measure import NoiseMeasurement
 from tests.quiet.noise.making import measured, on_cpu
 
@@ -142,3 +143,24 @@ def test_without_gaps_there_is_no_histogram() -> None:
 
 def test_stalls_are_causes_like_others() -> None:
     assert "processor stall" in said(measured({1: on_cpu([(Cause(STALL, "processor stall"), 200)])}))
+
+
+def test_the_frequency_stands_beside_the_one_asked_for_or_is_not_known() -> None:
+    on = on_cpu([(TICK, 1_500)])
+    on.ran, on.fixed_hz = Frequency("APERF and MPERF of its CPUs", 2.795e9), 2.8e9
+    assert "ran at 2.795 GHz of 2.800 asked (APERF and MPERF of its CPUs)" in said(measured({1: on}))
+    on.fixed_hz = None
+    assert "ran at 2.795 GHz (APERF" in said(measured({1: on}))
+    on.ran = Frequency("no counter of cycles here, or none that may be read")
+    assert "frequency while watched not known: no counter of cycles here" in said(measured({1: on}))
+
+
+def test_what_is_not_counted_is_not_known_and_not_zero() -> None:
+    made = measured({1: on_cpu([(TICK, 1_500)])})
+    made.smi_source = "not known: no root"
+    assert "SMIs of the firmware: not known: no root" in said(made)
+    assert "slowed down for heat or a power limit: not known" in said(made)
+    made.cpus[1].firmware = 0
+    assert "0 SMIs (firmware) were counted" in said(made)
+    made.virtual = "hypervisor"
+    assert "SMIs" not in said(made)

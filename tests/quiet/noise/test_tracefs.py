@@ -12,7 +12,7 @@ from quiet.host.reader import Reader
 from quiet.noise import tracefs
 from quiet.noise.events import EventType
 from quiet.noise.tracefs import Instance, NoTraceError
-from tests.quiet.noise.tracing import MOUNT, NUMBERS, Tracefs
+from tests.quiet.noise.tracing import MOUNT, NUMBERS, Tracefs, page
 from tests.trees import plant
 
 KINDS = (
@@ -185,3 +185,19 @@ def test_ones_own_is_not_left_over(host: Tracefs) -> None:
 
 def test_without_tracing_nothing_is_left_over(tmp_path: Path) -> None:
     assert tracefs.remove_left_over(Host(str(tmp_path))) == []
+
+
+def test_of_drained_pages_only_those_that_are_wanted_are_kept(host: Tracefs) -> None:
+    with instance(host) as trace:
+        file = Path(f"{host.root}{trace.path}/per_cpu/cpu1/trace_pipe_raw")
+        file.write_bytes(b"".join(page(stamp, []) for stamp in (100, 200, 300)))
+        trace.drain()
+        file.write_bytes(b"")
+        spans: list[tuple[int, int]] = []
+        trace.keep(lambda begin, end: bool(spans.append((begin, end))) or begin != 200)
+        assert [begin for begin, _ in spans] == [100, 200, 300]
+        assert [end for _, end in spans[:2]] == [200, 300]
+        assert spans[2][1] > 1 << 63
+        assert trace.waiting == 2 * 16
+        assert len(list(trace.pages(1))) == 2
+        assert trace.waiting == 0

@@ -39,6 +39,7 @@ DECLARED = {
     "timer/timer_expire_entry": ("void * timer", "unsigned long now", "void * function", "unsigned long baseclk"),
     "timer/timer_expire_exit": ("void * timer",),
     "timer/tick_stop": ("int success", "int dependency"),
+    "timer_migration/tmigr_handle_remote_cpu": ("void * parent", "unsigned int cpu", "u64 wakeup"),
     "workqueue/workqueue_execute_start": ("void * work", "void * function"),
     "workqueue/workqueue_execute_end": ("void * work", "void * function"),
     "csd/csd_queue_cpu": ("unsigned int cpu", "void * callsite", "void * func", "void * csd"),
@@ -58,7 +59,8 @@ NUMBERS = {event: 100 + number for number, event in enumerate(DECLARED)}
 ARM = ("ipi/ipi_raise", "ipi/ipi_entry", "ipi/ipi_exit")
 SINCE_6_4 = ("csd/csd_queue_cpu", "csd/csd_function_entry", "csd/csd_function_exit", "ipi/ipi_send_cpu")
 X86 = frozenset(DECLARED) - {*ARM}
-X86_6_1 = X86 - {*SINCE_6_4, "ipi/ipi_send_cpumask"}
+SINCE_6_9 = "timer_migration/tmigr_handle_remote_cpu"
+X86_6_1 = X86 - {*SINCE_6_4, SINCE_6_9, "ipi/ipi_send_cpumask"}
 ARM_6_12 = frozenset(event for event in DECLARED if not event.startswith(("irq_vectors/", "exceptions/", "tlb/")))
 
 

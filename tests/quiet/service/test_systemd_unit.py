@@ -96,3 +96,45 @@ def test_a_name_that_no_unit_can_hold_is_refused(quiet: Quiet, root: Path, tmp_p
     done = quiet("install-service", "--profile", path, "--root", root)
     assert done.code == 2
     assert "rename the file" in done.err
+
+
+def watch_unit(quiet: Quiet, folder: Path, *options: str) -> Path:
+    """What `quiet watch --unit` prints, as a file."""
+    done = quiet("watch", "--unit", *options)
+    assert done.code == 0, done.err
+    assert "systemctl enable --now quiet-watch.service" in done.err
+    path = folder / "quiet-watch.service"
+    path.write_text(done.out)
+    return path
+
+
+def test_the_watchs_unit_lives_as_long_as_the_profile_and_changes_nothing(quiet: Quiet, tmp_path: Path) -> None:
+    path = watch_unit(quiet, tmp_path, "--textfile", "/var/lib/node exporter/quiet.prom")
+    said = unit(tmp_path, path.name)
+    program = [sys.executable, "-P", "-B", "-m", "quiet", "watch"]
+    assert shlex.split(said["Service"]["ExecStart"]) == [*program, "--textfile", "/var/lib/node exporter/quiet.prom"]
+    assert (said["Unit"]["PartOf"], said["Install"]["WantedBy"]) == ("quiet.service", "quiet.service")
+    assert (said["Service"]["StateDirectory"], said["Service"]["ReadWritePaths"]) == (
+        "quiet",
+        '"/var/lib/node exporter"',
+    )
+    assert (said["Service"]["ProtectSystem"], said["Service"]["CapabilityBoundingSet"]) == ("strict", "CAP_NET_ADMIN")
+
+
+def test_a_watch_of_cpus_needs_no_profile_and_no_capability(quiet: Quiet, tmp_path: Path) -> None:
+    said = unit(tmp_path, watch_unit(quiet, tmp_path, "--cpus", "2,3", "--interval", "5").name)
+    assert shlex.split(said["Service"]["ExecStart"])[-5:] == ["watch", "--interval", "5", "--cpus", "2-3"]
+    assert "PartOf" not in said["Unit"]
+    assert said["Install"]["WantedBy"] == "multi-user.target"
+    assert said["Service"]["CapabilityBoundingSet"] == ""
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze: hosts with systemd have it")
+@pytest.mark.parametrize("options", [(), ("--cpus", "3", "--store", "/srv/a b%c"), ("--textfile", "/run/x/quiet.prom")])
+def test_systemds_own_reader_has_no_word_against_the_watchs_unit(
+    quiet: Quiet, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    path = watch_unit(quiet, tmp_path, *options)
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -27,7 +27,7 @@ from tests.quiet.settings.journals import counted, items, sealed
 from tests.trees import contents
 
 SEED = 20241123
-STAT = "file:/proc/sys/vm/stat_interval"
+STAT = "file:/proc/sys/vm/compaction_proactiveness"
 
 
 class Applied:
@@ -259,7 +259,7 @@ def test_the_journal_of_another_boot_is_none_however_damaged(applied: Applied) -
 
 def test_a_damaged_hold_is_restored_and_its_holder_learns_of_it(applied: Applied) -> None:
     applied.restored(applied.data)
-    begin_hold(applied.host, {STAT: "99"}, knob="vm.stat_interval", source="me")
+    begin_hold(applied.host, {STAT: "99"}, knob="vm.compaction", source="me")
     data = applied.journal.read_bytes()
     applied.journal.write_bytes(data[:-20])
     with pytest.raises(Incomplete, match="lines were written"):

@@ -17,8 +17,24 @@ from quiet.settings import profile
 from tests.trees import machine, plant
 
 
-def test_there_are_two_bundled_profiles() -> None:
-    assert profile.bundled() == ["bench", "strict"]
+def test_there_are_three_bundled_profiles() -> None:
+    assert profile.bundled() == ["as-is", "bench", "strict"]
+
+
+PLACES = {"cpuset", "cpuset.members", "irq", "irq.default", "irqbalance", "modules", "net.rps", "net.rps_default"}
+
+
+def test_as_is_places_work_elsewhere_and_changes_nothing_that_changes_speed() -> None:
+    changed = {name for name, choice in profile.load("as-is").knobs.items() if choice != "leave"}
+    assert changed == PLACES | {"slices", "tasks", "watchdog.cpus", "workqueue"}
+    assert not [word for word in profile.load("as-is").boot if "nohz_full" in word]
+
+
+def test_bench_leaves_alone_what_everybody_would_notice_and_the_isolated_cpus_would_not() -> None:
+    knobs = profile.load("bench").knobs
+    left = "rt_throttling perf.sample_rate perf.cpu_time thp thp.shmem ksm numa_balancing resctrl sched.servers"
+    assert {knobs[name] for name in left.split()} == {"leave"}
+    assert knobs["services"] == "quiet"
 
 
 @pytest.mark.parametrize("name", profile.bundled())
@@ -89,7 +105,7 @@ def test_a_wrong_profile_is_refused_with_its_file_and_key(tmp_path: Path, conten
 
 
 def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(UsageError, match="profile bnech: no such profile; there are: bench, strict; or give the path"):
+    with pytest.raises(UsageError, match="profile bnech: no such profile; there are: as-is, bench, strict; or give"):
         profile.load("bnech")
     with pytest.raises(UsageError, match=r"profile \./none\.toml: no such file"):
         profile.load("./none.toml")
@@ -105,13 +121,13 @@ def test_a_folder_and_a_file_of_bytes_are_no_profiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "missing"),
     [
-        ("quiet", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"]),
-        ("nohz_full=2-3 rcu_nocbs=2,3", ["isolcpus=managed_irq,domain,2-3"]),
+        ("quiet", ["isolcpus=managed_irq,2-3", "nohz_full=2-3"]),
+        ("nohz_full=2-3 rcu_nocbs=2,3", ["isolcpus=managed_irq,2-3"]),
         ("nohz_full=1-7 isolcpus=domain,managed_irq,1-7 rcu_nocbs=0-7", []),
         ("nohz_full=2 isolcpus=2-3 rcu-nocbs=2-3", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3"]),
-        ("nohz-full=2-3 rcu_nocbs", ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3"]),
+        ("nohz-full=2-3 rcu_nocbs", ["isolcpus=managed_irq,2-3"]),
         ("nohz_full=1-N isolcpus=managed_irq,domain,1-N rcu_nocbs=all", []),
-        ("xnohz_full=2-3 nohz_full=", ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3"]),
+        ("xnohz_full=2-3 nohz_full=", ["isolcpus=managed_irq,2-3", "nohz_full=2-3"]),
     ],
 )
 def test_what_the_kernel_was_not_given_at_boot_is_named(tmp_path: Path, given: str, missing: list[str]) -> None:
@@ -125,8 +141,20 @@ def test_what_this_kernel_could_not_do_with_a_parameter_is_not_missing(tmp_path:
     without = {path: text for path, text in machine().items() if not path.endswith("/nohz_full")}
     facts = Facts(Reader(str(plant(tmp_path, without | {"proc/cmdline": "irqaffinity=0-3"}))))
     cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
-    wanted = ["isolcpus=managed_irq,domain,2-3", "rcu_nocbs=2-3", "irqaffinity=0-1", "skew_tick=1"]
+    wanted = ["isolcpus=managed_irq,2-3", "irqaffinity=0-1", "skew_tick=1"]
     assert list(profile.load("bench").missing_boot(facts, cpus)) == wanted
+
+
+@pytest.mark.parametrize("name", ["bench", "strict"])
+def test_only_where_no_partition_can_be_made_the_scheduler_is_to_leave_the_cpus_at_boot(
+    tmp_path: Path, name: str
+) -> None:
+    shield = {"proc/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0"}
+    cpus = CpuPartition(frozenset({2, 3}), frozenset({0, 1}), frozenset(), "")
+    for number, (files, word) in enumerate([({}, "managed_irq,2-3"), (shield, "managed_irq,domain,2-3")]):
+        root = plant(tmp_path / str(number), machine() | files)
+        missing = profile.load(name).missing_boot(Facts(Reader(str(root))), cpus)
+        assert f"isolcpus={word}" in missing
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,12 @@ from quiet.settings import apply, journal, journal_writer, restore
 from quiet.settings.profile import load
 from quiet.watch import events, rate_limit, watcher
 from quiet.watch.events import WatchEvent
+from quiet.watch.monitor import Monitor
+from quiet.watch.textfile import Textfile
 from quiet.watch.watcher import Watcher, WatchOptions
 from tests.quiet import kernels
 from tests.quiet.commands import Quiet
+from tests.quiet.watch import snapshots
 from tests.trees import contents
 
 STAT = "proc/sys/vm/stat_interval"
@@ -243,6 +246,58 @@ def test_a_signal_ends_it_with_a_summary(host: Host, name: str) -> None:
 
     assert Watcher(host, WatchOptions(seconds=20), tell).run() == 0
     assert re.match(rf"{name} after \d+ s: 0 drifts", heard[-1].text)
+
+
+def test_beside_drift_the_interruptions_of_the_isolated_cpus_are_reported(host: Host, tmp_path: Path) -> None:
+    root = Path(host.root)
+    rows = {"131": [5] * 4}
+    put(host, "proc/interrupts", snapshots.interrupts(rows))()
+    heard: list[WatchEvent] = []
+    path = tmp_path / "quiet.prom"
+
+    def tell(event: WatchEvent) -> None:
+        heard.append(event)
+        if event.event == events.WATCHING:
+            rows["131"][3] += 4
+            rows["131"][0] += 4
+            snapshots.put(root, interrupts=snapshots.interrupts(rows))
+            put(host, KSM, "1")()
+        if (
+            event.event in (events.INTERRUPTED, events.DRIFT)
+            and sum(each.event != events.WATCHING for each in heard) == 2
+        ):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    watching = Watcher(host, WatchOptions(seconds=20), tell)
+    watching.monitor = Monitor(host, 0.05, tell, textfile=Textfile(str(path)))
+    assert watching.run() == 1
+    (interrupted,) = [event.interruption for event in heard if event.interruption]
+    assert (interrupted.cause, dict(interrupted.counts)) == ("IRQ 131 nvme0q7", {3: 4})
+    assert heard[-1].summary
+    assert heard[-1].summary.interruptions == 4
+    assert "quiet_applied 1\n" in path.read_text()
+    assert "quiet_watching 0\n" in path.read_text()
+
+
+def test_after_a_restore_the_metrics_say_so(host: Host, tmp_path: Path) -> None:
+    put(host, "proc/interrupts", snapshots.interrupts({"131": [5] * 4}))()
+    path = tmp_path / "quiet.prom"
+
+    def tell(event: WatchEvent) -> None:
+        if event.event == events.WATCHING:
+            restore.restore(host)
+
+    watching = Watcher(host, WatchOptions(seconds=20), tell)
+    watching.monitor = Monitor(host, 0.05, tell, textfile=Textfile(str(path)))
+    assert watching.run() == 0
+    assert "quiet_applied 0\n" in path.read_text()
+
+
+def test_where_interruptions_cannot_be_counted_drift_is_still_watched(host: Host, quiet: Quiet) -> None:
+    (Path(host.root) / "proc/interrupts").unlink(missing_ok=True)
+    done = quiet("watch", "--root", host.root, "--duration", "0.1")
+    assert done.code == 0
+    assert "interruptions cannot be counted: /proc/interrupts: No such file" in done.out.splitlines()[0]
 
 
 def test_watching_alone_writes_nothing(host: Host) -> None:

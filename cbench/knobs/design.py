@@ -1,0 +1,143 @@
+"""The knobs of a screening, the order in which they may be left out, and what is found of them. Pure.
+
+A knob that `needs` another one may not be applied without it. So a knob is left out together with all that need it: in
+`ordered`, these stand before it, and every beginning of such a list can be left out by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+from cbench.stats.random_draws import Stream
+
+LeftOut = frozenset[str]
+
+FULL, NONE, GROUP, AGAIN, WRITTEN, NAMED, SINGLE = (
+    "the full profile",
+    "no knob",
+    "without a group",
+    "again without a group",
+    "the written profile",
+    "without all knobs that matter",
+    "without one knob",
+)
+SEARCH, VERIFY, CONFLICTS = "search", "verify", "conflicts"
+PRIOR_KNOBS, PRIOR_MATTER = 8, 1
+"""Before anything is known, one knob in eight is taken to matter."""
+UNLIKELY = 0.2
+"""Of a knob that a sum makes look inert, the share of that chance that is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenedKnob:
+    """A knob that the profile would change here; `needs`: one without which it may not be applied, "" for none."""
+
+    name: str
+    needs: str = ""
+
+
+class Application(NamedTuple):
+    """One application of the profile without these knobs, measured and restored; `phase` and `why` it is made."""
+
+    left_out: LeftOut
+    phase: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """`within`: the share of the full profile's level that is no difference; `adds`: whether causes add up in the
+    response, as lost time does, or the largest one counts, as in the longest gap."""
+
+    within: float = 0.05
+    alpha: float = 0.05
+    seed: int = 1
+    adds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKnob:
+    """A knob that matters; `key`: what was left out when that was measured, `segment`: at which level."""
+
+    knob: str
+    sign: int
+    key: LeftOut
+    segment: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnobFinding:
+    """A knob that matters. `sign` 1: the host is noisier without it; -1: the knob itself makes noise.
+
+    `effect`: by how much the response changes when it is left out, with its interval; `p`: corrected for all knobs.
+    """
+
+    knob: str
+    sign: int
+    effect: float
+    low: float
+    high: float
+    p: float
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDifference:
+    """The written profile's level less the full one's, with its interval; `pairs` of applications, in random order."""
+
+    pairs: int
+    written: float
+    full: float
+    low: float
+    high: float
+
+
+class Needs:
+    """Which knob may not be applied without which."""
+
+    def __init__(self, knobs: Iterable[ScreenedKnob]) -> None:
+        knobs = tuple(knobs)
+        known = {knob.name for knob in knobs}
+        self._needs = {knob.name: knob.needs for knob in knobs if knob.needs in known}
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """What this knob needs, and what that needs."""
+        chain: list[str] = []
+        while (name := self._needs.get(name, "")) and name not in chain:
+            chain.append(name)
+        return tuple(chain)
+
+    def dependents(self, name: str) -> frozenset[str]:
+        """The knobs that need this one."""
+        return frozenset(other for other in self._needs if name in self.of(other))
+
+    def closed(self, names: Iterable[str]) -> LeftOut:
+        """With all knobs that need one of these."""
+        chosen = set(names)
+        return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
+
+    def ordered(self, names: Collection[str], seed: int) -> list[str]:
+        """In random order, but who needs another one before that one."""
+        shuffled = Stream(seed, "knobs").shuffled(sorted(names))
+        return sorted(shuffled, key=lambda name: -len(self.of(name)))
+
+
+def share_that_matters(matter: int, decided: int) -> float:
+    """How likely an undecided knob is to matter, by those that are decided."""
+    return (PRIOR_MATTER + matter) / (PRIOR_KNOBS + decided)
+
+
+def group_of(pool: Sequence[str], unlikely: Collection[str], share: float, needs: Needs) -> list[str]:
+    """The next knobs of the pool to leave out together: as many as matter or not with the same chance, ordered."""
+    first = [name for name in pool if name not in unlikely] or list(pool)
+    most = max(1, round(log(0.5) / log(1 - min(share * (1 if first[0] not in unlikely else UNLIKELY), 0.5))))
+    chosen: set[str] = set()
+    for name in first:
+        more = needs.closed([name]) & set(pool)
+        if chosen and len(chosen | more) > most:
+            break
+        chosen |= more
+    return [name for name in pool if name in chosen]

@@ -1,0 +1,155 @@
+"""The host of a screening: which knobs its profile would change here, and each application through quiet's own engine.
+
+An application is `quiet apply` of the profile without some knobs, and its restore: journal first. Whoever is killed
+meanwhile leaves what the next `--resume`, or `quiet restore`, restores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import quiet
+from cbench.knobs.design import LeftOut, ScreenedKnob
+from cbench.knobs.options import KnobOptions
+from quiet import (
+    KNOBS,
+    Host,
+    Profile,
+    QuietError,
+    Reader,
+    Refused,
+    UsageError,
+    applied_state,
+    end_hold,
+    format_cpus,
+    join,
+    load_profile,
+)
+
+SOURCE = "cbench screen knobs "
+
+
+@dataclass(frozen=True, slots=True)
+class KnobPlan:
+    """What is screened here. `fixed`: knobs that are applied each time; `idle`: that have nothing to change here;
+    `rest`: the housekeeping CPUs as the profile has them."""
+
+    profile: str
+    isolated: str
+    housekeeping: str
+    screened: tuple[ScreenedKnob, ...]
+    fixed: tuple[str, ...]
+    idle: int
+    choices: Mapping[str, str]
+    services: Mapping[str, tuple[str, ...]]
+    boot: tuple[str, ...]
+    rest: str = "auto"
+
+    def as_profile(self, left_out: LeftOut, source: str) -> Profile:
+        """The profile without these knobs, on the same CPUs."""
+        knobs = {name: choice for name, choice in self.choices.items() if name not in left_out}
+        base = Profile(f"{self.profile} less {len(left_out)} knobs", "", source, self.isolated, self.rest, 4, knobs, ())
+        return base._replace(services=self.services)
+
+
+def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
+    """Which knobs are screened. Raises UsageError or Refused where there are none."""
+    profile = load_profile(options.profile)
+    if options.without:
+        profile = profile._replace(knobs={k: v for k, v in profile.knobs.items() if k not in options.without})
+    plan = quiet.plan(profile, cpus=options.cpus or None, root=reader)
+    changing = dict.fromkeys(change.knob for change in plan.changes)
+    for name in options.only:
+        if name not in changing:
+            why = next((skip.reason for skip in plan.skips if skip.knob == name), "it has nothing to change here")
+            raise UsageError(f"--only {name}: {why}")
+    names = [name for name in changing if not options.only or name in options.only]
+    if not names:
+        why = plan.skips[0].reason if plan.skips else "every setting is as the profile has it"
+        raise Refused(f"profile {profile.name}: nothing to screen, it would change nothing here: {why}")
+    wanted = sum(choice != "leave" for choice in profile.knobs.values())
+    return KnobPlan(
+        profile=profile.name,
+        isolated=format_cpus(plan.cpus.isolated),
+        housekeeping=format_cpus(plan.cpus.housekeeping),
+        screened=tuple(ScreenedKnob(name, KNOBS[name].needs) for name in names),
+        fixed=tuple(name for name in changing if name not in names),
+        idle=wanted - len(changing),
+        choices={name: profile.knobs[name] for name in changing},
+        services=dict(profile.services) if "services" in changing else {},
+        boot=tuple(plan.missing_boot),
+        rest=profile.housekeeping,
+    )
+
+
+class KnobHost:
+    """Applies and restores. `source`: names this screening in quiet's journal."""
+
+    def __init__(self, plan: KnobPlan, identity: str, host: Host | None = None) -> None:
+        self._plan, self._source, self._host = plan, f"{SOURCE}{identity}", host or Host()
+        self.refused: dict[str, str] = {}
+
+    def restore_left_behind(self) -> bool:
+        """Restore what a killed process of this screening has left applied. Raises Refused for somebody else's."""
+        record = applied_state(self._host)
+        if record is None:
+            return False
+        if record.source != self._source:
+            raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
+        end_hold(self._host, self._source)
+        return True
+
+    @contextmanager
+    def applied(self, left_out: LeftOut) -> Iterator[None]:
+        """The profile without these knobs, inside the block. Raises Refused, or Incomplete after a partial restore."""
+        profile = self._plan.as_profile(left_out, self._source)
+        if not profile.knobs:
+            yield
+            return
+        try:
+            receipt = quiet.apply(profile, root=self._host, temporary=True)
+            self.refused.update({each.knob: each.reason for each in receipt.failures})
+            yield
+        finally:
+            end_hold(self._host, self._source)
+
+
+@contextmanager
+def from_housekeeping(cpus: frozenset[int]) -> Iterator[None]:
+    """This process and its children stay off the isolated CPUs: there they would be noise."""
+    import os
+
+    before = frozenset(os.sched_getaffinity(0))
+    with suppress(QuietError):
+        join(cpus)
+    try:
+        yield
+    finally:
+        with suppress(QuietError):
+            join(before)
+
+
+def toml(plan: KnobPlan, kept: Iterable[str], name: str, summary: str) -> str:
+    """A profile of these knobs, as `quiet plan --profile FILE` reads it."""
+    lines = [
+        f"# Written by `cbench screen knobs`: the knobs of profile {plan.profile} that matter on this host.",
+        f"name = {json.dumps(name)}",
+        f"summary = {json.dumps(summary)}",
+        "",
+        "[cpus]",
+        f"isolated = {json.dumps(plan.isolated)}",
+        f"housekeeping = {json.dumps(plan.rest)}",
+        "",
+        "[knobs]",
+    ]
+    for knob in kept:
+        choice = plan.choices[knob]
+        number = KNOBS[knob].numeric and choice.isdecimal() and choice not in KNOBS[knob].choices
+        lines.append(f"{json.dumps(knob)} = {choice if number else json.dumps(choice)}")
+    if "services" in kept and any(plan.services.values()):
+        lines += ["", "[services]"]
+        lines += [f"{key} = {json.dumps(list(names))}" for key, names in plan.services.items() if names]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,114 @@
+"""Is the host noisier without these knobs? A sequential test of each group against the profile's own level. Pure.
+
+Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of a difference of nothing
+against one of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522): one
+measurement is enough where the noise allows it, and it asks for another one where not. A knob that does not matter is
+taken for one that does with a chance of at most alpha in the whole screening: alpha is divided by the number of knobs.
+The idea of such a test for every group of a bisection is the controlled sequential bifurcation of H. Wan, B. E.
+Ankenman, B. L. Nelson, Oper. Res. 54 (2006) 743-755.
+
+The unit is the application: its values, and not those within one, say how much a level repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log, sqrt
+from statistics import NormalDist, fmean, median
+
+from cbench.stats.distributions import student_p, t_quantile
+
+MISSED = 0.01
+"""The chance that a group whose knobs add `matters` in all passes for one that adds nothing, at each decision."""
+SMALLEST, LARGEST, OF_ALL = 3.0, 6.0, 0.25
+"""What matters, in standard deviations: from, to; and as a share of all that the profile removes."""
+MOST_REPEATS = 5
+FEW, HEAVY = 6, 2.0
+"""From FEW values on, a standard deviation of more than HEAVY times that of the middle half's is that of outliers."""
+CAUTION = 0.975
+"""The quantile by which Student's t makes a standard deviation larger that few values tell."""
+NORMAL_MAD = 1.4826
+LEAST_STEP = 1e-4
+"""Of the range between profile and none: finer noise than this is not believed."""
+LOUDER, QUIETER, ALIKE = 1, -1, 0
+
+
+@dataclass(slots=True)
+class QuietLevel:
+    """The level of the quiet host: values of all applications that were taken to be at it.
+
+    `segments`: earlier levels, before a knob was left out that makes things worse. `range_`: from the level to that of
+    no knob at all.
+    """
+
+    within: float
+    alpha: float
+    knobs: int
+    values: list[float] = field(default_factory=list)
+    segments: list[list[float]] = field(default_factory=list)
+    range_: float = 0.0
+
+    @property
+    def center(self) -> float:
+        """The level."""
+        return median(self.values)
+
+    def begin_anew(self, values: Sequence[float]) -> None:
+        """The level is another one from now on."""
+        self.segments.append(self.values)
+        self.values = list(values)
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of `deviation`."""
+        return max(1, sum(len(each) - 1 for each in (*self.segments, self.values) if each))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of one application's value."""
+        rows = [each for each in (*self.segments, self.values) if len(each) > 1]
+        squares = sum((value - fmean(row)) ** 2 for row in rows for value in row)
+        found = sqrt(squares / self.freedom)
+        residuals = [abs(value - median(row)) for row in rows for value in row]
+        if len(residuals) >= FEW:
+            found = min(found, HEAVY * NORMAL_MAD * median(residuals)) or found
+        return max(found, LEAST_STEP * (abs(self.range_) + abs(self.center)), 1e-300)
+
+    @property
+    def cautious(self) -> float:
+        """The same, larger where few values tell it."""
+        return self.deviation * t_quantile(CAUTION, self.freedom) / NormalDist().inv_cdf(CAUTION)
+
+    @property
+    def matters(self) -> float:
+        """The smallest difference that is looked for."""
+        noise = self.cautious
+        seen = min(LARGEST * noise, max(SMALLEST * noise, OF_ALL * abs(self.range_)))
+        return max(self.within * abs(self.center), seen)
+
+    def judge(self, values: Sequence[float]) -> int | None:
+        """LOUDER, QUIETER or ALIKE; None: measure again."""
+        difference = center_of(values) - self.center
+        variance = self.cautious**2 * (1 / len(values) + 1 / len(self.values))
+        matters = self.matters
+        yes, no = log((1 - MISSED) * self.knobs / self.alpha), log(MISSED / (1 - self.alpha / self.knobs))
+        up = matters * (difference - matters / 2) / variance
+        down = matters * (-difference - matters / 2) / variance
+        if up >= yes or down >= yes:
+            return LOUDER if up >= yes else QUIETER
+        if max(up, down) <= no:
+            return ALIKE
+        if len(values) < MOST_REPEATS:
+            return None
+        return ALIKE if max(up, down) < 0 else LOUDER if up > down else QUIETER
+
+    def p_value(self, difference: float, repeats: int) -> float:
+        """Of such a difference where there is none, after Bonferroni's correction for all knobs."""
+        error = self.deviation * sqrt(1 / repeats + 1 / len(self.values))
+        return min(1.0, self.knobs * student_p(difference / error, self.freedom))
+
+
+def center_of(values: Sequence[float]) -> float:
+    """Of one or two values their mean, of more the median."""
+    return fmean(values) if len(values) < 3 else median(values)

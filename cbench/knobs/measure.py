@@ -1,0 +1,96 @@
+"""One measurement of the response on the isolated CPUs, by `quiet noise` or `cbench run`, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from math import log, sqrt
+from statistics import fmean, median, quantiles, stdev
+from typing import Any
+
+from cbench.knobs.options import KnobOptions
+from cbench.stats.distributions import t_quantile
+from quiet import QuietError, format_cpus, one_line
+
+WINDOWS = 3
+"""The noise of an application is the median of so many windows: a burst from elsewhere is in one of them."""
+FEWEST_PAIRS = 3
+NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
+"""Lines of /proc/interrupts that count parts of others, or errors."""
+
+
+def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
+    """The response in its unit. Raises QuietError where it cannot be measured."""
+    try:
+        if options.of.command:
+            found: Any = json.loads(_output(command_line(options, cpus)))
+            return of_times([float(each) for each in found["results"][0]["trials"]], options.response)
+        reports: list[Any] = [json.loads(_output(command_line(options, cpus))) for _ in range(WINDOWS)]
+        return median(of_noise(list(each["cpus"].values()), each["duration_s"], options.response) for each in reports)
+    except (ValueError, LookupError, TypeError) as error:
+        raise QuietError(f"--response {options.response}: cannot be read: {one_line(repr(error))}") from None
+
+
+def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
+    """What is executed for one measurement."""
+    start = [sys.executable, "-P", "-m"]
+    if not options.of.command:
+        seconds = f"{options.duration / WINDOWS:g}"
+        return [*start, "quiet", "noise", "--cpus", format_cpus(cpus), "--duration", seconds, "--no-trace", "--json"]
+    trials = [] if options.trials is None else ["--trials", str(options.trials)]
+    trace = [] if options.is_command else ["--no-trace"]
+    run = [*start, "cbench", "run", "--cpu", str(min(cpus)), *trials, *trace, "--json"]
+    return [*run, *(["--"] if options.is_command else []), *options.words]
+
+
+def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
+    """The knobs that `quiet noise` names as remedies of what interrupts the CPUs now; none where it cannot say."""
+    command = [sys.executable, "-P", "-m", "quiet", "noise", "--cpus", format_cpus(cpus)]
+    try:
+        found: Any = json.loads(_output([*command, "--duration", f"{seconds / WINDOWS:g}", "--json"]))
+        named = [cause["knob"] for cpu in found["cpus"].values() for cause in cpu["causes"] if cause["knob"]]
+    except (QuietError, ValueError, LookupError, TypeError):
+        return []
+    return list(dict.fromkeys(named))
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1) or not done.stdout:  # 1: measured, and not as quiet as was asked for
+        said = done.stderr.strip().splitlines()
+        raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} ended with {done.returncode}")
+    return done.stdout
+
+
+def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
+    """From the objects of each CPU in `quiet noise --json`: the mean over CPUs, of gaps the longest."""
+    if response == "gap":
+        return max(float(each["max_ns"]) for each in cpus) / 1e3
+    if response == "lost":
+        return fmean(float(each["lost_pct"]) for each in cpus)
+    return fmean(interrupts(each["interrupts"]) / seconds for each in cpus)
+
+
+def interrupts(lines: Any) -> float:
+    """All that the kernel counted, by line of /proc/interrupts."""
+    return float(sum(line["counted"] for name, line in lines.items() if name not in NOT_INTERRUPTS))
+
+
+def of_times(times: list[float], response: str) -> float:
+    """Of the times of all runs, in their order."""
+    middle = median(times)
+    if response == "median":
+        return middle
+    if response == "spread":
+        low, _, high = quantiles(times, n=4)
+        return 100 * (high - low) / middle
+    return floor(times)
+
+
+def floor(times: list[float]) -> float:
+    """Half the 95 % interval of the difference of odd and even runs, in percent: A against A', in turn."""
+    pairs = [log(one / other) for one, other in zip(times[::2], times[1::2], strict=False) if one > 0 and other > 0]
+    if len(pairs) < FEWEST_PAIRS:
+        raise ValueError(f"{len(times)} runs are too few for a noise floor")
+    return 100 * t_quantile(0.975, len(pairs) - 1) * stdev(pairs) / sqrt(len(pairs))

@@ -1,0 +1,99 @@
+"""What `cbench screen knobs` is asked for, checked, and the responses that it knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quiet import KNOBS, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class KnobResponse:
+    """What is measured under each application: less is better.
+
+    unit: of the values that are shown; scale: these times `scale` are stored as whole numbers. adds: whether causes add
+    up. command: whether a command or workload is measured, or the CPUs themselves.
+    """
+
+    name: str
+    unit: str
+    scale: int
+    title: str
+    adds: bool = True
+    command: bool = False
+
+
+RESPONSES = {
+    each.name: each
+    for each in (
+        KnobResponse("lost", "%", 10**9, "lost share of the isolated CPUs' time"),
+        KnobResponse("gap", "us", 10**6, "longest gap on an isolated CPU", adds=False),
+        KnobResponse("interrupts", "/s", 10**6, "interrupts a second on an isolated CPU"),
+        KnobResponse("median", "ns", 10**3, "median time of a run", command=True),
+        KnobResponse("spread", "%", 10**9, "interquartile range of a run's times, of their median", command=True),
+        KnobResponse("floor", "%", 10**9, "noise floor: what runs A and A' may seem to differ by", command=True),
+    )
+}
+FEWEST = 15
+"""Applications that even a screening of a few knobs takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnobOptions:
+    """A screening. UsageError for what cannot be."""
+
+    profile: str = "bench"
+    response: str = "lost"
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    cpus: str = ""
+    words: tuple[str, ...] = ()
+    is_command: bool = False
+    trials: int | None = None
+    duration: float = 10.0
+    within: float = 0.05
+    applications: int = 40
+    budget: float | None = None
+    seed: int = 1
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        response = RESPONSES.get(self.response)
+        if response is None:
+            raise UsageError(f"--response {self.response}: choose one of {', '.join(RESPONSES)}")
+        for option, names in (("--only", self.only), ("--without", self.without)):
+            for name in names:
+                if name not in KNOBS:
+                    raise UsageError(f"{option} {name}: unknown knob; `quiet explain` lists the knobs")
+        if response.command and not self.words:
+            raise UsageError(f"--response {self.response} is of a command: name a workload, or a command after --")
+        if not response.command and self.words:
+            choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
+            raise UsageError(
+                f"--response {self.response} is of the CPUs alone: leave the command away, or use {choices}"
+            )
+        if not 0.1 <= self.duration <= 3600:
+            raise UsageError(f"--duration {self.duration:g}: from 0.1 to 3600 seconds")
+        if not 0 < self.within <= 10:
+            raise UsageError(f"--within {self.within:.0%}: from above 0 to 1000 %")
+        if self.applications < FEWEST:
+            raise UsageError(f"--applications {self.applications}: at least {FEWEST}")
+        if self.budget is not None and self.budget <= 0:
+            raise UsageError(f"--budget {self.budget:g}: must be above 0 seconds")
+        if self.trials is not None and self.trials < 4:
+            raise UsageError(f"--trials {self.trials}: at least 4")
+        if not 0 < self.alpha < 1:
+            raise UsageError(f"--alpha {self.alpha:g}: must lie between 0 and 1")
+
+    @property
+    def of(self) -> KnobResponse:
+        """What is measured."""
+        return RESPONSES[self.response]
+
+
+def share(text: str) -> float:
+    """A share such as "5%" or 0.05. Raises UsageError."""
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise UsageError(f"--within {text}: write a share such as 5%") from None

@@ -1,0 +1,116 @@
+"""What cores share: caches and clusters, and the groups of CPUs that expire each other's timers.
+
+Sources: ABI/testing/sysfs-devices-system-cpu (cache/index*/), admin-guide/cputopology.rst (cluster_cpus_list),
+kernel/time/timer_migration.c (TMIGR_CHILDREN_PER_GROUP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from quiet import cpulist
+from quiet.cpulist import CpuSet
+from quiet.machine.facts import CPU, Facts
+
+_GROUP = 8  # CPUs of a node below one migrator
+_PULLED = ((6, 9), (6, 18))  # releases in which a busy CPU expires the timers of idle ones
+
+
+class Sharing(NamedTuple):
+    """One thing that is shared: `domains` has, for each CPU, those that it is shared with (online ones)."""
+
+    name: str
+    domains: dict[int, CpuSet]
+
+
+def shared(facts: Facts, cpus: CpuSet) -> list[Sharing]:
+    """What these CPUs share, the widest first; nothing where the kernel does not say."""
+    found = [
+        Sharing("an L3 cache", _domains(facts, cpus, _cache(facts, cpus, "3"))),
+        Sharing("a cluster", _domains(facts, cpus, "topology/cluster_cpus_list")),
+        Sharing("an L2 cache", _domains(facts, cpus, _cache(facts, cpus, "2"))),
+    ]
+    return [each for each in found if each.domains]
+
+
+def _cache(facts: Facts, cpus: CpuSet, level: str) -> str:
+    """The file with the CPUs of a cache; "" without. All CPUs number their caches alike."""
+    base = f"{CPU}/cpu{max(cpus)}/cache"
+    for number in facts.reader.numbered(base, "index"):
+        if facts.reader.text(f"{base}/index{number}/level") == level:
+            return f"cache/index{number}/shared_cpu_list"
+    return ""
+
+
+def _domains(facts: Facts, cpus: CpuSet, file: str) -> dict[int, CpuSet]:
+    """By CPU; each domain's file is read once."""
+    domains: dict[int, CpuSet] = {}
+    for cpu in sorted(cpus) if file else ():
+        if cpu not in domains:
+            text = facts.reader.text(f"{CPU}/cpu{cpu}/{file}")
+            if not text:
+                return {}
+            together = (cpulist.parse(text) | {cpu}) & facts.online
+            domains |= dict.fromkeys(together, together)
+    return domains
+
+
+def whole_first(cores: Iterable[CpuSet], count: int, levels: Sequence[Sharing]) -> list[CpuSet]:
+    """So many of these cores, out of as few domains as possible: whole ones that fit, the largest and last first."""
+    cores = sorted(cores, key=min)
+    if not levels:
+        return cores[-count:]
+    groups: dict[CpuSet, list[CpuSet]] = {}
+    for core in cores:
+        groups.setdefault(levels[0].domains.get(min(core), core), []).append(core)
+    chosen: list[CpuSet] = []
+    while groups and len(chosen) < count:
+        best = max(groups, key=_order(groups, count - len(chosen)))
+        chosen += whole_first(groups.pop(best), count - len(chosen), levels[1:])
+    return chosen
+
+
+def _order(groups: dict[CpuSet, list[CpuSet]], room: int) -> Callable[[CpuSet], tuple[bool, bool, int, int]]:
+    def order(domain: CpuSet) -> tuple[bool, bool, int, int]:
+        members = groups[domain]
+        whole = domain <= frozenset().union(*members)
+        fits = whole and len(members) <= room
+        return fits, whole, len(members) if fits else 0, min(domain)
+
+    return order
+
+
+def beside(chosen: CpuSet, levels: Sequence[Sharing]) -> list[str]:
+    """What chosen CPUs share with others, in words."""
+    words: list[str] = []
+    told: CpuSet = frozenset()
+    for level in reversed(levels):  # what shares the nearer share the wider too
+        together = frozenset().union(*(level.domains.get(cpu, frozenset()) for cpu in chosen))
+        if others := together - chosen - told:
+            words.append(f"they share {level.name} with CPU {cpulist.format(others)}")
+            told |= others
+    return words
+
+
+def timer_migrators(facts: Facts) -> CpuSet:
+    """The CPUs that most easily become the one that expires a group's timers; none where no isolated CPU does.
+
+    A CPU of nohz_full= never does, and kernels before and after leave isolated CPUs out.
+    """
+    if not _PULLED[0] <= facts.release <= _PULLED[1]:
+        return frozenset()
+    rows = (sorted(cpus) for cpus in facts.nodes.values())
+    return frozenset(row[at] for row in rows for at in range(0, len(row), _GROUP)) - facts.nohz_full
+
+
+def device_nodes(facts: Facts) -> dict[int, list[str]]:
+    """Network interfaces and NVMe drives by the NUMA node that they are attached to."""
+    nets = [f"/sys/class/net/{name}" for name, device in facts.interfaces.items() if device]
+    drives = [f"/sys/class/nvme/{name}" for name in facts.reader.names("/sys/class/nvme")]
+    by_node: dict[int, list[str]] = {}
+    for path in (*nets, *drives):
+        node = facts.reader.text(f"{path}/device/numa_node") or ""
+        if node.isdecimal():  # -1: the firmware does not say
+            by_node.setdefault(int(node), []).append(path.rpartition("/")[2])
+    return by_node

@@ -1,0 +1,61 @@
+/*
+ * Wake-up latency: a pinned thread sleeps until absolute times, one period
+ * apart, and notes how much later than asked it runs again. This covers what a
+ * spinning loop (detector.h) cannot see: the way out of an idle state, a late
+ * timer interrupt, and the scheduler.
+ */
+#ifndef QN_WAKE_H
+#define QN_WAKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The histogram: bins of 100 ns up to 10 ms. What is later is counted in `beyond`. */
+enum { QN_WAKE_BIN_NS = 100, QN_WAKE_BINS = 100000, QN_WAKE_WORST = 16 };
+
+typedef struct qn_wake_up {
+	uint64_t ticks; /* when the thread ran again, by qn_now() */
+	uint64_t latency; /* ns */
+	uint64_t number;
+} qn_wake_up;
+
+/* Shared between the asking process and the sleeping one, so that nothing is lost when either ends. */
+typedef struct qn_wake {
+	/* asked for, ns */
+	uint64_t period;
+	uint64_t duration;
+	uint64_t stop_above; /* the first wake-up later than this ends it; 0: none does */
+	volatile uint32_t go;
+	volatile uint32_t stop;
+	/* answered */
+	volatile uint32_t ready;
+	volatile uint32_t done;
+	uint64_t begin, end; /* ticks: when it went, and after the last wake-up */
+	uint64_t wakes;
+	uint64_t missed; /* periods that had passed when the thread ran again: nothing slept for them */
+	uint64_t sum, least, most; /* of the latencies, ns */
+	uint64_t beyond;
+	uint64_t slack;	 /* of the thread's timers, ns; no real-time thread has any */
+	uint64_t faults; /* of the sleeping thread */
+	int32_t cpu;	 /* where it ended; as it began unless it was moved */
+	int32_t moved;
+	int32_t error; /* of clock_nanosleep; 0: none */
+	int32_t pad;
+	qn_wake_up worst[QN_WAKE_WORST]; /* in no order; latency 0: not used */
+	uint64_t bins[QN_WAKE_BINS];
+} qn_wake;
+
+/* Anonymous memory that children share. */
+int qn_wake_create(qn_wake **ret);
+void qn_wake_destroy(qn_wake *wake);
+
+/*
+ * Sleep on the calling thread, which is pinned already. Touches all memory first, sets `ready`, waits for `go`, and
+ * sets `done` at its end.
+ */
+int qn_wake_run(qn_wake *wake);
+
+/* One wake-up enters the counts. */
+void qn_wake_note(qn_wake *wake, uint64_t ticks, uint64_t latency);
+
+#endif

@@ -1,0 +1,142 @@
+"""Proof that firmware or hardware takes a CPU: the kernel's hwlat tracer looks for gaps with interrupts off.
+
+Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. What keeps that loop away is no
+interrupt, no task and no exception of a program: firmware, hardware or a hypervisor, or an NMI, which it counts.
+
+The tracer's options are the machine's: they are recorded, set, and written back. One tracer of its kind runs at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from quiet.cpulist import CpuSet
+from quiet.errors import Refused
+from quiet.host.host import Host
+from quiet.noise import tracefs
+from quiet.noise.budgets import Nanoseconds
+from quiet.noise.smi import SmiCounter
+from quiet.targets import value_types
+
+TRACER = "hwlat"
+WINDOW_US, WIDTH_US = 100_000, 50_000  # interrupts are off for the width, once in each window
+THRESHOLD_US = 1
+NO_TRACER = (
+    "this kernel has no hwlat tracer (CONFIG_HWLAT_TRACER), and the kernel module of cbench times workloads with "
+    "interrupts off, but looks for no gaps"
+)
+NO_CPUS = "the hwlat tracer of this kernel (before Linux 5.14) cannot stay on a CPU"
+_EVENT = re.compile(
+    r"#\d+ +inner/outer\(us\): +(\d+)/(\d+) +ts:[\d.]+(?: count:(\d+))?(?: nmi-total:\d+ nmi-count:(\d+))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuProof:
+    """One CPU with interrupts off: the gaps of `threshold_ns` and more, the NMIs among them, the SMIs counted meanwhile
+    (None: not known)."""
+
+    gaps: int
+    max_ns: Nanoseconds
+    nmis: int
+    smis: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`off_s`: how long interrupts were off on each CPU. `why`: why nothing could be proved, else empty."""
+
+    seconds: float
+    off_s: float
+    threshold_ns: Nanoseconds
+    cpus: Mapping[int, CpuProof]
+    why: str = ""
+
+
+def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
+    """Run the tracer on these CPUs for so long. Raises Refused where a tracer is in use."""
+    try:
+        mount = tracefs.mount(host)
+        tracefs.check(host)
+        why = _obstacle(host, mount)
+    except tracefs.NoTraceError as error:
+        why = str(error)
+    if why:
+        return Proof(seconds, 0.0, Nanoseconds(0), {}, why)
+    _check_idle(host, mount)
+    with (
+        SmiCounter(host, cpus) as smis,
+        _options(host, mount),
+        tracefs.Instance(host, cpus, (), 64, "prove") as trace,
+    ):
+        before = smis.read()
+        with _selected(host, trace):
+            trace.on()
+            wait(seconds)
+            trace.off()
+            texts = {cpu: host.text(f"{trace.path}/per_cpu/cpu{cpu}/trace") or "" for cpu in cpus}
+        after = smis.read()
+    smi = {cpu: after[cpu] - before[cpu] for cpu in cpus if cpu in before and cpu in after}
+    found = {cpu: parse(texts[cpu], smi.get(cpu)) for cpu in sorted(cpus)}
+    return Proof(seconds, seconds * WIDTH_US / WINDOW_US, Nanoseconds(THRESHOLD_US * 1000), found)
+
+
+def parse(text: str, smis: int | None) -> CpuProof:
+    """What a CPU's trace has: a line for each window with gaps, with the longest before and in a turn of the loop."""
+    rows = [tuple(int(number or 0) for number in match.groups()) for match in _EVENT.finditer(text)]
+    gaps = sum(max(count, 1) for _, _, count, _ in rows)
+    longest = max((max(inner, outer) for inner, outer, _, _ in rows), default=0)
+    return CpuProof(gaps, Nanoseconds(1000 * longest), sum(nmis for *_, nmis in rows), smis)
+
+
+def _obstacle(host: Host, mount: str) -> str:
+    if TRACER not in (host.text(f"{mount}/available_tracers") or "").split():
+        return NO_TRACER
+    return "" if "per-cpu" in (host.text(f"{mount}/hwlat_detector/mode") or "") else NO_CPUS
+
+
+def _check_idle(host: Host, mount: str) -> None:
+    """Raises Refused where a tracer is in use: its options would change under it."""
+    instances = [f"{mount}/instances/{name}" for name in host.names(f"{mount}/instances")]
+    for folder in (mount, *instances):
+        tracer = host.text(f"{folder}/current_tracer") or "nop"
+        if tracer != "nop":
+            place = f"{folder}/current_tracer"
+            raise Refused(f"--prove: the tracer '{tracer}' is in use: end it, or as root: echo nop > {place}")
+
+
+@contextlib.contextmanager
+def _options(host: Host, mount: str) -> Iterator[None]:
+    """Set the tracer's options, which are the machine's, and write back what was there."""
+    names = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
+    before = {name: value_types.plain(value_types.CHOICE, host.text(f"{mount}/{name}") or "") for name in names}
+    wanted = dict(zip(names, (str(THRESHOLD_US), "per-cpu", str(WINDOW_US), str(WIDTH_US)), strict=True))
+    try:
+        _write(host, mount, before, wanted)
+        yield
+    finally:
+        _write(host, mount, wanted, before)
+
+
+def _write(host: Host, mount: str, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    """Write what differs. The width is never longer than the window, so what shrinks goes first."""
+    shrinks = int(wanted["hwlat_detector/width"]) < int(now["hwlat_detector/width"])
+    for name in reversed(list(wanted)) if shrinks else wanted:
+        if wanted[name] != now[name]:
+            host.write(f"{mount}/{name}", wanted[name])
+
+
+@contextlib.contextmanager
+def _selected(host: Host, trace: tracefs.Instance) -> Iterator[None]:
+    try:
+        host.write(f"{trace.path}/current_tracer", TRACER)
+    except OSError as error:
+        raise Refused(f"--prove: the kernel does not start its hwlat tracer: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        host.write(f"{trace.path}/current_tracer", "nop")

@@ -1,0 +1,234 @@
+"""One wake-up taken apart: four phases that follow each other, and what had the CPU in each.
+
+    timer   from the time that was asked for until the timer's interrupt begins
+    wake    from there until the kernel wakes the thread
+    switch  from there until the scheduler switches to the thread
+    return  from there until the thread reads the clock in user space
+
+The phases add up to the latency. Times are ticks, events are those of one CPU (call_nesting.TraceEvent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from quiet.noise.attribute import IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN, Cause
+from quiet.noise.call_nesting import (
+    HRTIMER,
+    IRQ,
+    NOTE,
+    SOFTIRQ,
+    SWITCH,
+    THREAD,
+    VECTOR,
+    WORK,
+    Frame,
+    Share,
+    TraceEvent,
+    build,
+)
+from quiet.noise.call_nesting import shares as shares_of
+from quiet.noise.names import label
+
+TIMER_PHASE, WAKE_PHASE, SWITCH_PHASE, RETURN_PHASE = PHASES = ("timer", "wake", "switch", "return")
+IDLE_NOTE, WAKING_NOTE = "cpu_idle", "waking"  # kinds of TraceEvent with the action NOTE
+IDLE_TASK = "the idle task"
+UNKNOWN_DEPTH = Cause(IDLE, "of an unknown depth")
+OWN_TIMER = (HRTIMER, "hrtimer_wakeup")  # the function of a sleeping thread's timer
+NOT_IDLE = -1  # key of IDLE_NOTE: the CPU leaves its idle state; else the number of the state that it enters
+
+
+class Waking(NamedTuple):
+    """The kernel woke a thread: when, on which CPU it did so, and the thread."""
+
+    time: int
+    cpu: int
+    pid: int
+
+
+class Part(NamedTuple):
+    """What had the CPU in a phase, and for how long."""
+
+    phase: str
+    cause: Cause
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """A wake-up in parts, the longest first. `phases` has the length of each phase, in the order of PHASES."""
+
+    phases: tuple[int, int, int, int]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The thread that sleeps: its CPU and number, and how the kernel names that CPU's idle states, and tasks."""
+
+    cpu: int
+    pid: int
+    idle_states: Callable[[int], str]
+    comm: Callable[[int], str]
+
+
+Namer = Callable[[Share], Cause]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In ticks: by how much two clocks may differ, and from which length on what the kernel does not account for is
+    `outside`'s: the hypervisor's or the firmware's.
+    """
+
+    slop: int
+    far: int
+    outside: Cause
+
+
+def dissect(
+    events: Sequence[TraceEvent],
+    wakings: Iterable[Waking],
+    thread: Thread,
+    due: int,
+    at: int,
+    name: Namer,
+    limits: Limits,
+) -> Anatomy | None:
+    """Take the wake-up apart that was due at `due` and ran at `at`. None where the trace does not have the thread.
+
+    `events`: of the thread's CPU in order; `wakings`: of any CPU.
+    """
+    if not any(thread.pid in (event.pid, event.other) for event in events):
+        return None
+    whole = list(_with_switches(events, thread.comm))
+    frames = build(whole, whole[0].time, max(at, whole[-1].time), frozenset({0, thread.pid}))
+    since = due - limits.slop
+    run = [e.time for e in whole if e.action == SWITCH and e.other == thread.pid and since <= e.time <= at]
+    until = max(run, default=at)
+    waking = max((each for each in wakings if each.pid == thread.pid and since <= each.time <= until), default=None)
+    began = woken = due
+    switched = max(run, default=due)
+    away = ""
+    if waking:
+        woken, switched = waking.time, until
+        away = str(waking.cpu) if waking.cpu != thread.cpu else ""
+        began = woken if away else _interrupt(frames, woken)
+    marks = [due]
+    for mark in (began, woken, switched, at):
+        marks.append(min(max(mark, marks[-1]), at))
+    spent = _Spent(frames, _idles(whole, at, thread), _idled(whole, due), name, limits)
+    total: dict[tuple[str, Cause], int] = {}
+    for phase, (begin, end) in zip(PHASES, pairwise(marks), strict=True):
+        there = [(Cause(OTHER_CPU, away), end - begin)] if away and phase == TIMER_PHASE else None
+        for cause, took in there or spent.causes(phase, begin, end):
+            if took > 0:
+                total[phase, cause] = total.get((phase, cause), 0) + took
+    parts = [Part(phase, cause, took) for (phase, cause), took in total.items()]
+    lengths = [end - begin for begin, end in pairwise(marks)]
+    return Anatomy((lengths[0], lengths[1], lengths[2], lengths[3]), tuple(sorted(parts, key=lambda part: -part.ticks)))
+
+
+def _with_switches(events: Sequence[TraceEvent], comm: Callable[[int], str]) -> Iterator[TraceEvent]:
+    """The events, with a switch where one is missing: each event has the task that it happened in.
+
+    So it is before the first one, and on kernels that do not trace the idle task.
+    """
+    running = -1
+    for event in events:
+        if event.pid != running:
+            yield TraceEvent(event.time, SWITCH, THREAD, comm(event.pid), max(running, 0), other=event.pid)
+        yield event
+        running = event.other if event.action == SWITCH else event.pid
+
+
+def _idled(events: Sequence[TraceEvent], time: int) -> bool:
+    """Whether the idle task had the CPU at a time."""
+    running = next((event.pid for event in events if event.time >= time), None)
+    return running == 0
+
+
+def _interrupt(frames: Sequence[Frame], time: int) -> int:
+    """The begin of the innermost interrupt (or softirq, where none is there) around a time; the time itself if none."""
+    begins: dict[bool, int] = {}
+    level: Sequence[Frame] = frames
+    while frame := next((each for each in level if each.begin <= time <= each.end), None):
+        if frame.kind in (VECTOR, IRQ, SOFTIRQ):
+            begins[frame.kind == SOFTIRQ] = frame.begin
+        level = frame.inner
+    return begins.get(False, begins.get(True, time))
+
+
+class _Idle(NamedTuple):
+    begin: int
+    end: int
+    cause: Cause
+
+
+def _idles(events: Sequence[TraceEvent], at: int, thread: Thread) -> list[_Idle]:
+    """When the CPU was in which idle state."""
+    found: list[_Idle] = []
+    notes = [event for event in events if event.action == NOTE and event.kind == IDLE_NOTE]
+    if notes and notes[0].key == NOT_IDLE:
+        found.append(_Idle(events[0].time, notes[0].time, UNKNOWN_DEPTH))
+    ends = [*(note.time for note in notes[1:]), max(at, events[-1].time)]
+    for note, end in zip(notes, ends, strict=False):
+        if note.key != NOT_IDLE:
+            found.append(_Idle(note.time, end, Cause(IDLE, thread.idle_states(note.key))))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """What had the CPU: traced frames, then idle states, then what the phase itself is."""
+
+    frames: Sequence[Frame]
+    idles: Sequence[_Idle]
+    idled: bool  # the idle task had the CPU when the timer was due
+    name: Namer
+    limits: Limits
+
+    def causes(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
+        """Causes with their ticks; they add up to the phase."""
+        at = begin
+        for frame in self.frames:
+            if cut := clipped(frame, begin, end):
+                yield from self._free(phase, at, cut.begin)
+                for share in shares_of(cut):
+                    cause = self.name(share)
+                    if phase == TIMER_PHASE and share.kind in (THREAD, WORK):
+                        # The timer was due, its interrupt did not come, and a task went on: it had them off.
+                        cause = Cause(IRQS_OFF, label(cause))
+                    elif phase in (WAKE_PHASE, SWITCH_PHASE) and (share.kind, share.name) == OWN_TIMER:
+                        cause = Cause(SCHEDULER, "")
+                    yield cause, share.net
+                at = cut.end
+        yield from self._free(phase, at, end)
+
+    def _free(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
+        rest = end - begin
+        for idle in self.idles:
+            asleep = min(idle.end, end) - max(idle.begin, begin)
+            if asleep > 0:
+                yield idle.cause, asleep
+                rest -= asleep
+        if phase == TIMER_PHASE and self.idled:
+            yield Cause(IRQS_OFF, IDLE_TASK) if self.idles else UNKNOWN_DEPTH, rest
+        elif phase == TIMER_PHASE:
+            yield Cause(IRQS_OFF, label(Cause(THREAD, "quiet-wake"))), rest
+        elif rest > self.limits.far:
+            yield self.limits.outside, rest
+        else:
+            yield Cause(USER_RETURN if phase == RETURN_PHASE else SCHEDULER, ""), rest
+
+
+def clipped(frame: Frame, begin: int, end: int) -> Frame | None:
+    """The part of a frame, and of those in it, from `begin` to `end`; None where there is none."""
+    if frame.begin >= end or frame.end <= begin:
+        return None
+    inner = [cut for each in frame.inner if (cut := clipped(each, begin, end))]
+    start, stop = max(frame.begin, begin), min(frame.end, end)
+    return Frame(frame.kind, frame.name, start, stop, frame.pid, frame.key, inner, frame.again)

@@ -1,0 +1,123 @@
+"""`quiet noise --wake`: from the options as they are written to the report."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from quiet import console
+from quiet.cpulist import CpuSet
+from quiet.errors import UsageError
+from quiet.host.host import Host
+from quiet.machine import virtualization
+from quiet.noise import budgets
+from quiet.noise.measure_and_judge import ENDING, NoiseInterrupted, NoiseTexts, duration, priority, slowed
+from quiet.noise.wake import measure, report, table
+from quiet.noise.wake.measure import WakeRequest
+from quiet.noise.wake.report import WakeBudgets, WakeReport
+
+SECONDS = 10.0
+PERIOD_NS, LEAST_NS, MOST_NS = 1_000_000, 50_000, 1_000_000_000
+GAPS_ONLY = {"threshold": "", "max_lost": "", "max_gap": "; --max-latency limits wake-ups", "max_interrupts": ""}
+GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "prove": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class WakeOptions:
+    """The options, checked."""
+
+    seconds: float
+    period: int
+    fifo: int
+    trace: bool
+    limits: WakeBudgets
+    save_trace: str | None
+
+
+def options(texts: NoiseTexts) -> WakeOptions:
+    """Check the options. Raises UsageError."""
+    for name, instead in GAPS_ONLY.items():
+        if getattr(texts, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: of gaps; leave out --wake, or this option{instead}")
+    seconds = duration(texts.duration, SECONDS)
+    if not seconds:
+        raise UsageError("--duration 0: measuring takes time; write seconds, such as 10")
+    period = PERIOD_NS if texts.period is None else round(budgets.parse_ns(texts.period, "--period"))
+    if not LEAST_NS <= period <= MOST_NS:
+        raise UsageError(f"--period {texts.period}: from {budgets.show(LEAST_NS)} to {budgets.show(MOST_NS)}")
+    if period > seconds * 1e9:
+        raise UsageError(f"--period {texts.period}: longer than the whole --duration of {seconds:g} s")
+    given = {"--max-latency": texts.max_latency, "--stop-above": texts.stop_above}
+    limits = WakeBudgets(*(None if text is None else budgets.parse_ns(text, name) for name, text in given.items()))
+    if texts.save_trace is not None:
+        if texts.stop_above is None:
+            raise UsageError("--save-trace: the events are those of --stop-above; add it, such as --stop-above 50us")
+        console.check_savable(texts.save_trace, "--save-trace")
+    return WakeOptions(seconds, period, priority(texts.fifo), texts.no_trace is None, limits, texts.save_trace)
+
+
+@dataclass(slots=True)
+class _Signals:
+    """Those that came; the first one ends the measuring, and what was measured until then is reported."""
+
+    came: list[int] = field(default_factory=list)
+
+    def end(self, number: int, _frame: FrameType | None) -> None:
+        self.came.append(number)
+
+
+@contextmanager
+def _noting_signals() -> Iterator[_Signals]:
+    noted = _Signals()
+    wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup
+    before = {number: signal.signal(number, noted.end) for number in wanted}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], None]) -> WakeReport:
+    """Measure this host's CPUs. `progress` is called with the seconds passed and wanted.
+
+    Raises UsageError, DetectorError, and NoiseInterrupted when a signal came before the first wake-up.
+    """
+    request = WakeRequest(
+        cpus,
+        wanted.period,
+        round(wanted.seconds * 1e9),
+        round(wanted.limits.stop_above_ns or 0),
+        wanted.fifo,
+        wanted.trace,
+    )
+    with _noting_signals() as signals:
+
+        def tick(passed: float) -> bool:
+            progress(passed, wanted.seconds)
+            return bool(signals.came)
+
+        host = Host()
+        before = virtualization.throttled(host, cpus)
+        measured = measure.measure(host, request, tick)
+        throttled = slowed(before, virtualization.throttled(host, cpus))
+        progress(wanted.seconds, wanted.seconds)  # also where it ended early
+        if signals.came:
+            if not any(on.slept.wakes for on in measured.cpus.values()):
+                raise NoiseInterrupted(signals.came[0])
+            name = signal.Signals(signals.came[0]).name
+            measured.limits.append(f"ended early by {name}: this is what there was until then")
+        return report.make(measured, wanted.limits, throttled)
+
+
+def saved_trace(result: WakeReport) -> str:
+    """What --save-trace writes: the timeline of the wake-up that ended the measuring; a line where there was none."""
+    if result.stopped is None:
+        return "no wake-up was above the limit\n"
+    head = (
+        f"CPU {result.stopped.cpu}: a wake-up {budgets.show(result.stopped.latency_ns)} late; time from when it was due"
+    )
+    return "\n".join([head, *table.timeline(result.stopped.timeline)]) + "\n"

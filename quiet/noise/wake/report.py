@@ -1,0 +1,241 @@
+"""The report of wake-ups: plain numbers, the worst ones with their causes and remedies, the verdict.
+
+The fields are named as the keys of `quiet noise --wake --json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quiet.noise.attribute import IDLE, Cause
+from quiet.noise.budgets import Nanoseconds
+from quiet.noise.names import label
+from quiet.noise.remedies import BOOT, KNOB, remedy
+from quiet.noise.report import MAX_LATENCY, STOP_ABOVE, Exceeded
+from quiet.noise.wake.anatomy import PHASES
+from quiet.noise.wake.events_around import TimelineEvent
+from quiet.noise.wake.idle_states import IdleState
+from quiet.noise.wake.measure import ExplainedWakeUp, WakeMeasurement
+from quiet.noise.wake.sleeper import BIN_NS, Slept
+
+PERCENTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+_US = 1_000
+
+
+class WakeBudgets(NamedTuple):
+    """The latest that a wake-up may be, in ns; None: no limit. `stop_above` also ends the measuring."""
+
+    max_latency_ns: float | None = None
+    stop_above_ns: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """What had the CPU in one phase of a wake-up (anatomy.PHASES), and what would remove it."""
+
+    phase: str
+    cause: str
+    kind: str
+    ns: Nanoseconds
+    remedy: str
+    knob: str | None
+    boot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUpReport:
+    """One of the worst wake-ups. `phases_ns` adds up to the latency; None: not traced."""
+
+    number: int
+    at_s: float
+    latency_ns: int
+    phases_ns: Mapping[str, Nanoseconds] | None
+    parts: tuple[PartReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCause:
+    """A cause of the worst wake-ups: in how many of them it was the longest part, and its longest time in one."""
+
+    cause: str
+    kind: str
+    wake_ups: int
+    max_ns: Nanoseconds
+    remedy: str
+    knob: str | None
+    boot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuWakes:
+    """One CPU. `histogram_us`: bins of 1 us that are not empty; `beyond`: wake-ups later than the last bin's end.
+
+    `idle_remedy`: what keeps the CPU out of its idle states, where it was in one that takes time to leave.
+    """
+
+    wakes: int
+    missed: int
+    min_ns: int
+    mean_ns: Nanoseconds
+    percentiles_ns: Mapping[str, int]
+    max_ns: int
+    histogram_us: tuple[tuple[int, int], ...]
+    beyond: int
+    idle: tuple[IdleState, ...]
+    idle_remedy: str | None
+    worst: tuple[WakeUpReport, ...]
+    causes: tuple[WorstCause, ...]
+    timer_slack_ns: int
+    faults: int
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedAt:
+    """The wake-up that ended the measuring, and the events around it; times from when it was due."""
+
+    cpu: int
+    latency_ns: int
+    timeline: tuple[TimelineEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WakeReport:
+    """The whole report. `fifo`: the priority asked for; 0: an ordinary task."""
+
+    duration_s: float
+    period_ns: int
+    fifo: int
+    source: str
+    limits: tuple[str, ...]
+    virtual: str | None
+    cpus: Mapping[int, CpuWakes]
+    budgets: WakeBudgets
+    stopped: StoppedAt | None
+    exceeded: tuple[Exceeded, ...]
+    throttled: Mapping[int, int]
+
+    @property
+    def all_limits(self) -> list[str]:
+        """What the measuring had to do without, on any CPU, each once."""
+        own = (text for cpu in self.cpus.values() for text in cpu.limits)
+        return list(dict.fromkeys([*self.limits, *own]))
+
+
+def percentile(slept: Slept, q: float) -> int:
+    """The latency of rank q in ns, to BIN_NS: its bin's begin, and never less than the least or more than the most."""
+    rank, seen = q * slept.wakes, 0
+    for number, count in sorted(slept.bins.items()):
+        seen += count
+        if seen >= rank:
+            return min(max(number * BIN_NS, slept.least), slept.most)
+    return slept.most
+
+
+def histogram_us(slept: Slept) -> tuple[tuple[int, int], ...]:
+    """Bins of 1 us: (begin, wake-ups)."""
+    bins: dict[int, int] = {}
+    for number, count in slept.bins.items():
+        bins[number * BIN_NS // _US] = bins.get(number * BIN_NS // _US, 0) + count
+    return tuple(sorted(bins.items()))
+
+
+def judge(measured: WakeMeasurement, budgets: WakeBudgets) -> list[Exceeded]:
+    """The limits that a CPU has exceeded."""
+    limits = ((MAX_LATENCY, budgets.max_latency_ns), (STOP_ABOVE, budgets.stop_above_ns))
+    return [
+        Exceeded(cpu, name, limit, on.slept.most)
+        for cpu, on in sorted(measured.cpus.items())
+        for name, limit in limits
+        if limit is not None and on.slept.most > limit
+    ]
+
+
+def _part(measured: WakeMeasurement, cpu: int, phase: str, cause: Cause, ticks: int) -> PartReport:
+    item = remedy(cause, cpu, measured.cpus[cpu].in_place, measured.together, measured.absent)
+    return PartReport(
+        phase,
+        label(cause),
+        cause.kind,
+        Nanoseconds(measured.clock.ns(ticks)),
+        item.sentence,
+        item.what if item.how == KNOB else None,
+        item.what if item.how == BOOT else None,
+    )
+
+
+def _wake_up(measured: WakeMeasurement, cpu: int, each: ExplainedWakeUp) -> WakeUpReport:
+    ns, anatomy = measured.clock.ns, each.anatomy
+    return WakeUpReport(
+        number=each.wake_up.number,
+        at_s=round(ns(each.wake_up.ticks - measured.cpus[cpu].slept.begin) / 1e9, 6),
+        latency_ns=each.wake_up.latency,
+        phases_ns=(
+            {phase: Nanoseconds(ns(took)) for phase, took in zip(PHASES, anatomy.phases, strict=True)}
+            if anatomy
+            else None
+        ),
+        parts=tuple(_part(measured, cpu, *part) for part in anatomy.parts) if anatomy else (),
+    )
+
+
+def _causes(worst: tuple[WakeUpReport, ...]) -> tuple[WorstCause, ...]:
+    """The longest part of each of the worst wake-ups, by name; the most frequent first."""
+    found: dict[str, WorstCause] = {}
+    for each in worst:
+        for part in each.parts[:1]:
+            known = found.get(part.cause)
+            count, most = (known.wake_ups, known.max_ns) if known else (0, part.ns)
+            found[part.cause] = WorstCause(
+                part.cause, part.kind, count + 1, max(most, part.ns), part.remedy, part.knob, part.boot
+            )
+    return tuple(sorted(found.values(), key=lambda cause: (-cause.wake_ups, -cause.max_ns)))
+
+
+def of_cpu(measured: WakeMeasurement, cpu: int) -> CpuWakes:
+    """The report of one CPU."""
+    on, slept = measured.cpus[cpu], measured.cpus[cpu].slept
+    worst = tuple(_wake_up(measured, cpu, each) for each in on.worst)
+    slept_in = [state for state in on.idle if state.usage and state.latency_us]
+    return CpuWakes(
+        wakes=slept.wakes,
+        missed=slept.missed,
+        min_ns=slept.least,
+        mean_ns=Nanoseconds(slept.total / slept.wakes if slept.wakes else 0),
+        percentiles_ns={name: percentile(slept, q) for name, q in PERCENTILES.items()},
+        max_ns=slept.most,
+        histogram_us=histogram_us(slept),
+        beyond=slept.beyond,
+        idle=on.idle,
+        idle_remedy=remedy(Cause(IDLE, slept_in[-1].name), cpu, on.in_place).sentence if slept_in else None,
+        worst=worst,
+        causes=_causes(worst),
+        timer_slack_ns=slept.slack,
+        faults=slept.faults,
+        limits=slept.limits,
+    )
+
+
+def make(measured: WakeMeasurement, budgets: WakeBudgets, throttled: Mapping[int, int]) -> WakeReport:
+    """The report, judged. `throttled`: how often each CPU was, for heat."""
+    ns = measured.clock.ns
+    stopped = None
+    if measured.stopped is not None:
+        latency = measured.cpus[measured.stopped].slept.most
+        stopped = StoppedAt(measured.stopped, latency, measured.timeline)
+    seconds = max((ns(on.slept.end - on.slept.begin) for on in measured.cpus.values()), default=0.0) / 1e9
+    return WakeReport(
+        duration_s=round(seconds, 6),
+        period_ns=measured.request.period,
+        fifo=measured.request.fifo,
+        source=measured.source,
+        limits=tuple(measured.limits),
+        virtual=measured.virtual or None,
+        cpus={cpu: of_cpu(measured, cpu) for cpu in sorted(measured.cpus)},
+        budgets=budgets,
+        stopped=stopped,
+        exceeded=tuple(judge(measured, budgets)),
+        throttled=throttled,
+    )

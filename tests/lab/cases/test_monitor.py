@@ -1,0 +1,82 @@
+"""`quiet watch --cpus` on a real kernel: what interrupts isolated CPUs is in its history, and it adds nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.lab.guest.monitor import CPU, PLANTED
+from tests.lab.harness.boot import Machine, boot
+from tests.lab.harness.once import once
+
+pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["isolated-6.12"], indirect=True)]
+
+ROUNDS, SECONDS = 3, 20
+CALM_S = 600
+IPIS = ("IPI: reschedule", "IPI: function call")
+
+
+def told(machine: Machine, arguments: str, timeout: int) -> dict[str, Any]:
+    result = boot(machine, f"python -m tests.lab.guest.monitor {arguments}", timeout=timeout)
+    found: dict[str, Any] = json.loads(result.files.get("report.json", "{}"))
+    assert found, result.output
+    assert "broke" not in found, found["broke"]
+    return found
+
+
+@once
+def report(machine: Machine) -> dict[str, Any]:
+    return told(machine, f"{ROUNDS} {SECONDS}", 900)
+
+
+@once
+def calm(machine: Machine) -> dict[str, Any]:
+    return told(machine, f"--calm {CALM_S}", 3000)
+
+
+def causes(found: dict[str, Any]) -> dict[str, int]:
+    return {row["cause"]: row["count"] for row in found["history"]["json"]["causes"]}
+
+
+def total(counted: dict[str, dict[str, int]]) -> int:
+    return sum(count for lines in counted.values() for count in lines.values())
+
+
+def test_every_planted_interrupt_is_in_the_history(machine: Machine) -> None:
+    found = report(machine)
+    seen = causes(found)
+    assert sum(seen.get(name, 0) for name in IPIS) >= PLANTED, found
+    assert seen["task switch"] >= PLANTED, found
+    lines = found["counted"][str(CPU)]
+    assert sum(seen.get(name, 0) for name in IPIS) >= lines.get("RES", 0) + lines.get("CAL", 0) >= PLANTED, found
+
+
+def test_the_monitor_interrupts_no_isolated_cpu(machine: Machine) -> None:
+    """A look each second; what comes without it comes with it too, and no more than that."""
+    rounds = report(machine)["rounds"]
+    without, with_monitor = ([total(each[name]) for each in rounds] for name in ("without", "with"))
+    print(f"interrupts in {SECONDS} s: without the monitor {without}, with it {with_monitor}: {rounds[-1]['with']}")
+    assert min(with_monitor) <= max(without), rounds
+
+
+def test_it_watches_to_the_end(machine: Machine) -> None:
+    for ended in (report(machine)["ended"], *(each["ended"] for each in report(machine)["rounds"])):
+        assert ended["code"] == 0
+        assert ended["lines"][-1]["event"] == "ended"
+        assert ended["lines"][-1]["looks"] >= 1
+
+
+def test_the_history_is_one_table(machine: Machine) -> None:
+    assert f"of CPU {CPU}, watched for" in report(machine)["table"]
+
+
+@pytest.mark.long
+def test_in_ten_minutes_it_misses_nothing_and_costs_next_to_nothing(machine: Machine) -> None:
+    found = calm(machine)
+    share = found["cost_s"] / found["seconds"]
+    print(f"{100 * share:.4f} % of a CPU of the emulator, {found['ticks']} ticks in {found['seconds']:.0f} s")
+    assert causes(found)["task switch"] >= found["woken"]
+    assert sum(causes(found).get(name, 0) for name in IPIS) >= found["woken"]
+    assert share <= 0.002  # each look takes an emulator ten times as long, the first ones most

@@ -1,0 +1,36 @@
+"""Threads that were not there at the apply: a restore leaves them with the CPUs that they would have had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quiet.host.proc import status_field
+from quiet.settings.apply import apply
+from quiet.settings.profile import check
+from quiet.settings.restore import restore
+from tests.quiet.memory import Memory
+from tests.trees import machine, task
+
+
+def cpus(host: Memory, tid: int) -> str | None:
+    return status_field(host.text(f"/proc/{tid}/status"), "Cpus_allowed_list")
+
+
+def test_a_users_mask_is_kept_and_a_kernel_thread_has_what_the_kernel_chooses_again(tmp_path: Path) -> None:
+    host = Memory(str(tmp_path), machine(cpus=4, cgroup=0) | task(812, "sshd", "0-3"))
+    profile = check({"cpus": {"isolated": "2-3"}, "knobs": {"tasks": "quiet"}}, "profile own", "own")
+    apply(host, profile)
+    assert cpus(host, 812) == "0-1"
+    for name, text in (task(900, "kswapd1", "1", kernel=True) | task(901, "pinned", "1")).items():
+        host.add(f"/{name}", text)
+
+    def as_when_a_partition_goes(host: Memory, path: str, value: str) -> str:
+        if path == "/proc/812/status":
+            host.laws.clear()
+            for tid in (900, 901):
+                host.set_affinity(tid, "0-3")
+        return value
+
+    host.laws.append(as_when_a_partition_goes)
+    assert restore(host).complete
+    assert {tid: cpus(host, tid) for tid in (812, 900, 901)} == {812: "0-3", 900: "0-3", 901: "1"}
