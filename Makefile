@@ -31,6 +31,9 @@ help: ## list the targets
 demo: setup lab-setup ## boot a real kernel in an emulator and show one benchmark there, quiet and not (root not needed)
 	@$(BIN)/python -m tests.lab.demo
 
+effects: setup lab-setup ## what each knob removes from an isolated CPU, measured anew in the lab (over an hour)
+	@$(BIN)/python -m tests.lab.effects
+
 # JSON=FILE also writes every row to that file.
 thesis: setup lab-setup ## the thesis's table of variability, measured anew on machines that are exact (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
