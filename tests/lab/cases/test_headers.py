@@ -22,7 +22,7 @@ def test_a_version_that_left_the_archive_is_one_clear_line(monkeypatch: pytest.M
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(debian, "run", apt)
-    monkeypatch.setattr(debian, "_options", lambda arch: [])
+    monkeypatch.setattr(debian, "_options", lambda *_: [])
     with pytest.raises(
         debian.PackageError, match=r"^no linux-headers-6\.1\.0-9-amd64 and .* in Debian's archive \(any more\?\): .*$"
     ):
