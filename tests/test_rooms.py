@@ -26,7 +26,7 @@ QUIET_OPENERS = {
     ),
     *("quiet.console", "quiet.settings.profile", "quiet.service.service", "quiet.record.recorder"),
     *("quiet.settings.journal_file", "quiet.settings.journal_writer", "quiet.run.process", "quiet.run.starter"),
-    *("quiet.boot.loaders.atomic_files", "quiet.boot.once", "quiet.kernel.fragments"),
+    *("quiet.boot.loaders.atomic_files", "quiet.boot.once", "quiet.kernel.fragments", "quiet.knobs.effects"),
 }
 OPENING = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "listdir", "scandir", "mkdir", "makedirs"}
 BOOT_FILES = ("/etc/default/grub", "/etc/kernel/", "/boot/grub", "/boot/loader")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quiet import cpulist
+from quiet.knobs.effects import effect_seen
 from quiet.noise.budgets import Nanoseconds
 from quiet.targets import value_types
 
@@ -148,7 +149,7 @@ def knob(item: Knob) -> Json:
         "entangled": item.moves or None,
         "paths": item.paths,
         "kernels": item.kernels or None,
-        "effect": item.effect or None,
+        "effect": effect_seen(item) or None,
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from quiet import cpulist
 from quiet.console import emit, emit_json, printable, say
+from quiet.knobs.effects import effect_seen
 from quiet.knobs.registry import BY_NAME
 from quiet.targets import value_types
 
@@ -224,6 +225,6 @@ def explain(item: Knob, stops: Sequence[str]) -> None:
     rows.append(("writes", item.paths))
     if item.kernels:
         rows.append(("kernels", item.kernels))
-    rows.append(("effect seen", item.effect_seen))
+    rows.append(("effect seen", effect_seen(item) or "not measured yet"))
     rows.append(("kernel docs", item.doc))
     columns(rows)

@@ -113,18 +113,13 @@ class Knob(NamedTuple):
     risk: str = ""
     kernels: str = ""  # in which releases it exists or does what it says; "" where none from 6.1 on differs
     path: str = ""  # the kernel's file or call, where no target names it
-    effect: str = ""  # what was measured, with kernel and machine; "" while nothing was
+    effect: str = ""  # what was measured, with kernel and machine, where effects.toml has nothing of it
 
     @property
     def paths(self) -> str:
         """What it writes, as the kernel's documents and an administrator name it."""
         files = (name.rstrip(",;:") for name in re.findall(r"file:(/\S+)", self.targets))
         return self.path or ", ".join(files) or re.split(r"[,; ]", self.targets)[0]
-
-    @property
-    def effect_seen(self) -> str:
-        """What was measured, in words."""
-        return self.effect or "not measured yet"
 
 
 class FileFields(TypedDict):

@@ -2,13 +2,14 @@
 
 Boots machines in which everything that knobs are for is provoked at once (tests/lab/guest/provoke.py), measures with
 and without each knob, and writes quiet/knobs/effects.toml, from which `quiet explain`, `quiet plan` and the tables of
-docs/knob-effects.md are made. Exit code 0: measured; 3: a machine could not be booted.
+docs/knob-effects.md are made, and the column of docs/knobs.md. Exit code 0: measured; 3: a machine could not be booted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -56,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("machines", nargs="*", metavar="MACHINE", help="some of: " + ", ".join(WHERE))
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement (%(default)s)")
     parser.add_argument("--raw", type=Path, metavar="DIR", help="keep what the guests measured, and take what is there")
+    parser.add_argument("--write", action="store_true", help="write data and page, though of these machines alone")
     options = parser.parse_args(arguments)
     if wrong := [name for name in options.machines if name not in WHERE]:
         parser.error(f"no machine {wrong[0]}; there are: {', '.join(WHERE)}")
@@ -80,10 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 3
     effects = analyze.effects(reports)
-    print(table.text(effects))
-    if not options.machines:
-        DATA.write_text(table.toml(effects))
+    least = max(map(analyze.seen_from, reports.values()))
+    print(table.text(effects, least))
+    if not options.machines or options.write:
+        DATA.write_text(table.toml(effects, least))
         PAGE.write_text(table.replaced(PAGE.read_text(), reports, effects))
+        subprocess.run([sys.executable, "-m", "tests.quiet.knobs.page"], cwd=CHECKOUT, check=True)  # reads the new data
     return 0
 
 

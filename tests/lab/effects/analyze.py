@@ -12,6 +12,7 @@ from cbench.stats.distributions import beta_cdf
 
 ALPHA = 0.01  # over all causes of all knobs of a machine
 LEAST_PER_S = 0.5
+REPETITIONS = 20  # whose range is what is usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,16 @@ class Removed:
 
 
 class Usual(NamedTuple):
-    """A cause without a knob: its events in so many seconds, and the variance of its counts in units of their mean."""
+    """A cause without a knob: its events in so many seconds, their dispersion, and the range of its rates.
+
+    The dispersion is the variance of its counts in units of their mean.
+    """
 
     events: int
     seconds: float
     dispersion: float
+    low_per_s: float
+    high_per_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +65,19 @@ def _usual(rows: Collection[Mapping[str, Any]]) -> dict[str, Usual]:
     found = {}
     for cause in {cause for row in rows for cause in row["none"]["causes"]}:
         counts = [row["none"]["causes"].get(cause, 0) for row in rows]
-        found[cause] = Usual(
-            sum(counts), seconds, max(1.0, variance(counts) / mean(counts) if len(counts) > 1 else 1.0)
-        )
+        rates = [count / row["none"]["seconds"] for count, row in zip(counts, rows, strict=True)]
+        dispersion = max(1.0, variance(counts) / mean(counts) if len(counts) > 1 else 1.0)
+        found[cause] = Usual(sum(counts), seconds, dispersion, min(rates), max(rates))
     return found
 
 
-def _compared(row: Mapping[str, Any], usual: Mapping[str, Usual], alpha: float) -> Iterator[Removed]:
+def _compared(
+    row: Mapping[str, Any], rows: Collection[Mapping[str, Any]], usual: Mapping[str, Usual], alpha: float
+) -> Iterator[Removed]:
     """The causes that are at most half or at least twice as frequent, which the counts show.
 
-    Counts are divided by their dispersion first (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989).
+    Counts are divided by their dispersion first (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989),
+    except where the rate is less than half the lowest or more than twice the highest of 20 and more repetitions.
     """
     alone = row["alone"]
     for cause, count in usual.items():
@@ -77,8 +86,10 @@ def _compared(row: Mapping[str, Any], usual: Mapping[str, Usual], alpha: float) 
         less = found.with_per_s <= found.without_per_s / 2
         if not (less or found.with_per_s >= 2 * found.without_per_s) or abs(found.removed_per_s) < LEAST_PER_S:
             continue
-        before = (count.events / count.dispersion, count.seconds)
-        after = (now / count.dispersion, alone["seconds"])
+        beyond = found.with_per_s < count.low_per_s / 2 or found.with_per_s > 2 * count.high_per_s
+        dispersion = 1.0 if beyond and len(rows) >= REPETITIONS else count.dispersion
+        before = (count.events / dispersion, count.seconds)
+        after = (now / dispersion, alone["seconds"])
         if (rarer(*before, *after) if less else rarer(*after, *before)) < alpha:
             yield found
 
@@ -102,7 +113,7 @@ def effects(reports: Mapping[str, Mapping[str, Any]]) -> list[Effect]:
         rows = {knob: row for knob, row in report["knobs"].items() if "refused" not in row}
         alpha, usual = _alpha(report), _usual(rows.values())
         for knob, row in report["knobs"].items():
-            seen = list(_compared(row, usual, alpha)) if knob in rows else []
+            seen = list(_compared(row, rows.values(), usual, alpha)) if knob in rows else []
             seen.sort(key=lambda each: -abs(each.removed_per_s))
             removed = tuple(each for each in seen if each.removed_per_s > 0)
             added = tuple(each for each in seen if each.removed_per_s < 0)

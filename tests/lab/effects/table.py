@@ -40,21 +40,21 @@ def by_knob(effects: Sequence[Effect]) -> dict[str, list[Effect]]:
     return {knob: list(each) for knob, each in groupby(ordered, key=lambda each: each.knob)}
 
 
-def sentence(seen: Sequence[Effect]) -> str:
-    """What a knob was seen to do, on all machines together."""
+def sentence(seen: Sequence[Effect], least_per_s: float) -> str:
+    """What a knob was seen to do, on all machines together; an end of `least_per_s` would have been seen."""
     kernels = ", ".join(dict.fromkeys(series(each) for each in seen if not each.refused))
     if removed := largest(each for effect in seen for each in effect.removed):
         return "; ".join(words(each) for each in removed) + f" (Linux {kernels})"
-    return f"no effect seen (Linux {kernels})" if kernels else "could not be applied alone"
+    if not kernels:
+        return "could not be applied alone"
+    return f"none seen of {rate(least_per_s)} events/s or more (Linux {kernels})"
 
 
-def toml(effects: Sequence[Effect]) -> str:
+def toml(effects: Sequence[Effect], least_per_s: float) -> str:
+    sentences = {knob: sentence(seen, least_per_s) for knob, seen in by_knob(effects).items()}
     lines = [
         "# What each knob was seen to do to an isolated CPU. Written by `make effects`; see docs/knob-effects.md.",
-        *(
-            f"{json.dumps(knob)} = {json.dumps(sentence(seen), ensure_ascii=False)}"
-            for knob, seen in by_knob(effects).items()
-        ),
+        *(f"{json.dumps(knob)} = {json.dumps(text, ensure_ascii=False)}" for knob, text in sentences.items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -77,10 +77,10 @@ def markdown(effects: Sequence[Effect]) -> str:
 
 
 def remaining(reports: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = ["| machine | lost share | with all of its knobs, a second |", "| --- | ---: | --- |"]
+    lines = ["| machine | with all of its knobs, a second |", "| --- | --- |"]
     for machine, report in reports.items():
         causes = "; ".join(f"{cause} {rate(per_s)}" for cause, per_s in left(report)) or "nothing"
-        lines.append(f"| {machine} | {report['all']['lost_pct']:.2g} % | {causes} |")
+        lines.append(f"| {machine} | {causes} |")
     return "\n".join(lines)
 
 
@@ -99,6 +99,6 @@ def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Seque
     return f"{before}{BEGIN}\n" + "\n\n".join(parts) + f"\n{END}{after}"
 
 
-def text(effects: Sequence[Effect]) -> str:
+def text(effects: Sequence[Effect], least_per_s: float) -> str:
     """For the terminal: a line a knob."""
-    return "\n".join(f"{knob:24} {sentence(seen)}" for knob, seen in by_knob(effects).items())
+    return "\n".join(f"{knob:24} {sentence(seen, least_per_s)}" for knob, seen in by_knob(effects).items())

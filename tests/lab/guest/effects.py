@@ -59,7 +59,7 @@ def plain(cause: str) -> str:
 
 
 def observed(cpu: int, seconds: float) -> dict[str, Any]:
-    """One measurement: how long, how often each cause came, and the lost share."""
+    """One measurement: how long, and how often each cause came."""
     wanted = measure.NoiseRequest(frozenset({cpu}), seconds, THRESHOLD_NS)
     measured = measure.measure(Host(), wanted)
     seen = report.make(measured, NONE, {})
@@ -67,7 +67,7 @@ def observed(cpu: int, seconds: float) -> dict[str, Any]:
     for each in seen.cpus[cpu].causes:
         if each.kind not in ("host", "stall", "unattributed"):
             causes[plain(each.cause)] += each.count
-    return {"seconds": seen.duration_s, "causes": dict(causes), "lost_pct": seen.cpus[cpu].own_pct}
+    return {"seconds": seen.duration_s, "causes": dict(causes)}
 
 
 def under(names: Iterable[str], cpu: int, seconds: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import re
 from quiet.boot.parameters.cmdline import name
 from quiet.boot.parameters.parameter import BootParameter
 from quiet.boot.parameters.registry import PARAMETERS
+from quiet.knobs.effects import effect_seen
 from quiet.knobs.knob import Knob
 from quiet.knobs.registry import BY_NAME
 from quiet.settings.profile import Profile, load
@@ -25,7 +26,7 @@ def knob_row(knob: Knob, also: str) -> str:
     """One row of the tables of knobs. `also`: the other tools that have it."""
     choices = [load(profile).knobs[knob.name] for profile in PROFILES]
     paths = ", ".join(f"`{path}`" for path in knob.paths.split(", "))
-    cells = [f"`{knob.name}`", knob.title, paths, knob.kernels, *choices, knob.effect_seen, also]
+    cells = [f"`{knob.name}`", knob.title, paths, knob.kernels, *choices, effect_seen(knob) or "not measured yet", also]
     return line(cells)
 
 

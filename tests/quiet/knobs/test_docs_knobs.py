@@ -7,6 +7,7 @@ import pytest
 from quiet.boot.parameters.registry import PARAMETERS
 from quiet.cli import json_output
 from quiet.cli import text as render
+from quiet.knobs.effects import effect_seen
 from quiet.knobs.knob import Knob
 from quiet.knobs.registry import BY_NAME, KNOBS
 from quiet.settings.profile import bundled
@@ -54,7 +55,11 @@ def test_explain_tells_order_entanglement_targets_and_risk(knob: Knob, capsys: p
     told = json_output.knob(knob)
     assert (told["after"], told["targets"], told["why"]) == (list(knob.after), knob.targets, knob.why)
     assert (told["risk"], told["entangled"]) == (knob.risk or None, knob.moves or None)
-    assert (told["paths"], told["kernels"], told["effect"]) == (knob.paths, knob.kernels or None, knob.effect or None)
+    assert (told["paths"], told["kernels"], told["effect"]) == (
+        knob.paths,
+        knob.kernels or None,
+        effect_seen(knob) or None,
+    )
     assert bool(knob.moves) == (knob.entangled is not BY_NAME["aslr"].entangled)
     render.explain(knob, [])
     words = " ".join(capsys.readouterr().out.split())
@@ -67,7 +72,7 @@ def test_explain_tells_order_entanglement_targets_and_risk(knob: Knob, capsys: p
             knob.risk,
             knob.kernels,
             knob.paths,
-            knob.effect_seen,
+            effect_seen(knob) or "not measured yet",
             *knob.after,
         )
     )
