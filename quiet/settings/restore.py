@@ -170,6 +170,11 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     return replace(outcome, log_error=log.failure if log is not None else "")
 
 
+# A kernel thread that was not there at the apply has the CPUs that the kernel chose, and from this release on chooses
+# again when the partition goes (kthreads_update_housekeeping).
+KERNEL_CHOOSES = (7, 0)
+
+
 def _others_masks(host: Host, record: AppliedState, leave: set[str]) -> dict[str, str]:
     """The affinities that are not ours to touch, and that taking the partition down overwrites before Linux 6.2.
 
@@ -181,9 +186,7 @@ def _others_masks(host: Host, record: AppliedState, leave: set[str]) -> dict[str
     for task in facts.tasks:
         target = f"task:{task.tid}"
         allowed = cpulist.parse(task.cpus) & facts.online
-        # a kernel thread that was not there at the apply has the CPUs that the kernel chose, and chooses again when the
-        # partition goes (Linux 7.0, kthreads_update_housekeeping)
-        unknown = not task.kernel and target not in record.entries
+        unknown = target not in record.entries and not (task.kernel and facts.release >= KERNEL_CHOOSES)
         own = unknown and allowed != inherited and not allowed & record.cpus.away
         if not task.bound and (own or target in leave):
             masks[target] = task.cpus

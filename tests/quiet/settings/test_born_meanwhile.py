@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from quiet.host.proc import status_field
 from quiet.settings.apply import apply
 from quiet.settings.profile import check
@@ -16,8 +18,12 @@ def cpus(host: Memory, tid: int) -> str | None:
     return status_field(host.text(f"/proc/{tid}/status"), "Cpus_allowed_list")
 
 
-def test_a_users_mask_is_kept_and_a_kernel_thread_has_what_the_kernel_chooses_again(tmp_path: Path) -> None:
-    host = Memory(str(tmp_path), machine(cpus=4, cgroup=0) | task(812, "sshd", "0-3"))
+@pytest.mark.parametrize(("release", "kernel_thread"), [("6.12.1", "1"), ("7.0.1", "0-3")])
+def test_a_users_mask_is_kept_and_a_kernel_thread_has_what_the_kernel_chooses_again(
+    tmp_path: Path, release: str, kernel_thread: str
+) -> None:
+    tree = machine(cpus=4, cgroup=0) | task(812, "sshd", "0-3") | {"proc/sys/kernel/osrelease": f"{release}\n"}
+    host = Memory(str(tmp_path), tree)
     profile = check({"cpus": {"isolated": "2-3"}, "knobs": {"tasks": "quiet"}}, "profile own", "own")
     apply(host, profile)
     assert cpus(host, 812) == "0-1"
@@ -33,4 +39,4 @@ def test_a_users_mask_is_kept_and_a_kernel_thread_has_what_the_kernel_chooses_ag
 
     host.laws.append(as_when_a_partition_goes)
     assert restore(host).complete
-    assert {tid: cpus(host, tid) for tid in (812, 900, 901)} == {812: "0-3", 900: "0-3", 901: "1"}
+    assert {tid: cpus(host, tid) for tid in (812, 900, 901)} == {812: "0-3", 900: kernel_thread, 901: "1"}
