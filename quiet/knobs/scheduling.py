@@ -88,8 +88,8 @@ def _priority(context: RuleContext) -> RuleResult:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
 
-# Ahead of the partition: on 6.12 a write after it was made changed nothing. The account of deadline bandwidth of such a
-# partition lacks that of its CPUs' servers (dl_server_apply_params, __dl_overflow: from the source).
+# Ahead of the partition, whose account of deadline bandwidth lacks that of its CPUs' servers (dl_server_apply_params,
+# __dl_overflow: from the source). Linux 6.12.117 refuses it before and after on CPUs of nohz_full= (seen in the lab).
 BEFORE = (
     Knob(
         name="sched.servers",
@@ -104,7 +104,7 @@ BEFORE = (
         after=("smt",),
         kernels="6.12 on; ext_server: 7.0 on",
         effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
-        "knob",
+        "knob, and the kernel refuses the write",
         refusals={1: "locked down: nobody may write to debugfs", 16: _BOOKED},
         risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is no stable interface, "
         "and some kernels of 2025 warn at the write",

@@ -19,7 +19,7 @@ from typing import Any
 from tests.lab.guest import snapshot
 
 LOOK = (
-    "cat /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor /proc/sys/vm/stat_interval; "
+    "cat /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor /proc/sys/vm/watermark_boost_factor; "
     "grep Cpus_allowed_list /proc/self/status; cat /proc/self/personality; "
 )
 KNOBS = f"""
@@ -40,7 +40,7 @@ name = "found"
 found = true
 [[factor.level]]
 name = "quiet"
-knob = "vm.stat_interval"
+knob = "vm.watermark_boost"
 [[workload]]
 command = "{LOOK}test -e go || {{ touch now; sleep 300; }}; echo 1"
 [[response]]
@@ -73,7 +73,9 @@ command = "{LOOK}echo 1"
 [[response]]
 name = "y"
 """
-SAME = KNOBS.replace('knob = "vm.stat_interval"', 'command = "true"\nrestore = ""').replace('"powersave"', '"nonesuch"')
+SAME = KNOBS.replace('knob = "vm.watermark_boost"', 'command = "true"\nrestore = ""').replace(
+    '"powersave"', '"nonesuch"'
+)
 PATIENCE_S = 600
 
 
