@@ -34,6 +34,7 @@ class CountsObserver:
         self._reader, self._cpus, self._tasks = reader, cpus, tasks
         self._own: dict[int, TaskTimes] = {}  # the last look at each task of the command
         self._own_ns: dict[int, float] = defaultdict(float)  # per CPU
+        self._elsewhere_ns = 0.0  # on CPUs that are not watched
         self._wait_ns = 0
         self._moved: dict[int, int] = {}  # migrations of each task, where no counter counts them all
         self._migrations: PerfCounter | None = None
@@ -47,6 +48,7 @@ class CountsObserver:
         self._others = all_tasks(self._reader)
         self._look()  # what it has done until now is not the command's
         self._own_ns.clear()
+        self._elsewhere_ns = 0.0
         self._wait_ns = 0
         self._first = self._last = counters.read(self._reader, self._cpus, clock.now)
         self._began = self._at = time.monotonic_ns()
@@ -69,8 +71,8 @@ class CountsObserver:
         self._cost_ns = time.process_time_ns() - self._cost_ns
         self.tick()
         seen_ns = sum(self._own_ns.values())
-        total_ns = cpu_ns if cpu_ns is not None else seen_ns
-        if total_ns > seen_ns / NEARLY_ALL:
+        total_ns = max(cpu_ns - self._elsewhere_ns, 0) if cpu_ns is not None else seen_ns
+        if total_ns > seen_ns / NEARLY_ALL and (seen_ns or not self._elsewhere_ns):
             self._spread(total_ns / seen_ns if seen_ns else 0, total_ns)
         done = Observation(COUNTS, cpus_used=set(self._own_ns), migrations=self._all_migrations())
         for cpu in sorted(self._own_ns):
@@ -107,7 +109,9 @@ class CountsObserver:
             if not self._migrations and (moved := migrations(self._reader, now.tid)) is not None:
                 self._moved[now.tid] = moved
         for cpu, ns in times.items():
-            if ns:
+            if cpu not in self._cpus:  # the command may move itself to another CPU
+                self._elsewhere_ns += ns
+            elif ns:
                 self._own_ns[cpu] += ns
         return times
 

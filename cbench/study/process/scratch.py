@@ -29,7 +29,10 @@ def scratch() -> Iterator[Path]:
 def _locked() -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = _open(folder)
+        try:
+            lock = _open(folder)
+        except FileNotFoundError:  # another process took the folder for a stale one
+            continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():  # another process may have removed it before it was locked
             return folder, lock

@@ -40,7 +40,7 @@ def forked(work: Callable[[], None]) -> Iterator[int]:
         os.waitpid(pid, 0)
 
 
-def observed(work: Callable[[], None]) -> Interruptions:
+def observed(work: Callable[[], None], cpus: frozenset[int] | None = None) -> Interruptions:
     begin, go = os.pipe()
 
     def after_start() -> None:
@@ -48,7 +48,7 @@ def observed(work: Callable[[], None]) -> Interruptions:
         os._exit(work() or 0)
 
     with forked(after_start) as pid:
-        observer = Observer(Host(), frozenset(os.sched_getaffinity(0)), CommandTasks(Host(), pid), trace=False)
+        observer = Observer(Host(), cpus or frozenset(os.sched_getaffinity(0)), CommandTasks(Host(), pid), trace=False)
         observer.start()
         os.write(go, b"g")
         while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -98,6 +98,13 @@ def test_a_cause_that_only_counts_know_has_no_length() -> None:
     counted = [cause for cause in observed(lambda: spin(0.1)).causes if cause.kind != "thread"]
     assert counted
     assert all(cause.total_ns is None and cause.max_ns is None for cause in counted)
+
+
+def test_a_command_that_moves_to_another_cpu_is_observed_on_the_watched_ones_only() -> None:
+    others = frozenset(os.sched_getaffinity(0)) - {CPU}
+    if not others:
+        pytest.skip("one CPU")
+    assert CPU not in observed(lambda: spin(0.1), others).cpus_used
 
 
 def test_the_result_is_plain_values() -> None:

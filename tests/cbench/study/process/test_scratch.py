@@ -43,3 +43,21 @@ def test_what_only_has_such_a_name_stays(folder: Path) -> None:
     with scratch():
         pass
     assert len(list(folder.iterdir())) == 3
+
+
+def test_a_folder_that_is_removed_before_it_is_locked_is_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = tempfile.mkdtemp
+    made: list[str] = []
+
+    def removed_once(prefix: str) -> str:
+        made.append(make(prefix=prefix))
+        if len(made) == 1:
+            os.rmdir(made[0])
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", removed_once)
+    with scratch() as mine:
+        assert [mine] == list(folder.iterdir())
+    assert len(made) == 2
