@@ -116,6 +116,7 @@ def _check(request: WatchRequest) -> None:
 def _keep_off(host: Host, requested: str) -> CpuSet:
     """The CPUs of --cpus; this process leaves them. Raises UsageError."""
     from quiet import cpulist
+    from quiet.machine.affinity import forgo_huge_pages
     from quiet.machine.cpu_selection import parse_requested
     from quiet.machine.facts import Facts
 
@@ -127,6 +128,7 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
     if not others:
         raise UsageError(f"--cpus {requested}: leave one CPU for the watch itself; {online}")
     if host.live:
+        forgo_huge_pages()
         try:
             host.set_affinity(0, cpulist.format(others - facts.boot_isolated - facts.nohz_full or others))
         except OSError as error:

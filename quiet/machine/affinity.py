@@ -16,6 +16,7 @@ from quiet.machine.facts import Facts
 from quiet.targets import cgroup
 
 _ADDR_NO_RANDOMIZE = 0x0040000  # personality(2)
+_PR_SET_THP_DISABLE = 41  # prctl(2)
 
 
 def reachable(cpus: CpuSet) -> CpuSet:
@@ -100,3 +101,13 @@ def fixed_addresses() -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     now = libc.personality(ctypes.c_ulong(0xFFFFFFFF))
     return bool(now >= 0 and libc.personality(ctypes.c_ulong(now | _ADDR_NO_RANDOMIZE)) >= 0)
+
+
+def forgo_huge_pages() -> None:
+    """Keep khugepaged away from this process and its later children, where the kernel can (PR_SET_THP_DISABLE).
+
+    When khugepaged collapses pages of any process into a huge one, it interrupts every CPU, isolated ones too.
+    """
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)

@@ -15,6 +15,7 @@ from quiet.errors import QuietError, Refused
 from quiet.host import queue
 from quiet.host.host import Host
 from quiet.host.queue import Position, Turn
+from quiet.machine.affinity import forgo_huge_pages
 from quiet.noise.observe import TICK_S
 from quiet.run import linger, threads
 from quiet.run.group import RunGroup
@@ -58,6 +59,7 @@ class RunSession:
             self._options = options
             profile = permitted(self._host, options.profile, self._caller.uid)
             self._knobs = profile.knobs
+            forgo_huge_pages()  # the command is not a child of this process
             self._group.remember(self._caller.pid)
             if self._wait():
                 self._take_turn(profile)

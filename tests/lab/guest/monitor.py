@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from quiet.machine.affinity import forgo_huge_pages
 from quiet.watch import monitor
 from tests.lab.guest import drive
 from tests.lab.guest.isolated import counts
@@ -160,6 +161,7 @@ def calm(report: Report, seconds: float) -> None:
 
 def main() -> int:
     report: Report = {}
+    forgo_huge_pages()  # khugepaged would interrupt every CPU for this process, with the monitor and without
     try:
         if sys.argv[1] == "--calm":
             calm(report, float(sys.argv[2]))
