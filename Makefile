@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 C_SOURCES := $(wildcard cbench/c/*.[ch] cbench/c/workloads/*.[ch] quiet/noise/c/*.[ch] cbench/*_build.py quiet/noise/*_build.py)
 # Two processes or more, a test each; tests of one boot together. A guest takes a core, so more than four gain little.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -p tests.progress -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 WORKLOADS := hash sieve memory
 
 # The first Python that is new enough.
@@ -38,14 +38,14 @@ effects: setup lab-setup ## what each knob removes from an isolated CPU, measure
 thesis: setup lab-setup ## the thesis's table of variability, measured anew on machines that are exact (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
-test: setup ## every test, with those that boot real kernels (about half an hour on 2 cores)
+test: setup ## the tests, with those that boot real kernels: each case on one (about half an hour on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some of the studies that ship will be SKIPPED'
 	@tests/lab/harness/needs.sh perf || echo '==> the tests that compare with perf will be SKIPPED'
 	@tests/lab/harness/needs.sh browser || echo '==> the tests that look at reports in a browser will be SKIPPED'
 	@$(PYTEST) -m 'not long'
 
-test-long: setup lab-setup ## the tests that boot a kernel for long: users of `quiet run`, containers, threads, `quiet why` (an hour)
+test-long: setup lab-setup ## the other kernels, and the cases that take long: containers, threads, services (hours)
 	@$(PYTEST) -m long
 
 check: setup ## style, types and the fast tests (about 2 minutes)

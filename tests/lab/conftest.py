@@ -12,6 +12,9 @@ from tests.lab.harness.boot import Machine, missing, prepare
 from tests.lab.harness.debian import PackageError
 from tests.lab.harness.machines import MACHINES
 
+# `make test` boots each case on one kernel. `make test-long` boots the others, and the cases that take many minutes.
+OTHER_KERNELS = ("isolated-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1", "own", "exact-6.12")
+LONG_CASES = frozenset({"test_services", "test_screen_boots", "test_own_kernel", "test_step", "test_noise_remedies"})
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
 # The boots that take longest, longest first: what is left for the end is short, and all processes end together.
 LONGEST = (
@@ -31,6 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             machine = call.params.get("machine", "") if call else ""
             boot = "visit" if item.get_closest_marker("visit") else item.path.stem
             item.add_marker(pytest.mark.xdist_group(f"{boot}-{machine}"))
+            if machine in OTHER_KERNELS or item.path.stem in LONG_CASES:
+                item.add_marker(pytest.mark.long)
 
 
 def _turn(item: pytest.Item) -> int:
