@@ -29,6 +29,7 @@ _Profile = Annotated[
 _Named = Annotated[str | None, typer.Option("--profile", "-p", help="Default: the applied one, else bench.")]
 _Cpus = Annotated[str | None, typer.Option("--cpus", help="The CPUs to isolate, such as 2-3,8. Default: chosen well.")]
 _Root = Annotated[str, typer.Option("--root", metavar="DIR", help="A recorded machine's tree instead of this host.")]
+_All = Annotated[bool, typer.Option("--all", help="List every change, and every setting left alone with its reason.")]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else there.")]
 
 _Duration = Annotated[str | None, typer.Option("--duration", metavar="S", help="How long to measure. Default: 10 s.")]
@@ -57,15 +58,19 @@ def status(root: _Root = "/", as_json: _Json = False) -> None:
 
 
 @app.command()
-def plan(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+def plan(
+    profile: _Profile = "bench", cpus: _Cpus = None, every: _All = False, root: _Root = "/", as_json: _Json = False
+) -> None:
     """Every change that apply would make, with current and wanted value and why. Writes nothing, needs no root."""
-    raise typer.Exit(settings.plan(profile, cpus, root, as_json))
+    raise typer.Exit(settings.plan(profile, cpus, root, as_json, every))
 
 
 @app.command()
-def apply(profile: _Profile = "bench", cpus: _Cpus = None, root: _Root = "/", as_json: _Json = False) -> None:
+def apply(
+    profile: _Profile = "bench", cpus: _Cpus = None, every: _All = False, root: _Root = "/", as_json: _Json = False
+) -> None:
     """Apply a profile. Twice is the same as once. Exit 1 when something could not be applied."""
-    raise typer.Exit(settings.apply(profile, cpus, root, as_json))
+    raise typer.Exit(settings.apply(profile, cpus, root, as_json, every))
 
 
 @app.command()

@@ -15,7 +15,7 @@ from quiet.console import INTERRUPTED, ended, enter
 
 # the module in quiet.cli, its function, and the options that it takes
 _PLAIN = {
-    "plan": ("settings", "plan", ("profile", "cpus", "root")),
+    "plan": ("settings", "plan", ("profile", "cpus", "root")),  # and --all
     "status": ("host", "status", ("root",)),
     "verify": ("noise", "verify_plain", ("profile", "cpus", "root", "duration")),
 }
@@ -36,6 +36,9 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     rest = iter(arguments[1:])
     for argument in rest:
         name = argument.removeprefix("--")
+        if argument == "--all" and arguments[0] == "plan":
+            options["every"] = True
+            continue
         value = "" if name == "json" else next(rest, "")
         if name == argument or name not in ("json", *names) or (name != "json" and (not value or value[0] == "-")):
             return None
