@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from quiet.console import emit_json, one_line
-from quiet.errors import UsageError
+from quiet.errors import UsageError, did_you_mean
 
 
 def plan(
@@ -96,7 +96,8 @@ def explain(name: str | None, as_json: bool) -> int:
     if knob is None:
         stops = stops or [item.text for item in stopped_by(name.replace("-", "_"))]
         if parameter is None and not stops:
-            raise UsageError(f"unknown knob '{name}'; `quiet explain` lists the knobs")
+            close = did_you_mean(name, BY_NAME)
+            raise UsageError(f"unknown knob '{name}'{close}; `quiet explain` lists the knobs")
         if as_json:
             emit_json(json_output.explained_parameter(name, stops, parameter))
         else:

@@ -11,7 +11,18 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from quiet.console import INTERRUPTED, ended, enter
+from quiet.console import INTERRUPTED, emit, ended, enter
+
+FIRST_STEPS = """\
+quiet: Quiet this host for benchmarking, verify it, and restore every setting.
+
+Start with:
+  quiet why -- ./mybench   report what interrupts your program (changes nothing)
+  quiet run -- ./mybench   run it on quiet, isolated CPUs, then restore
+  quiet plan               show what a profile would change (changes nothing)
+
+`quiet --help` lists all commands; `quiet COMMAND --help` explains one.
+"""
 
 # the module in quiet.cli, its function, and the options that it takes
 _PLAIN = {
@@ -23,6 +34,8 @@ _PLAIN = {
 
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command to call for `--name value` pairs and --json; None for anything else."""
+    if not arguments:
+        return _first_steps
     if list(arguments) == ["run-helper"]:
         from quiet.cli import run
 
@@ -45,6 +58,12 @@ def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
         options["as_json" if name == "json" else name] = value or True
     command: Callable[..., int] = getattr(import_module(f"quiet.cli.{module}"), function)
     return lambda: command(**options)
+
+
+def _first_steps() -> int:
+    """`quiet` alone: no command is wrong usage, as with `--help` forgotten."""
+    emit(FIRST_STEPS)
+    return 2
 
 
 def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:

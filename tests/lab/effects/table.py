@@ -102,4 +102,4 @@ def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Seque
 
 def text(effects: Sequence[Effect], least_per_s: float) -> str:
     """For the terminal: a line a knob."""
-    return "\n".join(f"{knob:24} {sentence(seen, least_per_s)}" for knob, seen in by_knob(effects).items())
+    return "\n".join(f"{knob:24} {entry(seen, least_per_s)}" for knob, seen in by_knob(effects).items())
